@@ -92,7 +92,7 @@ _Noreturn static void lead(int tell, int until)
 {
     struct settings settings = { .beat_ms = 1000, .silence_ms = 2500, .shutdown_ms = 30000 };
     struct leader_sink sink = { .order = on_order, .moved = on_moved };
-    struct door_place place = { .addr = "127.0.0.1" };
+    struct listen_place place = { .addr = "127.0.0.1" };
     struct err err;
     uv_loop_t loop;
     uv_poll_t end;

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "launch/peer.h"
+#include "conn/address.h"
 #include "wire/rendezvous.h"
 
 #include <sys/socket.h>
@@ -17,6 +17,6 @@ bool agent_note(const char *path, const char *cookie, const char *type, const ch
     AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     buf_addf(&out, "%s\n", cookie);
     rdzv_put(&out, &(struct rdzv_event){ .type = type, .text = text });
-    return fd >= 0 && peer_connect_path(fd, path) == 0 &&
+    return fd >= 0 && address_connect_path(fd, path) == 0 &&
            send(fd, buf_str(&out), out.len, MSG_NOSIGNAL) == (ssize_t)out.len;
 }

@@ -5,8 +5,8 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "conn/address.h"
 #include "launch/check_work.h"
-#include "launch/door.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -71,7 +71,7 @@ static int listen_at(const char *addr, uint16_t *port)
     AUTO_CLOSE int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, BACKLOG) < 0)
         return -1;
-    *port = door_bound_port(fd);
+    *port = address_port(fd);
     return mem_give_fd(&fd);
 }
 

@@ -5,10 +5,15 @@
 #define LAUNCH_DOOR_H
 
 #include "base/err.h"
+#include "conn/conn.h"
+#include "conn/listener.h"
 #include "wire/rendezvous.h"
 
 #include <stdbool.h>
 #include <uv.h>
+
+/* Of all connections that carry frames of a rendezvous; who connects sets its own time. */
+extern const struct conn_terms launcher_terms;
 
 /* What a launcher of this job says first. The token travels as it is: it keeps apart those who
  * meet by accident, it does not stop somebody who listens in. -1: the token cannot be said (1 to
@@ -16,23 +21,16 @@
 int door_preface(char out[RDZV_PREFACE_MAX + 1], const char *token, struct err *);
 
 struct door_sink {
-    /* fd is the receiver's now; extra came after the preface. */
-    void (*caller)(void *arg, int fd, const void *extra, size_t len, bool token_is_good);
-    void (*c10d)(void *arg, int fd, const void *bytes, size_t len);
+    /* The receiver's now, which sets events and, when it knows who that is, admits it; so long
+     * the caller's time runs. */
+    void (*caller)(void *arg, struct conn *, bool token_is_good);
+    void (*c10d)(void *arg, int fd, const void *bytes, size_t len); /* fd is the receiver's */
     void *arg;
 };
 struct door;
-/* addr: numeric, "localhost" (127.0.0.1) or "*" (all). port 0: any. *taken: somebody else listens
- * there; *foreign: the address is not of this machine. */
-struct door_place {
-    const char *addr;
-    uint16_t port;
-    bool taken, foreign;
-};
-struct door *door_open(uv_loop_t *, struct door_place *, const char *preface, struct door_sink,
+struct door *door_open(uv_loop_t *, struct listen_place *, const char *preface, struct door_sink,
                        struct err *);
 void door_close(struct door *); /* NULL-safe; those who have not said who they are are closed */
 uint16_t door_port(const struct door *);
-uint16_t door_bound_port(int fd); /* of a listening socket */
 
 #endif

@@ -8,8 +8,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "conn/conn.h"
 #include "launch/door.h"
-#include "launch/peer.h"
 #include "rdzv/rdzv.h"
 
 #include <stdio.h>
@@ -25,9 +25,9 @@
 
 struct caller {
     struct leader *leader;
-    struct peer *peer;
+    struct conn *conn;
     uint64_t member; /* 0: it has not joined */
-    bool refused;
+    bool refused, spoke;
     struct buf held; /* frames for whoever leads */
 };
 
@@ -53,7 +53,7 @@ struct leader {
     uint64_t moved_term;
     char moved_addr[256];
     uint16_t moved_port;
-    struct peer *probe;
+    struct conn *probe;
     char probe_addr[64];
     uint16_t probe_port;
 };
@@ -83,8 +83,8 @@ static void on_order(void *arg, const struct rdzv_order *order)
     struct caller *caller = map_get(leader->members, order->to);
     if (!caller)
         return; /* its connection broke; the machine hears of it */
-    put_order(peer_out(caller->peer), order);
-    peer_flush(caller->peer);
+    put_order(conn_out(caller->conn), order);
+    conn_flush(caller->conn);
 }
 
 static void on_news(void *arg, const struct rdzv_news *news)
@@ -192,7 +192,7 @@ static void bind_member(struct leader *leader, struct caller *caller, uint64_t m
     caller->member = member;
     map_set(leader->members, member, caller);
     if (former && former != caller) {
-        peer_close(former->peer);
+        conn_close(former->conn);
         former->member = 0;
         forget(leader, former);
     }
@@ -204,8 +204,9 @@ static int hear_join(struct leader *leader, struct caller *caller,
     struct rdzv_join join;
     if (rdzv_get(frame, leader->arena, &join) != 0 || join.member == 0)
         return -1;
-    if (caller && join.member == leader->own)
-        return -1;
+    if (caller &&
+        (join.member == leader->own || (caller->member != 0 && caller->member != join.member)))
+        return -1; /* one connection is one member */
     if (caller)
         bind_member(leader, caller, join.member);
     rdzv_join(leader->rdzv, &join, clock_mono_us());
@@ -249,13 +250,13 @@ static void hold(struct caller *caller, const struct rdzv_frame_in *frame)
     wire_end(&caller->held, mark);
 }
 
-static void put_moved(struct leader *leader, struct peer *peer)
+static void put_moved(struct leader *leader, struct conn *conn)
 {
     struct rdzv_moved to = { .term = leader->moved_term,
                              .addr = leader->moved_addr,
                              .port = leader->moved_port };
-    rdzv_put(peer_out(peer), &to);
-    peer_flush(peer);
+    rdzv_put(conn_out(conn), &to);
+    conn_flush(conn);
 }
 
 /* Another leader of this run. The higher term is right; with equal ones the launcher at the
@@ -271,7 +272,7 @@ static int hear_lead(struct leader *leader, struct caller *caller,
             leader_sleep(leader, &to);
             leader->sink.moved(leader->sink.arg, &to);
         } else if (to.term < leader->moved_term) {
-            put_moved(leader, caller->peer); /* it slept while another took over */
+            put_moved(leader, caller->conn); /* it slept while another took over */
         }
         return 0;
     }
@@ -280,33 +281,32 @@ static int hear_lead(struct leader *leader, struct caller *caller,
         leader->sink.moved(leader->sink.arg, &to);
         return 0;
     }
+    char addr[ADDRESS_MAX];
+    conn_address(caller->conn, false, addr);
     struct rdzv_moved here = { .term = rdzv_term(leader->rdzv),
-                               .addr = peer_local_addr(caller->peer),
+                               .addr = addr,
                                .port = leader_port(leader) };
-    rdzv_put(peer_out(caller->peer), &here);
-    peer_flush(caller->peer);
+    rdzv_put(conn_out(caller->conn), &here);
+    conn_flush(caller->conn);
     return 0;
 }
 
-static int on_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *frame)
+static int hear_caller(struct caller *caller, const struct rdzv_frame_in *frame)
 {
-    struct caller *caller = arg;
     struct leader *leader = caller->leader;
-    if (caller->refused)
-        return 0;
     arena_reset(leader->arena);
     if (frame->kind == RDZV_FRAME_LEAD)
         return hear_lead(leader, caller, frame);
     if (frame->kind == RDZV_FRAME_BEAT) {
         if (leader->rdzv && caller->member != 0)
             rdzv_beat(leader->rdzv, caller->member, clock_mono_us());
-        rdzv_put_as(peer_out(peer), RDZV_FRAME_BEAT, NULL);
-        peer_flush(peer);
+        rdzv_put_as(conn_out(caller->conn), RDZV_FRAME_BEAT, NULL);
+        conn_flush(caller->conn);
         return 0;
     }
     if (!leader->rdzv) {
         if (leader->moved)
-            put_moved(leader, peer);
+            put_moved(leader, caller->conn);
         else
             hold(caller, frame);
         return 0;
@@ -316,9 +316,21 @@ static int on_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *fr
     return hear(leader, caller, caller->member, frame);
 }
 
-static void on_lost(void *arg, struct peer *peer, const char *why)
+static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
-    (void)peer;
+    struct caller *caller = arg;
+    struct rdzv_frame_in said = rdzv_frame_of(frame);
+    if (caller->refused)
+        return 0;
+    if (!caller->spoke)
+        conn_admit(conn);
+    caller->spoke = true;
+    return hear_caller(caller, &said);
+}
+
+static void on_closed(void *arg, struct conn *conn, const char *why)
+{
+    (void)conn;
     struct caller *caller = arg;
     struct leader *leader = caller->leader;
     uint64_t member = caller->member;
@@ -343,19 +355,20 @@ static void bound_refused(struct leader *leader)
     }
     if (n <= REFUSED_MAX)
         return;
-    peer_close(oldest->peer);
+    conn_close(oldest->conn);
     forget(leader, oldest);
 }
 
-static void on_caller(void *arg, int fd, const void *extra, size_t len, bool token_is_good)
+static void on_caller(void *arg, struct conn *conn, bool token_is_good)
 {
     struct leader *leader = arg;
     struct caller *caller = mem_new(sizeof *caller);
-    struct peer_sink sink = { .frame = on_frame, .lost = on_lost, .arg = caller };
     caller->leader = leader;
     caller->refused = !token_is_good;
     buf_init(&caller->held, HELD_MAX);
-    caller->peer = peer_adopt(leader->loop, fd, extra, len, sink);
+    caller->conn = conn;
+    conn_set_events(conn,
+                    (struct conn_events){ .frame = on_frame, .closed = on_closed, .arg = caller });
     vec_push(&leader->callers, caller);
     if (token_is_good)
         return;
@@ -364,8 +377,8 @@ static void on_caller(void *arg, int fd, const void *extra, size_t len, bool tok
         .text = "the rendezvous token is not the one of the launcher that leads; start all "
                 "launchers of a job with the same MUSTER_RDZV_TOKEN",
     };
-    rdzv_put(peer_out(caller->peer), &refused);
-    peer_flush(caller->peer);
+    rdzv_put(conn_out(caller->conn), &refused);
+    conn_flush(caller->conn);
     bound_refused(leader);
 }
 
@@ -378,7 +391,7 @@ static void on_c10d(void *arg, int fd, const void *bytes, size_t len)
         close(fd);
 }
 
-int leader_listen(struct leader *leader, struct door_place *place, struct err *err)
+int leader_listen(struct leader *leader, struct listen_place *place, struct err *err)
 {
     struct door_sink sink = { .caller = on_caller, .c10d = on_c10d, .arg = leader };
     struct door *door = door_open(leader->loop, place, leader->preface, sink, err);
@@ -452,7 +465,7 @@ void leader_sleep(struct leader *leader, const struct rdzv_moved *to)
     rdzv_destroy(TAKE(leader->rdzv));
     uv_timer_stop(&leader->tick);
     uv_timer_stop(&leader->probe_timer);
-    peer_close(TAKE(leader->probe));
+    conn_close(TAKE(leader->probe));
     buf_clear(&leader->own_orders);
     leader->moved = to != NULL;
     if (!to)
@@ -464,7 +477,7 @@ void leader_sleep(struct leader *leader, const struct rdzv_moved *to)
         struct caller *caller = leader->callers.at[i];
         buf_clear(&caller->held);
         if (!caller->refused)
-            put_moved(leader, caller->peer);
+            put_moved(leader, caller->conn);
     }
 }
 
@@ -490,24 +503,28 @@ void leader_hear(struct leader *leader, const struct rdzv_frame_in *frame)
 
 /* ---- looking at the original endpoint ---- */
 
-static void on_probe_up(void *arg, struct peer *peer)
+static void on_probe_up(void *arg, struct conn *conn)
 {
     struct leader *leader = arg;
+    char addr[ADDRESS_MAX];
+    conn_address(conn, false, addr);
+    conn_admit(conn);
     struct rdzv_moved here = { .term = rdzv_term(leader->rdzv),
-                               .addr = peer_local_addr(peer),
+                               .addr = addr,
                                .port = leader_port(leader) };
-    rdzv_put_as(peer_out(peer), RDZV_FRAME_LEAD, &here);
+    rdzv_put_as(conn_out(conn), RDZV_FRAME_LEAD, &here);
 }
 
-static int on_probe_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *frame)
+static int on_probe_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
     struct leader *leader = arg;
+    struct rdzv_frame_in said = rdzv_frame_of(frame);
     struct rdzv_moved to;
-    (void)peer;
-    if (frame->kind != RDZV_FRAME_MOVED)
+    (void)conn;
+    if (said.kind != RDZV_FRAME_MOVED)
         return 0;
     arena_reset(leader->arena);
-    if (rdzv_get(frame, leader->arena, &to) != 0)
+    if (rdzv_get(&said, leader->arena, &to) != 0)
         return -1;
     if (to.term < rdzv_term(leader->rdzv) || to.port == leader_port(leader))
         return 0;
@@ -516,9 +533,9 @@ static int on_probe_frame(void *arg, struct peer *peer, const struct rdzv_frame_
     return 0;
 }
 
-static void on_probe_lost(void *arg, struct peer *peer, const char *why)
+static void on_probe_closed(void *arg, struct conn *conn, const char *why)
 {
-    (void)peer;
+    (void)conn;
     (void)why;
     ((struct leader *)arg)->probe = NULL;
 }
@@ -526,12 +543,15 @@ static void on_probe_lost(void *arg, struct peer *peer, const char *why)
 static void on_probe_time(uv_timer_t *timer)
 {
     struct leader *leader = timer->data;
-    struct peer_sink sink = {
-        .up = on_probe_up, .frame = on_probe_frame, .lost = on_probe_lost, .arg = leader
+    struct conn_events events = {
+        .up = on_probe_up, .frame = on_probe_frame, .closed = on_probe_closed, .arg = leader
     };
-    peer_close(leader->probe);
-    leader->probe = peer_connect(leader->loop, leader->probe_addr, leader->probe_port,
-                                 leader->preface, PROBE_ANSWER_MS, sink);
+    struct conn_target to = { .addr = leader->probe_addr, .port = leader->probe_port };
+    struct conn_terms terms = launcher_terms;
+    terms.handshake_ms = PROBE_ANSWER_MS;
+    conn_close(leader->probe);
+    leader->probe = conn_connect(leader->loop, &to, &terms, events);
+    buf_puts(conn_out(leader->probe), leader->preface);
 }
 
 void leader_probe(struct leader *leader, const char *addr, uint16_t port)
@@ -587,11 +607,11 @@ void leader_destroy(struct leader *leader)
         return;
     leader->sink.alone = NULL;
     rdzv_destroy(TAKE(leader->rdzv));
-    peer_close(TAKE(leader->probe));
+    conn_close(TAKE(leader->probe));
     door_close(TAKE(leader->door));
     while (leader->callers.n > 0) {
         struct caller *caller = leader->callers.at[leader->callers.n - 1];
-        peer_close(caller->peer);
+        conn_close(caller->conn);
         forget(leader, caller);
     }
     vec_fini(&leader->callers);

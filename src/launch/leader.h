@@ -24,8 +24,8 @@ struct leader *leader_create(uv_loop_t *, const struct settings *, uint64_t own_
 void leader_destroy(struct leader *); /* NULL-safe */
 
 /* Listens; place as for door_open (door.h). */
-struct door_place;
-int leader_listen(struct leader *, struct door_place *, struct err *);
+struct listen_place;
+int leader_listen(struct leader *, struct listen_place *, struct err *);
 void leader_close_door(struct leader *);
 uint16_t leader_port(const struct leader *); /* 0: it does not listen */
 size_t leader_callers(const struct leader *);

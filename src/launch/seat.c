@@ -8,9 +8,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "conn/conn.h"
+#include "conn/listener.h"
 #include "launch/door.h"
 #include "launch/leader.h"
-#include "launch/peer.h"
 #include "launch/resolve.h"
 
 #include <arpa/inet.h>
@@ -39,8 +40,8 @@ struct seat {
     struct seat_sink sink;
     char preface[RDZV_PREFACE_MAX + 1];
     struct leader *leader;
-    struct peer *peer;
-    struct target at;     /* whom peer is connected to, or was last */
+    struct conn *conn;
+    struct target at;     /* whom conn is connected to, or was last */
     struct target former; /* who led until now; port 0: nobody */
     bool up, welcomed, at_endpoint, failed;
     bool stranger; /* what answered last was no launcher */
@@ -53,7 +54,7 @@ struct seat {
     unsigned moves;  /* from one to the next, without a welcome */
     uint64_t since_ms, said_ms, wait_ms, heard_ms, beat_ms, beaten_ms;
     char trouble[320];
-    char local[RESOLVE_MAX], endpoint[RESOLVE_MAX], host[256];
+    char local[ADDRESS_MAX], endpoint[RESOLVE_MAX], host[256];
 };
 
 static void search(struct seat *seat);
@@ -143,10 +144,10 @@ void seat_send(struct seat *seat, const struct buf *frames)
     size_t done = 0, used;
     struct rdzv_frame_in frame;
     if (!leader_leads(seat->leader)) {
-        if (!seat->peer || !seat->up)
+        if (!seat->conn || !seat->up)
             return;
-        buf_add(peer_out(seat->peer), frames->data, frames->len);
-        peer_flush(seat->peer);
+        buf_add(conn_out(seat->conn), frames->data, frames->len);
+        conn_flush(seat->conn);
         return;
     }
     while (done < frames->len &&
@@ -180,7 +181,7 @@ static void lose_seat(struct seat *seat, bool ask_again)
         seat->former = seat->at;
         seat->ask_former = ask_again;
     }
-    peer_close(TAKE(seat->peer));
+    conn_close(TAKE(seat->conn));
     seat->up = seat->welcomed = false;
     uv_timer_stop(&seat->beat);
     if (!leader_leads(seat->leader))
@@ -212,8 +213,8 @@ static void on_beat(uv_timer_t *timer)
         search(seat);
         return;
     }
-    rdzv_put_as(peer_out(seat->peer), RDZV_FRAME_BEAT, NULL);
-    peer_flush(seat->peer);
+    rdzv_put_as(conn_out(seat->conn), RDZV_FRAME_BEAT, NULL);
+    conn_flush(seat->conn);
 }
 
 static void start_beats(struct seat *seat, uint32_t beat_ms)
@@ -230,13 +231,13 @@ static int hear_welcome(struct seat *seat, const struct rdzv_frame_in *frame)
 {
     struct arena *arena = arena_create();
     struct rdzv_welcome welcome;
+    char addr[ADDRESS_MAX];
+    conn_address(seat->conn, true, addr);
     int rc = rdzv_get(frame, arena, &welcome);
     if (rc == 0)
         start_beats(seat, welcome.beat_ms);
     if (rc == 0 && !seat->welcomed && seat->settings->meeting != MEET_AGENT) {
-        struct rdzv_moved here = { .term = welcome.term,
-                                   .addr = peer_remote_addr(seat->peer),
-                                   .port = seat->at.port };
+        struct rdzv_moved here = { .term = welcome.term, .addr = addr, .port = seat->at.port };
         leader_sleep(seat->leader, &here);
     }
     if (rc == 0)
@@ -263,10 +264,8 @@ static int hear_moved(struct seat *seat, const struct rdzv_frame_in *frame)
     return rc;
 }
 
-static int on_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *frame)
+static int hear(struct seat *seat, const struct rdzv_frame_in *frame)
 {
-    struct seat *seat = arg;
-    (void)peer;
     seat->heard_ms = clock_mono_ms();
     switch (frame->kind) {
     case RDZV_FRAME_BEAT: return 0;
@@ -287,44 +286,52 @@ static int on_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *fr
     return 0;
 }
 
+static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
+{
+    struct rdzv_frame_in said = rdzv_frame_of(frame);
+    (void)conn;
+    return hear(arg, &said);
+}
+
 /* ---- connecting ---- */
 
 /* Every launcher that sits elsewhere can lead: it listens where the others would find it. */
 static void open_own_door(struct seat *seat)
 {
     struct err err;
-    struct door_place place = { .addr = seat_listen_addr(seat) };
+    struct listen_place place = { .addr = seat_listen_addr(seat) };
     if (seat->settings->meeting == MEET_AGENT || leader_port(seat->leader) != 0)
         return;
     if (strcmp(place.addr, "localhost") == 0)
         place.addr = "127.0.0.1";
     if (leader_listen(seat->leader, &place, &err) == 0)
         return;
-    place = (struct door_place){ .addr = "*" }; /* the address others use is not this machine's */
+    place = (struct listen_place){ .addr = "*" }; /* the address others use is not this machine's */
     if (leader_listen(seat->leader, &place, &err) != 0)
         seat->sink.say(seat->sink.arg, err.what);
 }
 
-static void on_up(void *arg, struct peer *peer)
+static void on_up(void *arg, struct conn *conn)
 {
     struct seat *seat = arg;
     seat->up = true;
     seat->welcomed = false;
     seat->heard_ms = clock_mono_ms();
     seat->beat_ms = 0;
-    snprintf(seat->local, sizeof seat->local, "%s", peer_local_addr(peer));
+    conn_admit(conn);
+    conn_address(conn, false, seat->local);
     open_own_door(seat);
     if (seat->settings->meeting != MEET_AGENT)
         start_beats(seat, seat->settings->beat_ms);
     seat->sink.taken(seat->sink.arg);
 }
 
-static void on_lost(void *arg, struct peer *peer, const char *why)
+static void on_closed(void *arg, struct conn *conn, const char *why)
 {
     struct seat *seat = arg;
     bool mute = seat->up && !seat->welcomed && seat->settings->meeting != MEET_AGENT;
-    (void)peer;
-    seat->peer = NULL;
+    (void)conn;
+    seat->conn = NULL;
     if (mute)
         say_stranger(seat);
     else
@@ -334,9 +341,9 @@ static void on_lost(void *arg, struct peer *peer, const char *why)
     search(seat);
 }
 
-static struct peer_sink own_sink(struct seat *seat)
+static struct conn_events own_events(struct seat *seat)
 {
-    return (struct peer_sink){ .frame = on_frame, .up = on_up, .lost = on_lost, .arg = seat };
+    return (struct conn_events){ .frame = on_frame, .up = on_up, .closed = on_closed, .arg = seat };
 }
 
 static void go_to(struct seat *seat, const struct target *to, uint64_t timeout_ms)
@@ -352,8 +359,12 @@ static void go_to(struct seat *seat, const struct target *to, uint64_t timeout_m
     }
     seat->at = target;
     uv_timer_stop(&seat->retry);
-    seat->peer =
-        peer_connect(seat->loop, numeric, target.port, seat->preface, timeout_ms, own_sink(seat));
+    struct conn_terms terms = launcher_terms;
+    terms.handshake_ms = timeout_ms;
+    seat->conn =
+        conn_connect(seat->loop, &(struct conn_target){ .addr = numeric, .port = target.port },
+                     &terms, own_events(seat));
+    buf_puts(conn_out(seat->conn), seat->preface);
 }
 
 /* ---- leading ---- */
@@ -391,7 +402,7 @@ static bool may_lead_first(const struct seat *seat)
 static bool lead_at_endpoint(struct seat *seat)
 {
     struct err err;
-    struct door_place place = { .addr = seat->endpoint, .port = seat->settings->port };
+    struct listen_place place = { .addr = seat->endpoint, .port = seat->settings->port };
     if (!may_lead_first(seat))
         return false;
     int rc = leader_listen(seat->leader, &place, &err);
@@ -400,7 +411,7 @@ static bool lead_at_endpoint(struct seat *seat)
         return false;
     if (!is_loopback(seat->endpoint) || name_says_more(seat)) {
         /* The address is ours. Others may reach this machine by another one of the same name. */
-        struct door_place all = { .addr = "*", .port = seat->settings->port };
+        struct listen_place all = { .addr = "*", .port = seat->settings->port };
         leader_close_door(seat->leader);
         if (leader_listen(seat->leader, &all, &err) != 0 &&
             leader_listen(seat->leader, &place, &err) != 0)
@@ -513,13 +524,17 @@ static int ask_next(struct seat *seat)
 
 static void connect_agent(struct seat *seat)
 {
-    seat->peer = peer_connect_unix(seat->loop, seat->settings->agent_socket,
-                                   seat->settings->agent_cookie, own_sink(seat));
+    struct conn_terms terms = launcher_terms;
+    terms.handshake_ms = 0;
+    seat->conn =
+        conn_connect(seat->loop, &(struct conn_target){ .path = seat->settings->agent_socket },
+                     &terms, own_events(seat));
+    buf_addf(conn_out(seat->conn), "%s\n", seat->settings->agent_cookie);
 }
 
 static void search(struct seat *seat)
 {
-    if (seat->failed || seat->peer || leader_leads(seat->leader))
+    if (seat->failed || seat->conn || leader_leads(seat->leader))
         return;
     bool first = seat->since_ms == 0;
     if (first)
@@ -552,7 +567,7 @@ static void on_own_moved(void *arg, const struct rdzv_moved *moved)
     struct seat *seat = arg;
     struct target to = { .port = moved->port };
     snprintf(to.addr, sizeof to.addr, "%s", moved->addr);
-    peer_close(TAKE(seat->peer));
+    conn_close(TAKE(seat->conn));
     seat->up = seat->welcomed = false;
     seat->former = (struct target){ .port = 0 };
     uv_timer_stop(&seat->beat);
@@ -615,7 +630,7 @@ void seat_destroy(struct seat *seat)
 {
     if (!seat)
         return;
-    peer_close(TAKE(seat->peer));
+    conn_close(TAKE(seat->conn));
     leader_destroy(TAKE(seat->leader));
     uv_close((uv_handle_t *)&seat->retry, on_handle_closed);
     uv_close((uv_handle_t *)&seat->beat, on_handle_closed);

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "launch/door.h"
+#include "conn/address.h"
 #include "launch/store_conn.h"
 
 #include <arpa/inet.h>
@@ -215,7 +215,7 @@ static int listen_locally(int fds[LISTENERS], uint16_t port)
         fds[0] = listen_at(&four, false);
         if (fds[0] < 0)
             return -1;
-        set_port(&six, door_bound_port(fds[0]));
+        set_port(&six, address_port(fds[0]));
         fds[1] = listen_at(&six, false);
         if (fds[1] >= 0 || no_such_family())
             return 0;
@@ -295,7 +295,7 @@ struct store_server *store_open(uv_loop_t *loop, const char *addr, uint16_t port
     if (listen_as_said(fds, addr, port, err) != 0)
         return NULL;
     struct store_server *server = store_open_unbound(loop, limits);
-    server->port = door_bound_port(fds[0]);
+    server->port = address_port(fds[0]);
     for (size_t i = 0; i < LISTENERS; i++) {
         struct listener *listener = &server->listeners[i];
         if (fds[i] < 0)

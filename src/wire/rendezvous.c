@@ -254,15 +254,20 @@ static const struct codec_row moved_rows[] = {
 
 /* ---- frames ---- */
 
+struct rdzv_frame_in rdzv_frame_of(const struct wire_frame *frame)
+{
+    return (struct rdzv_frame_in){ .kind = (enum rdzv_frame)frame->kind,
+                                   .body = frame->body,
+                                   .len = frame->len };
+}
+
 int rdzv_next(const void *data, size_t len, struct rdzv_frame_in *out, size_t *used)
 {
-    const struct wire_kinds launchers = { .first = RDZV_FRAME_JOIN, .end = RDZV_FRAME_N };
+    const struct wire_kinds launchers = RDZV_KINDS;
     struct wire_frame frame;
     int rc = wire_next_of(launchers, data, len, &frame, used);
     if (rc == 1)
-        *out = (struct rdzv_frame_in){ .kind = (enum rdzv_frame)frame.kind,
-                                       .body = frame.body,
-                                       .len = frame.len };
+        *out = rdzv_frame_of(&frame);
     return rc;
 }
 

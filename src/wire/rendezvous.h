@@ -40,6 +40,11 @@ struct rdzv_frame_in {
     size_t len;
 };
 int rdzv_next(const void *data, size_t len, struct rdzv_frame_in *, size_t *used);
+#define RDZV_KINDS                                                                                 \
+    {                                                                                              \
+        RDZV_FRAME_JOIN, RDZV_FRAME_N                                                              \
+    }
+struct rdzv_frame_in rdzv_frame_of(const struct wire_frame *); /* of these kinds */
 
 struct rdzv_event { /* for the job's events */
     const char *type, *text;

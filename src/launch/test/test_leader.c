@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "launch/door.h"
 #include "launch/leader.h"
-#include "launch/peer.h"
 
 #define PATIENCE_MS 120000u
 #define CALLERS     3
@@ -23,7 +22,7 @@ struct heard { /* by one member */
     struct rdzv_stop stop;
     struct rdzv_moved moved;
     struct rdzv_refused refused;
-    struct peer *peer;
+    struct conn *conn;
     int lost;
 };
 struct scene {
@@ -47,18 +46,19 @@ static int hear(struct heard *heard, const struct rdzv_frame_in *frame)
     }
 }
 
-static int on_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *frame)
+static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
-    (void)peer;
-    return hear(arg, frame);
+    struct rdzv_frame_in said = rdzv_frame_of(frame);
+    (void)conn;
+    return hear(arg, &said);
 }
 
-static void on_lost(void *arg, struct peer *peer, const char *why)
+static void on_lost(void *arg, struct conn *conn, const char *why)
 {
     struct heard *heard = arg;
     (void)why;
-    if (heard->peer == peer)
-        heard->peer = NULL;
+    if (heard->conn == conn)
+        heard->conn = NULL;
     heard->lost++;
 }
 
@@ -97,7 +97,7 @@ static int set_up(void **state)
 {
     struct scene *scene = mem_new(sizeof *scene);
     struct err err;
-    struct door_place place = { .addr = "127.0.0.1" };
+    struct listen_place place = { .addr = "127.0.0.1" };
     struct leader_sink sink = {
         .order = on_own_order, .moved = on_moved, .alone = on_alone, .arg = scene
     };
@@ -121,7 +121,7 @@ static int tear_down(void **state)
 {
     struct scene *scene = *state;
     for (int i = 0; i < CALLERS; i++) {
-        peer_close(scene->callers[i].peer);
+        conn_close(scene->callers[i].conn);
         arena_destroy(scene->callers[i].memory);
     }
     leader_destroy(scene->leader);
@@ -157,17 +157,22 @@ static void connect_caller(struct scene *scene, int i, const char *token)
     char preface[RDZV_PREFACE_MAX + 1];
     struct err err;
     struct heard *heard = &scene->callers[i];
-    struct peer_sink sink = { .frame = on_frame, .lost = on_lost, .arg = heard };
+    struct conn_events sink = { .frame = on_frame, .closed = on_lost, .arg = heard };
     assert_int_equal(door_preface(preface, token, &err), 0);
-    heard->peer = peer_connect(&scene->loop, "127.0.0.1", leader_port(scene->leader), preface,
-                               PATIENCE_MS, sink);
+    struct conn_terms terms = launcher_terms;
+    terms.handshake_ms = 0;
+    heard->conn = conn_connect(
+        &scene->loop,
+        &(struct conn_target){ .addr = "127.0.0.1", .port = leader_port(scene->leader) }, &terms,
+        sink);
+    buf_puts(conn_out(heard->conn), preface);
 }
 
 static void join_caller(struct scene *scene, int i, uint32_t min, uint32_t max)
 {
     struct rdzv_join join = join_of(1 + (uint64_t)i, min, max);
     connect_caller(scene, i, "t");
-    rdzv_put(peer_out(scene->callers[i].peer), &join);
+    rdzv_put(conn_out(scene->callers[i].conn), &join);
 }
 
 static void own_says(struct scene *scene, const struct rdzv_join *join)
@@ -215,7 +220,7 @@ static void a_broken_connection_stops_the_round(void **state)
 {
     struct scene *scene = *state;
     form_world(scene, 1);
-    peer_close(TAKE(scene->callers[1].peer));
+    conn_close(TAKE(scene->callers[1].conn));
     wait_for(scene, &scene->own.n[RDZV_FRAME_STOP], 1);
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_STOP], 1);
     wait_for(scene, &scene->callers[2].n[RDZV_FRAME_STOP], 1);
@@ -224,8 +229,8 @@ static void a_broken_connection_stops_the_round(void **state)
     own_says(scene, &own);
     for (int i = 0; i < CALLERS; i += 2) {
         struct rdzv_join join = join_of(1 + (uint64_t)i, 1, CALLERS + 1);
-        rdzv_put(peer_out(scene->callers[i].peer), &join);
-        peer_flush(scene->callers[i].peer);
+        rdzv_put(conn_out(scene->callers[i].conn), &join);
+        conn_flush(scene->callers[i].conn);
     }
     wait_for(scene, &scene->own.n[RDZV_FRAME_ROUND], 2);
     assert_int_equal(scene->own.round.round, 1);
@@ -237,7 +242,7 @@ static void a_member_may_connect_anew(void **state)
 {
     struct scene *scene = *state;
     form_world(scene, 1);
-    scene->callers[0].peer = NULL;
+    scene->callers[0].conn = NULL;
     struct rdzv_join join = join_of(1, 1, CALLERS + 1);
     join.claim = (struct rdzv_claim){ .term = scene->callers[0].round.term,
                                       .round = 0,
@@ -247,14 +252,39 @@ static void a_member_may_connect_anew(void **state)
                                       .nodes = CALLERS + 1 };
     int welcomes = scene->callers[0].n[RDZV_FRAME_WELCOME];
     connect_caller(scene, 0, "t");
-    rdzv_put(peer_out(scene->callers[0].peer), &join);
+    rdzv_put(conn_out(scene->callers[0].conn), &join);
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_WELCOME], welcomes + 1);
     wait_for(scene, &scene->callers[0].lost, 1); /* the former one was closed by the leader */
     assert_int_equal(leader_callers(scene->leader), CALLERS);
-    rdzv_put_as(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT, NULL);
-    peer_flush(scene->callers[0].peer);
+    rdzv_put_as(conn_out(scene->callers[0].conn), RDZV_FRAME_BEAT, NULL);
+    conn_flush(scene->callers[0].conn);
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_BEAT], 1);
     assert_int_equal(scene->own.n[RDZV_FRAME_STOP], 0);
+}
+
+/* It stood for the first one still when it was gone, and the leader wrote into freed memory. */
+static void one_connection_is_one_member(void **state)
+{
+    struct scene *scene = *state;
+    uint64_t until = clock_mono_ms() + PATIENCE_MS;
+    form_world(scene, 1);
+    struct rdzv_join join = join_of(77, 1, CALLERS + 1);
+    rdzv_put(conn_out(scene->callers[0].conn), &join);
+    conn_flush(scene->callers[0].conn);
+    conn_close(TAKE(scene->callers[0].conn));
+    while (leader_callers(scene->leader) == CALLERS) {
+        assert_true(clock_mono_ms() < until);
+        (void)uv_run(&scene->loop, UV_RUN_ONCE);
+    }
+    conn_close(TAKE(scene->callers[1].conn)); /* all who are left are told to stop */
+    wait_for(scene, &scene->callers[2].n[RDZV_FRAME_STOP], 1);
+    struct rdzv_join own = join_of(OWN, 1, CALLERS + 1);
+    own_says(scene, &own);
+    join = join_of(3, 1, CALLERS + 1);
+    rdzv_put(conn_out(scene->callers[2].conn), &join);
+    conn_flush(scene->callers[2].conn);
+    wait_for(scene, &scene->own.n[RDZV_FRAME_ROUND], 2);
+    assert_int_equal(scene->own.round.n_places, 2);
 }
 
 static void a_wrong_token_is_refused(void **state)
@@ -265,9 +295,9 @@ static void a_wrong_token_is_refused(void **state)
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_REFUSED], 1);
     assert_int_equal(scene->callers[0].refused.why, RDZV_REFUSED_TOKEN);
     struct rdzv_join join = join_of(1, 1, 1);
-    rdzv_put(peer_out(scene->callers[0].peer), &join);
-    rdzv_put_as(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT, NULL);
-    peer_flush(scene->callers[0].peer);
+    rdzv_put(conn_out(scene->callers[0].conn), &join);
+    rdzv_put_as(conn_out(scene->callers[0].conn), RDZV_FRAME_BEAT, NULL);
+    conn_flush(scene->callers[0].conn);
     join_caller(scene, 1, 1, 2);
     wait_for(scene, &scene->callers[1].n[RDZV_FRAME_ROUND], 1);
     assert_int_equal(scene->callers[1].round.n_places, 1);
@@ -278,7 +308,7 @@ static void callers_are_held_until_it_leads(void **state)
 {
     struct scene *scene = *state;
     join_caller(scene, 0, 1, 1);
-    rdzv_put_as(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT, NULL);
+    rdzv_put_as(conn_out(scene->callers[0].conn), RDZV_FRAME_BEAT, NULL);
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_BEAT], 1); /* alive, and nothing else */
     assert_int_equal(scene->callers[0].n[RDZV_FRAME_WELCOME], 0);
     leader_wake(scene->leader);
@@ -288,17 +318,17 @@ static void callers_are_held_until_it_leads(void **state)
 static void say_lead(struct scene *scene, int i, uint64_t term)
 {
     struct rdzv_moved lead = { .term = term, .addr = "10.0.0.9", .port = 99 };
-    if (!scene->callers[i].peer)
+    if (!scene->callers[i].conn)
         connect_caller(scene, i, "t");
-    rdzv_put_as(peer_out(scene->callers[i].peer), RDZV_FRAME_LEAD, &lead);
-    peer_flush(scene->callers[i].peer);
+    rdzv_put_as(conn_out(scene->callers[i].conn), RDZV_FRAME_LEAD, &lead);
+    conn_flush(scene->callers[i].conn);
 }
 
 static void callers_are_sent_to_the_leader(void **state)
 {
     struct scene *scene = *state;
     join_caller(scene, 0, 1, 1);
-    rdzv_put_as(peer_out(scene->callers[0].peer), RDZV_FRAME_BEAT, NULL);
+    rdzv_put_as(conn_out(scene->callers[0].conn), RDZV_FRAME_BEAT, NULL);
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_BEAT], 1);
     struct rdzv_moved there = { .term = 4, .addr = "10.0.0.4", .port = 44 };
     leader_sleep(scene->leader, &there);
@@ -341,7 +371,7 @@ static void a_probe_finds_a_later_leader(void **state)
     join.claim = (struct rdzv_claim){ .term = 5, .running = true, .world_id = 1, .nodes = 1 };
     leader_wake(other->leader);
     connect_caller(other, 0, "t");
-    rdzv_put(peer_out(other->callers[0].peer), &join);
+    rdzv_put(conn_out(other->callers[0].conn), &join);
     wait_for(other, &other->callers[0].n[RDZV_FRAME_WELCOME], 1);
     leader_wake(scene->leader);
     leader_probe(scene->leader, "127.0.0.1", leader_port(other->leader));
@@ -361,7 +391,7 @@ static void the_last_one_to_go_is_told(void **state)
     struct scene *scene = *state;
     form_world(scene, 1);
     for (int i = 0; i < CALLERS; i++)
-        peer_close(TAKE(scene->callers[i].peer));
+        conn_close(TAKE(scene->callers[i].conn));
     wait_for(scene, &scene->alone, 1);
     assert_int_equal(leader_callers(scene->leader), 0);
 }
@@ -373,6 +403,7 @@ int main(void)
         TEST(a_round_forms),
         TEST(a_broken_connection_stops_the_round),
         TEST(a_member_may_connect_anew),
+        TEST(one_connection_is_one_member),
         TEST(a_wrong_token_is_refused),
         TEST(callers_are_held_until_it_leads),
         TEST(callers_are_sent_to_the_leader),

@@ -1,5 +1,5 @@
-/* Peers and their listeners over real sockets: frames in pieces, wrong tokens, strangers, nonsense,
- * clients of the c10d store on the same port. */
+/* The port of a launcher that may lead, over real sockets: launchers of the job, wrong tokens,
+ * strangers, nonsense, clients of the c10d store. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,19 +9,17 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "launch/door.h"
-#include "launch/peer.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #define PATIENCE_MS 120000u
 
 struct end {
-    struct peer *peer;
-    int beats, ups, losses;
+    struct conn *conn;
+    int beats, losses;
     char why[160];
     bool close_on_frame;
 };
@@ -35,45 +33,40 @@ struct scene {
     size_t c10d_bytes;
 };
 
-static int on_frame(void *arg, struct peer *peer, const struct rdzv_frame_in *frame)
+static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
     struct end *end = arg;
-    if (frame->kind != RDZV_FRAME_BEAT)
+    if (rdzv_frame_of(frame).kind != RDZV_FRAME_BEAT)
         return -1;
     end->beats++;
     if (end->close_on_frame) {
-        peer_close(peer);
-        end->peer = NULL;
+        conn_close(conn);
+        end->conn = NULL;
     }
     return 0;
 }
 
-static void on_up(void *arg, struct peer *peer)
-{
-    (void)peer;
-    ((struct end *)arg)->ups++;
-}
-
-static void on_lost(void *arg, struct peer *peer, const char *why)
+static void on_closed(void *arg, struct conn *conn, const char *why)
 {
     struct end *end = arg;
-    assert_ptr_equal(peer, end->peer);
+    assert_ptr_equal(conn, end->conn);
     end->losses++;
-    end->peer = NULL;
+    end->conn = NULL;
     snprintf(end->why, sizeof end->why, "%s", why);
 }
 
-static struct peer_sink sink_of(struct end *end)
+static struct conn_events events_of(struct end *end)
 {
-    return (struct peer_sink){ .frame = on_frame, .up = on_up, .lost = on_lost, .arg = end };
+    return (struct conn_events){ .frame = on_frame, .closed = on_closed, .arg = end };
 }
 
-static void on_caller(void *arg, int fd, const void *extra, size_t len, bool token_is_good)
+static void on_caller(void *arg, struct conn *conn, bool token_is_good)
 {
     struct scene *scene = arg;
     scene->callers++;
     scene->good = token_is_good;
-    scene->far.peer = peer_adopt(&scene->loop, fd, extra, len, sink_of(&scene->far));
+    scene->far.conn = conn;
+    conn_set_events(conn, events_of(&scene->far));
 }
 
 static void on_c10d(void *arg, int fd, const void *bytes, size_t len)
@@ -101,7 +94,7 @@ static void wait_for(struct scene *scene, const int *value, int want)
     }
 }
 
-static struct door *open_door(struct scene *scene, const char *token, struct door_place *place)
+static struct door *open_door(struct scene *scene, const char *token, struct listen_place *place)
 {
     char preface[RDZV_PREFACE_MAX + 1];
     struct err err;
@@ -113,7 +106,7 @@ static struct door *open_door(struct scene *scene, const char *token, struct doo
 static int set_up(void **state)
 {
     struct scene *scene = mem_new(sizeof *scene);
-    struct door_place place = { .addr = "127.0.0.1" };
+    struct listen_place place = { .addr = "127.0.0.1" };
     assert_int_equal(uv_loop_init(&scene->loop), 0);
     uv_timer_init(&scene->loop, &scene->alarm);
     uv_timer_start(&scene->alarm, on_alarm, 100, 100);
@@ -126,8 +119,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct scene *scene = *state;
-    peer_close(scene->near.peer);
-    peer_close(scene->far.peer);
+    conn_close(scene->near.conn);
+    conn_close(scene->far.conn);
     door_close(scene->door);
     uv_close((uv_handle_t *)&scene->alarm, NULL);
     (void)uv_run(&scene->loop, UV_RUN_DEFAULT);
@@ -141,25 +134,23 @@ static void call(struct scene *scene, const char *token)
     char preface[RDZV_PREFACE_MAX + 1];
     struct err err;
     assert_int_equal(door_preface(preface, token, &err), 0);
-    scene->near.peer = peer_connect(&scene->loop, "127.0.0.1", door_port(scene->door), preface,
-                                    PATIENCE_MS, sink_of(&scene->near));
+    struct conn_target to = { .addr = "127.0.0.1", .port = door_port(scene->door) };
+    scene->near.conn = conn_connect(&scene->loop, &to, &launcher_terms, events_of(&scene->near));
+    buf_puts(conn_out(scene->near.conn), preface);
 }
 
 static void frames_go_both_ways(void **state)
 {
     struct scene *scene = *state;
     call(scene, "secret");
-    rdzv_put_as(peer_out(scene->near.peer), RDZV_FRAME_BEAT, NULL); /* before it is connected */
+    rdzv_put_as(conn_out(scene->near.conn), RDZV_FRAME_BEAT, NULL); /* before it is connected */
     wait_for(scene, &scene->far.beats, 1);
     assert_true(scene->good);
-    assert_int_equal(scene->near.ups, 1);
-    assert_string_equal(peer_local_addr(scene->near.peer), "127.0.0.1");
-    assert_string_equal(peer_remote_addr(scene->far.peer), "127.0.0.1");
     for (int i = 0; i < 1000; i++)
-        rdzv_put_as(peer_out(scene->far.peer), RDZV_FRAME_BEAT, NULL);
-    peer_flush(scene->far.peer);
+        rdzv_put_as(conn_out(scene->far.conn), RDZV_FRAME_BEAT, NULL);
+    conn_flush(scene->far.conn);
     wait_for(scene, &scene->near.beats, 1000);
-    peer_close(TAKE(scene->near.peer));
+    conn_close(TAKE(scene->near.conn));
     wait_for(scene, &scene->far.losses, 1);
     assert_int_equal(scene->near.losses, 0);
 }
@@ -170,7 +161,7 @@ static void closing_inside_a_frame_is_fine(void **state)
     call(scene, "secret");
     scene->far.close_on_frame = true;
     for (int i = 0; i < 3; i++)
-        rdzv_put_as(peer_out(scene->near.peer), RDZV_FRAME_BEAT, NULL);
+        rdzv_put_as(conn_out(scene->near.conn), RDZV_FRAME_BEAT, NULL);
     wait_for(scene, &scene->near.losses, 1);
     assert_int_equal(scene->far.beats, 1);
     assert_int_equal(scene->far.losses, 0);
@@ -182,7 +173,7 @@ static void a_wrong_token_is_seen(void **state)
     call(scene, "guess");
     wait_for(scene, &scene->callers, 1);
     assert_false(scene->good);
-    peer_close(TAKE(scene->near.peer));
+    conn_close(TAKE(scene->near.conn));
     wait_for(scene, &scene->far.losses, 1);
     call(scene, NULL);
     wait_for(scene, &scene->callers, 2);
@@ -251,28 +242,31 @@ static void nonsense_ends_a_connection(void **state)
     close(fd);
 }
 
-static void a_closed_port_is_told_from_the_loop(void **state)
+/* Who has said the preface and then nothing has to go, too; who is admitted may be silent. */
+static void a_caller_has_its_time(void **state)
 {
     struct scene *scene = *state;
-    uint16_t port = door_port(scene->door);
-    door_close(TAKE(scene->door));
-    scene->near.peer =
-        peer_connect(&scene->loop, "127.0.0.1", port, "", PATIENCE_MS, sink_of(&scene->near));
-    assert_int_equal(scene->near.losses, 0);
+    uint64_t late = uv_now(&scene->loop) + 3600000;
+    int said_nothing = stranger(scene);
+    call(scene, "secret");
+    wait_for(scene, &scene->callers, 1);
+    conn_pass_time(scene->far.conn, late);
+    assert_int_equal(scene->far.losses, 1);
     wait_for(scene, &scene->near.losses, 1);
-    assert_string_equal(scene->near.why, "Connection refused");
-    scene->near.peer =
-        peer_connect(&scene->loop, "not-an-address", port, "", PATIENCE_MS, sink_of(&scene->near));
-    wait_for(scene, &scene->near.losses, 2);
-    assert_string_equal(scene->near.why, "not a numeric address");
+    call(scene, "secret");
+    wait_for(scene, &scene->callers, 2);
+    conn_admit(scene->far.conn);
+    conn_pass_time(scene->far.conn, late);
+    assert_int_equal(scene->far.losses, 1);
+    close(said_nothing);
 }
 
 static void doors_say_why_they_do_not_open(void **state)
 {
     struct scene *scene = *state;
-    struct door_place taken = { .addr = "127.0.0.1", .port = door_port(scene->door) };
-    struct door_place foreign = { .addr = "192.0.2.1" };
-    struct door_place named = { .addr = "n1.cluster" };
+    struct listen_place taken = { .addr = "127.0.0.1", .port = door_port(scene->door) };
+    struct listen_place foreign = { .addr = "192.0.2.1" };
+    struct listen_place named = { .addr = "n1.cluster" };
     char preface[RDZV_PREFACE_MAX + 1];
     struct err err;
     assert_null(open_door(scene, NULL, &taken));
@@ -282,29 +276,6 @@ static void doors_say_why_they_do_not_open(void **state)
     assert_null(open_door(scene, NULL, &named));
     assert_int_equal(door_preface(preface, "two words", &err), -1);
     assert_int_equal(door_preface(preface, "", &err), -1);
-}
-
-static void the_agents_socket_hears_the_cookie(void **state)
-{
-    struct scene *scene = *state;
-    char dir[] = "/tmp/muster-peer-XXXXXX", said[32] = "";
-    assert_non_null(mkdtemp(dir));
-    struct sockaddr_un at = { .sun_family = AF_UNIX };
-    snprintf(at.sun_path, sizeof at.sun_path, "%s/s", dir);
-    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(listener, (const struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(listener, 1), 0);
-    scene->near.peer =
-        peer_connect_unix(&scene->loop, at.sun_path, "cookie", sink_of(&scene->near));
-    wait_for(scene, &scene->near.ups, 1);
-    int fd = accept(listener, NULL, NULL);
-    assert_int_equal(recv(fd, said, 7, MSG_WAITALL), 7);
-    assert_string_equal(said, "cookie\n");
-    close(fd);
-    wait_for(scene, &scene->near.losses, 1);
-    close(listener);
-    (void)unlink(at.sun_path);
-    (void)rmdir(dir);
 }
 
 int main(void)
@@ -318,9 +289,8 @@ int main(void)
         TEST(strangers_are_sent_away),
         TEST(store_clients_are_told_apart),
         TEST(nonsense_ends_a_connection),
-        TEST(a_closed_port_is_told_from_the_loop),
+        TEST(a_caller_has_its_time),
         TEST(doors_say_why_they_do_not_open),
-        TEST(the_agents_socket_hears_the_cookie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
