@@ -1,10 +1,10 @@
-/* Halls, lines, members and machines.
+/* Halls, lines and meetings.
  *
  * A hall is one generation of one job. A line is one launcher's connection, as its agent numbers
- * it; a member is a launcher that has joined: it keeps its place while its line is being made anew.
- * The machine decides, this file knows who is alive: a member is lost when its launcher's line was
- * closed by the agent, when its attempt is over, or when it does not come back within RESUME_MS
- * after its agent did. Nothing is lost by silence.
+ * it; a meeting is the host (rdzv/host.h) of those who met over their lines. This file knows who is
+ * alive: a member is lost when its launcher's line was closed by the agent, when its attempt is
+ * over, or when it does not come back within RESUME_MS after its agent did. Nothing is lost by
+ * silence.
  *
  * A rendezvous that is over answers for ever that it is, except to a launcher that starts another
  * one: the next command of the same attempt, or anybody after a failure. */
@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
-#include "rdzv/rdzv.h"
+#include "rdzv/host.h"
 #include "wire/rendezvous.h"
 
 #include <stdio.h>
@@ -36,25 +36,15 @@ struct meeting {
     struct hall *hall;
     uint32_t role; /* whose tasks meet; or WHOLE_JOB */
     char *run_id;
-    struct rdzv *machine;
-    struct map *members;
-    uint64_t due_us;          /* the machine's next deadline; UINT64_MAX: none */
-    uint32_t expected, later; /* as the machine was told */
-    bool failed;              /* it is over, and not because all were done */
-    bool again;               /* a launcher has said that this round's ranks were started again */
-};
-struct member {
-    struct meeting *meeting;
-    uint64_t id;
-    uint32_t flat, attempt;
-    struct line *line; /* NULL: it has to come again */
-    uint64_t due_us;   /* until then */
+    struct rdzv_host *host; /* tags of its members: attempt_tag() */
+    bool again;             /* a launcher has said that this round's ranks were started again */
 };
 struct line {
     struct hall *hall;
     char *key, *node;
+    uint64_t id; /* for the host */
     uint32_t channel, flat, attempt;
-    struct member *member; /* NULL: has not joined */
+    struct meeting *meeting; /* NULL: has not joined */
     struct buf in, out;
     bool waits; /* is in the list of lines with something to send */
     bool hang_up;
@@ -71,6 +61,8 @@ struct hall {
 struct meetings {
     struct map *halls;  /* by job */
     struct smap *lines; /* by job, generation, node and channel */
+    struct map *by_id;  /* the same */
+    uint64_t last_line;
     struct minutes *minutes;
     VEC(struct line *) sending;
     struct arena *scratch;
@@ -81,6 +73,7 @@ struct meetings *meetings_create(void)
     struct meetings *all = mem_new(sizeof *all);
     all->halls = map_create();
     all->lines = smap_create();
+    all->by_id = map_create();
     all->minutes = minutes_create();
     all->scratch = arena_create();
     return all;
@@ -115,9 +108,10 @@ static void line_free(struct line *line)
             vec_remove(&hall->lines, i);
             break;
         }
-    if (line->member)
-        line->member->line = NULL;
+    if (line->meeting) /* unless it may come again, it is lost as soon as time is looked at */
+        rdzv_host_cut(line->meeting->host, line->id, core_mono_us(hall->ctl));
     smap_remove(all->lines, line->key);
+    map_remove(all->by_id, line->id);
     buf_fini(&line->in);
     buf_fini(&line->out);
     free(line->key);
@@ -156,39 +150,51 @@ static void line_send(struct line *line)
 
 /* ---- what a machine says ---- */
 
-/* The program of one of them could not be started: none of their attempts is worth another one. */
-static void mark_unstartable(const struct member *member, const struct rdzv_end *end)
+/* A task's attempt as a number, and back. */
+static uint64_t attempt_tag(uint32_t flat, uint32_t attempt)
 {
-    const struct hall *hall = member->meeting->hall;
+    return (uint64_t)attempt << 32 | flat;
+}
+
+static uint32_t tag_flat(uint64_t tag)
+{
+    return (uint32_t)tag;
+}
+
+static uint32_t tag_attempt(uint64_t tag)
+{
+    return (uint32_t)(tag >> 32);
+}
+
+/* The program of one of them could not be started: none of their attempts is worth another one. */
+static void mark_unstartable(const struct hall *hall, uint64_t tag, const struct rdzv_end *end)
+{
     struct live_job *job = live_find(hall->ctl->live, hall->job);
     if (!job || !job->tasks || job->row.generation != hall->generation)
         return;
-    struct live_task *task = &job->tasks[member->flat];
-    for (size_t i = 0; i < end->n_deaths && task->attempt == member->attempt; i++)
+    struct live_task *task = &job->tasks[tag_flat(tag)];
+    for (size_t i = 0; i < end->n_deaths && task->attempt == tag_attempt(tag); i++)
         task->unstartable = task->unstartable || end->deaths[i].death.spared;
 }
 
-static void on_order(void *arg, const struct rdzv_order *order)
+static void on_order(void *arg, const struct rdzv_participant *to, const struct rdzv_order *order)
 {
     struct meeting *meeting = arg;
-    struct member *member = map_get(meeting->members, order->to);
-    struct line *line = member ? member->line : NULL;
-    if (order->kind == RDZV_ORDER_END && order->end.kind != RDZV_END_DONE)
-        meeting->failed = true;
-    if (order->kind == RDZV_ORDER_END && member)
-        mark_unstartable(member, &order->end);
+    struct line *line = map_get(meeting->hall->all->by_id, to->conn);
+    if (order->kind == RDZV_ORDER_END)
+        mark_unstartable(meeting->hall, to->tag, &order->end);
     if (!line)
-        return; /* it asks again when it comes again */
-    switch (order->kind) {
-    case RDZV_ORDER_WELCOME: rdzv_put(&line->out, &order->welcome); break;
-    case RDZV_ORDER_ROUND: rdzv_put(&line->out, &order->round); break;
-    case RDZV_ORDER_CHECK: rdzv_put(&line->out, &order->check); break;
-    case RDZV_ORDER_STOP: rdzv_put(&line->out, &order->stop); break;
-    case RDZV_ORDER_END: rdzv_put(&line->out, &order->end); break;
-    case RDZV_ORDER_REFUSED: rdzv_put(&line->out, &order->refused); break;
-    case RDZV_ORDER_NOTE: rdzv_put(&line->out, &order->note); break;
-    }
+        return;
+    rdzv_put_order(&line->out, order);
     line_sends(line);
+}
+
+static void on_replaced(void *arg, uint64_t conn)
+{
+    struct meeting *meeting = arg;
+    struct line *line = map_get(meeting->hall->all->by_id, conn);
+    line->meeting = NULL;
+    line_hang_up(line);
 }
 
 /* That everybody goes then is no news, and nobody is told to form another round. */
@@ -197,23 +203,23 @@ static bool job_closes(const struct live_job *job)
     return live_closing(job) || !job_state_holds(job->row.state);
 }
 
-static void note(struct hall *hall, const struct member *about, enum minute_kind kind,
-                 const char *text)
+/* about: tag of an attempt; NULL: of all. */
+static void note(struct hall *hall, const uint64_t *about, enum minute_kind kind, const char *text)
 {
     struct live_job *job = live_find(hall->ctl->live, hall->job);
     struct minute minute = { .job = hall->job, .kind = kind, .text = text };
     if (!job || !job->tasks || (kind == MINUTE_LOST && job_closes(job)))
         return;
     if (about) {
-        const struct task_place *place = &job->tasks[about->flat].place;
+        const struct task_place *place = &job->tasks[tag_flat(*about)].place;
         minute.has_task = true;
         minute.task = (struct task_ref){ .role = (uint16_t)place->role, .index = place->index };
-        minute.attempt = about->attempt;
+        minute.attempt = tag_attempt(*about);
     }
     minutes_add(hall->all->minutes, &hall->paces, core_now(hall->ctl), &minute);
 }
 
-static void on_news(void *arg, const struct rdzv_news *news)
+static void on_news(void *arg, const struct rdzv_participant *about, const struct rdzv_news *news)
 {
     static const enum minute_kind of[] = {
         [RDZV_NEWS_JOINED] = MINUTE_JOINED, [RDZV_NEWS_ROUND] = MINUTE_ROUND,
@@ -223,7 +229,7 @@ static void on_news(void *arg, const struct rdzv_news *news)
     struct meeting *meeting = arg;
     if (news->kind == RDZV_NEWS_ROUND)
         meeting->again = false;
-    note(meeting->hall, map_get(meeting->members, news->member), of[news->kind], news->text);
+    note(meeting->hall, about ? &about->tag : NULL, of[news->kind], news->text);
 }
 
 /* ---- meetings ---- */
@@ -244,25 +250,21 @@ static uint32_t count_expected(const struct live_job *job, uint32_t role, uint32
     return n;
 }
 
-/* When it wants to be called next, after anything that was said to it. */
+/* What is due, and when it wants to be called next; after anything that was said to it. */
 static void look_ahead(struct meeting *meeting)
 {
     struct ctl *ctl = meeting->hall->ctl;
     uint64_t now = core_mono_us(ctl);
-    meeting->due_us = rdzv_tick(meeting->machine, now);
-    if (meeting->due_us != UINT64_MAX)
-        core_wake(ctl,
-                  core_now(ctl) + (meeting->due_us > now ? meeting->due_us - now : 0) / 1000 + 1);
+    uint64_t due_us = rdzv_host_tick(meeting->host, now);
+    if (due_us != UINT64_MAX)
+        core_wake(ctl, core_now(ctl) + (due_us > now ? due_us - now : 0) / 1000 + 1);
 }
 
-static void expect(struct meeting *meeting, const struct live_job *job)
+/* false: nothing has changed. */
+static bool expect(struct meeting *meeting, const struct live_job *job)
 {
     uint32_t later, n = count_expected(job, meeting->role, &later);
-    if (n == meeting->expected && later == meeting->later)
-        return;
-    meeting->expected = n;
-    meeting->later = later;
-    rdzv_expect(meeting->machine, n, later, core_mono_us(meeting->hall->ctl));
+    return rdzv_host_expect(meeting->host, n, later, core_mono_us(meeting->hall->ctl));
 }
 
 static struct meeting *meeting_create(struct hall *hall, const struct live_job *job, uint32_t role,
@@ -277,54 +279,28 @@ static struct meeting *meeting_create(struct hall *hall, const struct live_job *
     meeting->hall = hall;
     meeting->role = role;
     meeting->run_id = mem_strdup(run_id);
-    meeting->members = map_create();
-    meeting->expected = UINT32_MAX;
-    meeting->due_us = UINT64_MAX;
-    meeting->machine = rdzv_create(
-        &limits, (struct rdzv_sink){ .order = on_order, .news = on_news, .arg = meeting });
+    meeting->host = rdzv_host_create(
+        &limits, (struct rdzv_host_sink){
+                     .order = on_order, .news = on_news, .replaced = on_replaced, .arg = meeting });
     vec_push(&hall->meetings, meeting);
-    expect(meeting, job);
+    (void)expect(meeting, job);
     return meeting;
-}
-
-static void member_free(struct member *member)
-{
-    if (member->line)
-        member->line->member = NULL;
-    map_remove(member->meeting->members, member->id);
-    free(member);
 }
 
 static void meeting_destroy(struct meeting *meeting)
 {
     struct hall *hall = meeting->hall;
-    size_t cursor = 0;
-    uint64_t id;
-    void *value;
-    while (map_next(meeting->members, &cursor, &id, &value)) {
-        struct member *member = value;
-        if (member->line)
-            member->line->member = NULL;
-        free(member);
-    }
-    map_destroy(meeting->members);
+    for (size_t i = 0; i < hall->lines.n; i++)
+        if (hall->lines.at[i]->meeting == meeting)
+            hall->lines.at[i]->meeting = NULL;
     for (size_t i = 0; i < hall->meetings.n; i++)
         if (hall->meetings.at[i] == meeting) {
             vec_remove(&hall->meetings, i);
             break;
         }
-    rdzv_destroy(meeting->machine);
+    rdzv_host_destroy(meeting->host);
     free(meeting->run_id);
     free(meeting);
-}
-
-/* The machine first: the event about it names the member. */
-static void member_lost(struct member *member, const char *why)
-{
-    struct meeting *meeting = member->meeting;
-    rdzv_lost(meeting->machine, member->id, why, core_mono_us(meeting->hall->ctl));
-    member_free(member);
-    look_ahead(meeting);
 }
 
 /* ---- halls ---- */
@@ -357,6 +333,7 @@ void meetings_destroy(struct meetings *all)
         hall_destroy(hall);
     map_destroy(all->halls);
     smap_destroy(all->lines);
+    map_destroy(all->by_id);
     minutes_destroy(all->minutes);
     vec_fini(&all->sending);
     arena_destroy(all->scratch);
@@ -399,17 +376,14 @@ static void refuse(struct line *line, enum rdzv_refusal why, const char *text)
 static bool may_replace(const struct meeting *meeting, const struct line *line)
 {
     size_t cursor = 0;
-    uint64_t id;
-    void *value;
-    if (rdzv_phase(meeting->machine) != RDZV_OVER)
+    const struct rdzv_participant *one;
+    if (rdzv_phase(rdzv_host_machine(meeting->host)) != RDZV_OVER)
         return false;
-    if (meeting->failed)
+    if (rdzv_host_failed(meeting->host))
         return true;
-    while (map_next(meeting->members, &cursor, &id, &value)) {
-        const struct member *member = value;
-        if (member->flat == line->flat && member->attempt == line->attempt)
+    while ((one = rdzv_host_next(meeting->host, &cursor)))
+        if (one->tag == attempt_tag(line->flat, line->attempt))
             return true;
-    }
     return false;
 }
 
@@ -423,7 +397,7 @@ static struct meeting *find_meeting(struct line *line, const struct live_job *jo
         struct meeting *meeting = hall->meetings.at[i];
         if (meeting->role != role || strcmp(meeting->run_id, join->run_id) != 0)
             continue;
-        if (map_get(meeting->members, join->member) || !may_replace(meeting, line))
+        if (rdzv_host_member(meeting->host, join->member) || !may_replace(meeting, line))
             return meeting;
         meeting_destroy(meeting);
         break;
@@ -436,44 +410,23 @@ static struct meeting *find_meeting(struct line *line, const struct live_job *jo
     return meeting_create(hall, job, role, join->run_id);
 }
 
-static struct member *find_member(struct line *line, struct meeting *meeting,
-                                  const struct rdzv_join *join)
-{
-    struct member *member = map_get(meeting->members, join->member);
-    if (!member && map_count(meeting->members) >= MEMBERS_MAX) {
-        refuse(line, RDZV_REFUSED_FULL, "4096 launchers take part in this rendezvous already");
-        return NULL;
-    }
-    if (!member) {
-        member = mem_new(sizeof *member);
-        member->meeting = meeting;
-        member->id = join->member;
-        map_set(meeting->members, member->id, member);
-    }
-    if (member->line && member->line != line) {
-        member->line->member = NULL; /* it came again before its old connection was seen to end */
-        line_hang_up(member->line);
-    }
-    member->line = line;
-    member->flat = line->flat;
-    member->attempt = line->attempt;
-    line->member = member;
-    return member;
-}
-
 static int take_join(struct line *line, const struct live_job *job,
                      const struct rdzv_frame_in *frame)
 {
     struct rdzv_join join;
     if (rdzv_get(frame, line->hall->all->scratch, &join) != 0)
         return -1;
-    if (line->member && line->member->id != join.member)
-        return -1;
-    struct meeting *meeting = line->member ? line->member->meeting : find_meeting(line, job, &join);
-    struct member *member = meeting ? find_member(line, meeting, &join) : NULL;
-    if (member)
-        rdzv_join(meeting->machine, &join, core_mono_us(line->hall->ctl));
-    return 0;
+    struct meeting *meeting = line->meeting ? line->meeting : find_meeting(line, job, &join);
+    if (!meeting)
+        return 0;
+    if (!rdzv_host_member(meeting->host, join.member) &&
+        rdzv_host_count(meeting->host) >= MEMBERS_MAX) {
+        refuse(line, RDZV_REFUSED_FULL, "4096 launchers take part in this rendezvous already");
+        return 0;
+    }
+    line->meeting = meeting;
+    return rdzv_host_join(meeting->host, line->id, attempt_tag(line->flat, line->attempt), &join,
+                          core_mono_us(line->hall->ctl));
 }
 
 static int take_note(struct line *line, const struct rdzv_frame_in *frame)
@@ -481,50 +434,19 @@ static int take_note(struct line *line, const struct rdzv_frame_in *frame)
     struct rdzv_event said;
     if (rdzv_get(frame, line->hall->all->scratch, &said) != 0)
         return -1;
-    struct meeting *meeting = line->member ? line->member->meeting : NULL;
-    struct member stand_in = { .flat = line->flat, .attempt = line->attempt };
+    struct meeting *meeting = line->meeting;
+    uint64_t tag = attempt_tag(line->flat, line->attempt);
     if (strcmp(said.type, "launch.again") == 0) {
         /* Every launcher says it, and the first is as good as the others; one that meets nobody
          * speaks for itself. */
         if (!meeting || !meeting->again)
-            note(line->hall, meeting ? NULL : &stand_in, MINUTE_AGAIN, said.text);
+            note(line->hall, meeting ? NULL : &tag, MINUTE_AGAIN, said.text);
         if (meeting)
             meeting->again = true;
         return 0;
     }
-    note(line->hall, &stand_in, MINUTE_NOTE, said.text); /* which says by itself what it is about */
+    note(line->hall, &tag, MINUTE_NOTE, said.text); /* which says by itself what it is about */
     return 0;
-}
-
-/* Of a launcher that has joined. */
-static int take_said(struct member *member, const struct rdzv_frame_in *frame)
-{
-    struct rdzv *machine = member->meeting->machine;
-    struct hall *hall = member->meeting->hall;
-    uint64_t now = core_mono_us(hall->ctl);
-    struct arena *scratch = hall->all->scratch;
-    struct rdzv_report report;
-    struct rdzv_checked checked;
-    struct rdzv_leave leave;
-    switch (frame->kind) {
-    case RDZV_FRAME_REPORT:
-        if (rdzv_get(frame, scratch, &report) != 0)
-            return -1;
-        rdzv_report(machine, member->id, &report, now);
-        return 0;
-    case RDZV_FRAME_CHECKED:
-        if (rdzv_get(frame, scratch, &checked) != 0)
-            return -1;
-        rdzv_checked(machine, member->id, &checked, now);
-        return 0;
-    case RDZV_FRAME_LEAVE:
-        if (rdzv_get(frame, scratch, &leave) != 0)
-            return -1;
-        rdzv_leave(machine, member->id, &leave, now);
-        return 0;
-    case RDZV_FRAME_BEAT: rdzv_beat(machine, member->id, now); return 0;
-    default: return -1;
-    }
 }
 
 static int take_frame(struct line *line, const struct live_job *job,
@@ -534,7 +456,20 @@ static int take_frame(struct line *line, const struct live_job *job,
         return take_join(line, job, frame);
     if (frame->kind == RDZV_FRAME_EVENT)
         return take_note(line, frame);
-    return line->member ? take_said(line->member, frame) : -1;
+    return line->meeting ? rdzv_host_hear(line->meeting->host, line->id, frame,
+                                          line->hall->all->scratch, core_mono_us(line->hall->ctl))
+                         : -1;
+}
+
+/* The line stands for nobody any more; who took part in one that is over is remembered
+ * (may_replace). */
+static void line_lose(struct line *line, const char *why)
+{
+    struct meeting *meeting = TAKE(line->meeting);
+    if (!meeting)
+        return;
+    rdzv_host_closed(meeting->host, line->id, why, core_mono_us(line->hall->ctl));
+    look_ahead(meeting);
 }
 
 /* Every whole frame; what comes after a refusal is not read. */
@@ -556,15 +491,14 @@ static void line_read(struct line *line, const struct live_job *job)
     if (line->in.overflow)
         got = -1;
     buf_drop(&line->in, done);
-    struct member *member = line->member;
-    if (member && got >= 0)
-        look_ahead(member->meeting);
+    if (got < 0)
+        line_lose(line, "its launcher does not speak the protocol");
+    else if (line->meeting)
+        look_ahead(line->meeting);
     if (got >= 0)
         return;
     log_warn("launcher.frame", "job=%llu node=%s broken, connection closed",
              (unsigned long long)line->hall->job, line->node);
-    if (member)
-        member_lost(member, "its launcher does not speak the protocol");
     line_hang_up(line);
 }
 
@@ -580,6 +514,7 @@ static void line_open(struct ctl *ctl, struct live_job *job, const struct engine
     line->hall = hall;
     line->key = mem_strdup(key);
     line->node = mem_strdup(fact->node);
+    line->id = ++ctl->meetings->last_line;
     line->channel = fact->launcher.channel;
     line->flat = flat;
     line->attempt = fact->attempt;
@@ -587,6 +522,7 @@ static void line_open(struct ctl *ctl, struct live_job *job, const struct engine
     buf_init(&line->out, OUT_MAX);
     vec_push(&hall->lines, line);
     smap_set(ctl->meetings->lines, key, line);
+    map_set(ctl->meetings->by_id, line->id, line);
     if (hall->lines.n > LINES_MAX || task->attempt != fact->attempt ||
         attempt_state_final(task->attempt_state))
         line_hang_up(line);
@@ -594,11 +530,8 @@ static void line_open(struct ctl *ctl, struct live_job *job, const struct engine
 
 static void line_closed(struct line *line)
 {
-    struct member *member = line->member;
+    line_lose(line, "its launcher has ended");
     line_free(line);
-    /* Who took part in one that is over is remembered (may_replace). */
-    if (member && rdzv_phase(member->meeting->machine) != RDZV_OVER)
-        member_lost(member, "its launcher has ended");
 }
 
 /* A connection of the agent was made anew: its launchers' lines are void, they come again. */
@@ -611,8 +544,8 @@ static void node_again(struct ctl *ctl, const struct engine_fact *fact)
         struct line *line = hall->lines.at[i];
         if (strcmp(line->node, fact->node) != 0)
             continue;
-        if (line->member)
-            line->member->due_us = core_mono_us(ctl) + RESUME_MS * 1000ull;
+        if (line->meeting)
+            rdzv_host_cut(line->meeting->host, line->id, core_mono_us(ctl) + RESUME_MS * 1000ull);
         line_free(line);
     }
     core_wake(ctl, core_now(ctl) + RESUME_MS + 1);
@@ -643,10 +576,10 @@ void meetings_hear(struct ctl *ctl, const struct engine_fact *fact)
 
 /* ---- what follows from the job ---- */
 
-static const char *attempt_over(const struct live_job *job, uint32_t flat, uint32_t attempt)
+static const char *attempt_over(const struct live_job *job, uint64_t tag)
 {
-    const struct live_task *task = &job->tasks[flat];
-    if (task->attempt != attempt || task->attempt_state == ATTEMPT_NONE)
+    const struct live_task *task = &job->tasks[tag_flat(tag)];
+    if (task->attempt != tag_attempt(tag) || task->attempt_state == ATTEMPT_NONE)
         return "its task has ended";
     if (!attempt_state_final(task->attempt_state))
         return NULL;
@@ -655,18 +588,18 @@ static const char *attempt_over(const struct live_job *job, uint32_t flat, uint3
 
 static void lose_ended(struct meeting *meeting, const struct live_job *job)
 {
-    VEC(struct member *) over = { 0 };
+    struct rdzv_host *host = meeting->host;
+    VEC(struct rdzv_participant) over = { 0 };
+    const struct rdzv_participant *one;
     size_t cursor = 0;
-    uint64_t id;
-    void *value;
-    while (map_next(meeting->members, &cursor, &id, &value)) {
-        struct member *member = value;
-        if (attempt_over(job, member->flat, member->attempt))
-            vec_push(&over, member);
-    }
-    for (size_t i = 0; i < over.n; i++)
-        if (rdzv_phase(meeting->machine) != RDZV_OVER)
-            member_lost(over.at[i], attempt_over(job, over.at[i]->flat, over.at[i]->attempt));
+    while ((one = rdzv_host_next(host, &cursor)))
+        if (attempt_over(job, one->tag))
+            vec_push(&over, *one);
+    for (size_t i = 0; i < over.n && rdzv_phase(rdzv_host_machine(host)) != RDZV_OVER; i++)
+        rdzv_host_lose(host, over.at[i].id, attempt_over(job, over.at[i].tag),
+                       core_mono_us(meeting->hall->ctl));
+    if (over.n)
+        look_ahead(meeting);
     vec_fini(&over);
 }
 
@@ -677,14 +610,12 @@ void meetings_follow(struct ctl *ctl, struct live_job *job)
         return;
     for (size_t i = 0; i < hall->meetings.n && !job_closes(job); i++) {
         struct meeting *meeting = hall->meetings.at[i];
-        uint32_t before = meeting->expected, later = meeting->later;
         lose_ended(meeting, job);
-        expect(meeting, job);
-        if (meeting->expected != before || meeting->later != later)
+        if (expect(meeting, job))
             look_ahead(meeting);
     }
     for (size_t i = hall->lines.n; i-- > 0;)
-        if (attempt_over(job, hall->lines.at[i]->flat, hall->lines.at[i]->attempt))
+        if (attempt_over(job, attempt_tag(hall->lines.at[i]->flat, hall->lines.at[i]->attempt)))
             line_free(hall->lines.at[i]);
 }
 
@@ -699,12 +630,12 @@ const char *meetings_root(struct ctl *ctl, const struct live_job *job, uint32_t 
         const char *clause;
         if (meeting->role != WHOLE_JOB && meeting->role != job->tasks[flat].place.role)
             continue;
-        if (!rdzv_root(meeting->machine, &id, &clause))
+        if (!rdzv_root(rdzv_host_machine(meeting->host), &id, &clause))
             continue;
-        const struct member *member = map_get(meeting->members, id);
-        if (!member)
+        const struct rdzv_participant *one = rdzv_host_member(meeting->host, id);
+        if (!one)
             return NULL;
-        *of = member->flat;
+        *of = tag_flat(one->tag);
         return clause;
     }
     return NULL;
@@ -712,43 +643,15 @@ const char *meetings_root(struct ctl *ctl, const struct live_job *job, uint32_t 
 
 /* ---- time ---- */
 
-/* The next time at which one of them has to be back; UINT64_MAX: all are there. */
-static uint64_t lose_missing(struct meeting *meeting, uint64_t now)
-{
-    VEC(struct member *) missing = { 0 };
-    uint64_t next = UINT64_MAX, id;
-    size_t cursor = 0;
-    void *value;
-    while (map_next(meeting->members, &cursor, &id, &value)) {
-        struct member *member = value;
-        if (member->line)
-            continue;
-        if (member->due_us <= now)
-            vec_push(&missing, member);
-        else if (member->due_us < next)
-            next = member->due_us;
-    }
-    for (size_t i = 0; i < missing.n; i++)
-        if (rdzv_phase(meeting->machine) != RDZV_OVER)
-            member_lost(missing.at[i], "its launcher did not come back");
-    vec_fini(&missing);
-    return next;
-}
-
 void meetings_tick(struct ctl *ctl)
 {
     size_t cursor = 0;
-    uint64_t job, now = core_mono_us(ctl);
+    uint64_t job;
     void *value;
     while (map_next(ctl->meetings->halls, &cursor, &job, &value)) {
         struct hall *hall = value;
-        for (size_t i = 0; i < hall->meetings.n; i++) {
-            struct meeting *meeting = hall->meetings.at[i];
-            uint64_t next = lose_missing(meeting, now);
-            look_ahead(meeting);
-            if (next != UINT64_MAX)
-                core_wake(ctl, core_now(ctl) + (next - now) / 1000 + 1);
-        }
+        for (size_t i = 0; i < hall->meetings.n; i++)
+            look_ahead(hall->meetings.at[i]);
     }
 }
 
