@@ -1,7 +1,6 @@
-/* The machine of rdzv/ with sockets around it. Frames of members become its events, its orders
- * become frames. Orders for the member in this process wait until the loop turns: it answers from
- * inside them, and the machine must not be entered twice. Deadlines are asked for once per turn of
- * the loop, however many events it had. */
+/* A host of rdzv/ with sockets around it. Orders for the member in this process wait until the loop
+ * turns: it answers from inside them, and the machine must not be entered twice. Deadlines are
+ * asked for once per turn of the loop, however many events it had. */
 #include "launch/leader.h"
 
 #include "base/clock.h"
@@ -10,7 +9,7 @@
 #include "base/vec.h"
 #include "conn/conn.h"
 #include "launch/door.h"
-#include "rdzv/rdzv.h"
+#include "rdzv/host.h"
 
 #include <stdio.h>
 
@@ -23,10 +22,12 @@
 #define RESUME_SLACK_MS 500u
 #define STOP_SLACK_MS   15000u /* after the grace of a stop, before a member counts as stuck */
 
+#define OWN_CONN UINT64_MAX /* of the member in this process, which has none */
+
 struct caller {
     struct leader *leader;
     struct conn *conn;
-    uint64_t member; /* 0: it has not joined */
+    uint64_t id; /* for the host */
     bool refused, spoke;
     struct buf held; /* frames for whoever leads */
 };
@@ -39,16 +40,16 @@ struct leader {
     char preface[RDZV_PREFACE_MAX + 1];
     struct door *door;
     struct store_server *store;
-    struct rdzv *rdzv; /* NULL: asleep */
+    struct rdzv_host *host; /* NULL: asleep */
     VEC(struct caller *) callers;
-    struct map *members; /* id -> caller */
+    struct map *by_id; /* the same */
+    uint64_t last_caller;
     struct arena *arena; /* of one frame */
     struct buf own_orders;
     uv_prepare_t turn;
     uv_timer_t tick, probe_timer;
     int handles;
     bool dirty; /* events came since the machine was asked for its deadline */
-    uint64_t due_us;
     bool moved; /* asleep, and the leader is there: */
     uint64_t moved_term;
     char moved_addr[256];
@@ -60,36 +61,22 @@ struct leader {
 
 /* ---- orders out ---- */
 
-static void put_order(struct buf *out, const struct rdzv_order *order)
-{
-    switch (order->kind) {
-    case RDZV_ORDER_WELCOME: rdzv_put(out, &order->welcome); break;
-    case RDZV_ORDER_ROUND: rdzv_put(out, &order->round); break;
-    case RDZV_ORDER_CHECK: rdzv_put(out, &order->check); break;
-    case RDZV_ORDER_STOP: rdzv_put(out, &order->stop); break;
-    case RDZV_ORDER_END: rdzv_put(out, &order->end); break;
-    case RDZV_ORDER_REFUSED: rdzv_put(out, &order->refused); break;
-    case RDZV_ORDER_NOTE: rdzv_put(out, &order->note); break;
-    }
-}
-
-static void on_order(void *arg, const struct rdzv_order *order)
+static void on_order(void *arg, const struct rdzv_participant *to, const struct rdzv_order *order)
 {
     struct leader *leader = arg;
-    if (order->to == leader->own) {
-        put_order(&leader->own_orders, order);
-        return;
-    }
-    struct caller *caller = map_get(leader->members, order->to);
+    struct caller *caller = map_get(leader->by_id, to->conn);
+    if (to->conn == OWN_CONN)
+        rdzv_put_order(&leader->own_orders, order);
     if (!caller)
-        return; /* its connection broke; the machine hears of it */
-    put_order(conn_out(caller->conn), order);
+        return;
+    rdzv_put_order(conn_out(caller->conn), order);
     conn_flush(caller->conn);
 }
 
-static void on_news(void *arg, const struct rdzv_news *news)
+static void on_news(void *arg, const struct rdzv_participant *about, const struct rdzv_news *news)
 {
     struct leader *leader = arg;
+    (void)about;
     if (leader->sink.news)
         leader->sink.news(leader->sink.arg, news->text);
 }
@@ -102,34 +89,18 @@ static void on_tick(uv_timer_t *timer)
     leader->dirty = true;
 }
 
-/* A leader that slept itself (stopped, swapped out) cannot say who was silent meanwhile. */
-static void forgive_own_sleep(struct leader *leader, uint64_t now)
-{
-    uint64_t slack = (uint64_t)leader->settings->silence_ms * 500u;
-    size_t cursor = 0;
-    uint64_t member;
-    void *value;
-    if (leader->due_us == 0 || leader->due_us == UINT64_MAX || now < leader->due_us + slack)
-        return;
-    while (map_next(leader->members, &cursor, &member, &value))
-        rdzv_beat(leader->rdzv, member, now);
-    rdzv_beat(leader->rdzv, leader->own, now);
-}
-
 static void ask_deadline(struct leader *leader)
 {
     leader->dirty = false;
-    if (!leader->rdzv)
+    if (!leader->host)
         return;
-    uint64_t now = clock_mono_us();
-    forgive_own_sleep(leader, now);
-    leader->due_us = rdzv_tick(leader->rdzv, now);
-    if (leader->due_us == UINT64_MAX) {
+    uint64_t due_us = rdzv_host_tick(leader->host, clock_mono_us());
+    if (due_us == UINT64_MAX) {
         uv_timer_stop(&leader->tick);
         return;
     }
-    now = clock_mono_us();
-    uint64_t wait = leader->due_us > now ? (leader->due_us - now + 999u) / 1000u : 0;
+    uint64_t now = clock_mono_us();
+    uint64_t wait = due_us > now ? (due_us - now + 999u) / 1000u : 0;
     uv_update_time(leader->loop);
     uv_timer_start(&leader->tick, on_tick, wait, 0);
 }
@@ -150,8 +121,8 @@ static void deliver_own(struct leader *leader)
 /* The beats of the member in this process: it is alive as long as this runs. */
 static void beat_own(struct leader *leader)
 {
-    if (leader->rdzv)
-        rdzv_beat(leader->rdzv, leader->own, clock_mono_us());
+    if (leader->host)
+        rdzv_host_beat(leader->host, leader->own, clock_mono_us());
 }
 
 static void on_turn(uv_prepare_t *turn)
@@ -176,71 +147,38 @@ static void forget(struct leader *leader, struct caller *caller)
             vec_remove(&leader->callers, i);
             break;
         }
-    if (caller->member != 0 && map_get(leader->members, caller->member) == caller)
-        (void)map_remove(leader->members, caller->member);
+    (void)map_remove(leader->by_id, caller->id);
     buf_fini(&caller->held);
     free(caller);
     if (leader->callers.n == 0 && leader->sink.alone)
         leader->sink.alone(leader->sink.arg);
 }
 
-/* A member that connects anew replaces its former connection, which nobody has noticed to be
- * broken yet. */
-static void bind_member(struct leader *leader, struct caller *caller, uint64_t member)
+static void on_replaced(void *arg, uint64_t conn)
 {
-    struct caller *former = map_get(leader->members, member);
-    caller->member = member;
-    map_set(leader->members, member, caller);
-    if (former && former != caller) {
-        conn_close(former->conn);
-        former->member = 0;
-        forget(leader, former);
-    }
+    struct leader *leader = arg;
+    struct caller *former = map_get(leader->by_id, conn);
+    conn_close(former->conn);
+    forget(leader, former);
 }
 
-static int hear_join(struct leader *leader, struct caller *caller,
-                     const struct rdzv_frame_in *frame)
+static int hear_join(struct leader *leader, uint64_t conn, const struct rdzv_frame_in *frame)
 {
     struct rdzv_join join;
     if (rdzv_get(frame, leader->arena, &join) != 0 || join.member == 0)
         return -1;
-    if (caller &&
-        (join.member == leader->own || (caller->member != 0 && caller->member != join.member)))
-        return -1; /* one connection is one member */
-    if (caller)
-        bind_member(leader, caller, join.member);
-    rdzv_join(leader->rdzv, &join, clock_mono_us());
-    return 0;
+    if (conn != OWN_CONN && join.member == leader->own)
+        return -1;
+    return rdzv_host_join(leader->host, conn, 0, &join, clock_mono_us());
 }
 
-/* While it leads. member: who says it. */
-static int hear(struct leader *leader, struct caller *caller, uint64_t member,
-                const struct rdzv_frame_in *frame)
+/* While it leads. */
+static int hear(struct leader *leader, uint64_t conn, const struct rdzv_frame_in *frame)
 {
-    struct rdzv_report report;
-    struct rdzv_checked checked;
-    struct rdzv_leave leave;
-    uint64_t now = clock_mono_us();
     leader->dirty = true;
-    switch (frame->kind) {
-    case RDZV_FRAME_JOIN: return hear_join(leader, caller, frame);
-    case RDZV_FRAME_REPORT:
-        if (rdzv_get(frame, leader->arena, &report) != 0)
-            return -1;
-        rdzv_report(leader->rdzv, member, &report, now);
-        return 0;
-    case RDZV_FRAME_CHECKED:
-        if (rdzv_get(frame, leader->arena, &checked) != 0)
-            return -1;
-        rdzv_checked(leader->rdzv, member, &checked, now);
-        return 0;
-    case RDZV_FRAME_LEAVE:
-        if (rdzv_get(frame, leader->arena, &leave) != 0)
-            return -1;
-        rdzv_leave(leader->rdzv, member, &leave, now);
-        return 0;
-    default: return -1;
-    }
+    if (frame->kind == RDZV_FRAME_JOIN)
+        return hear_join(leader, conn, frame);
+    return rdzv_host_hear(leader->host, conn, frame, leader->arena, clock_mono_us());
 }
 
 static void hold(struct caller *caller, const struct rdzv_frame_in *frame)
@@ -248,6 +186,11 @@ static void hold(struct caller *caller, const struct rdzv_frame_in *frame)
     size_t mark = wire_begin(&caller->held, (enum wire_kind)frame->kind, 0);
     buf_add(&caller->held, frame->body, frame->len);
     wire_end(&caller->held, mark);
+}
+
+static uint64_t own_term(const struct leader *leader)
+{
+    return rdzv_term(rdzv_host_machine(leader->host));
 }
 
 static void put_moved(struct leader *leader, struct conn *conn)
@@ -267,7 +210,7 @@ static int hear_lead(struct leader *leader, struct caller *caller,
     struct rdzv_moved to;
     if (rdzv_get(frame, leader->arena, &to) != 0)
         return -1;
-    if (!leader->rdzv) {
+    if (!leader->host) {
         if (!leader->moved || to.term > leader->moved_term) {
             leader_sleep(leader, &to);
             leader->sink.moved(leader->sink.arg, &to);
@@ -276,14 +219,14 @@ static int hear_lead(struct leader *leader, struct caller *caller,
         }
         return 0;
     }
-    if (to.term > rdzv_term(leader->rdzv)) {
+    if (to.term > own_term(leader)) {
         leader_sleep(leader, &to);
         leader->sink.moved(leader->sink.arg, &to);
         return 0;
     }
     char addr[ADDRESS_MAX];
     conn_address(caller->conn, false, addr);
-    struct rdzv_moved here = { .term = rdzv_term(leader->rdzv),
+    struct rdzv_moved here = { .term = own_term(leader),
                                .addr = addr,
                                .port = leader_port(leader) };
     rdzv_put(conn_out(caller->conn), &here);
@@ -298,22 +241,22 @@ static int hear_caller(struct caller *caller, const struct rdzv_frame_in *frame)
     if (frame->kind == RDZV_FRAME_LEAD)
         return hear_lead(leader, caller, frame);
     if (frame->kind == RDZV_FRAME_BEAT) {
-        if (leader->rdzv && caller->member != 0)
-            rdzv_beat(leader->rdzv, caller->member, clock_mono_us());
+        if (leader->host && rdzv_host_at(leader->host, caller->id))
+            (void)rdzv_host_hear(leader->host, caller->id, frame, leader->arena, clock_mono_us());
         rdzv_put_as(conn_out(caller->conn), RDZV_FRAME_BEAT, NULL);
         conn_flush(caller->conn);
         return 0;
     }
-    if (!leader->rdzv) {
+    if (!leader->host) {
         if (leader->moved)
             put_moved(leader, caller->conn);
         else
             hold(caller, frame);
         return 0;
     }
-    if (frame->kind != RDZV_FRAME_JOIN && caller->member == 0)
+    if (frame->kind != RDZV_FRAME_JOIN && !rdzv_host_at(leader->host, caller->id))
         return 0; /* of somebody whose JOIN was for a former leader */
-    return hear(leader, caller, caller->member, frame);
+    return hear(leader, caller->id, frame);
 }
 
 static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
@@ -333,12 +276,12 @@ static void on_closed(void *arg, struct conn *conn, const char *why)
     (void)conn;
     struct caller *caller = arg;
     struct leader *leader = caller->leader;
-    uint64_t member = caller->member;
+    uint64_t id = caller->id;
     forget(leader, caller);
-    if (leader->rdzv && member != 0) {
-        rdzv_lost(leader->rdzv, member, why, clock_mono_us());
-        leader->dirty = true;
-    }
+    if (!leader->host)
+        return;
+    rdzv_host_closed(leader->host, id, why, clock_mono_us());
+    leader->dirty = true;
 }
 
 /* ---- the door ---- */
@@ -365,11 +308,13 @@ static void on_caller(void *arg, struct conn *conn, bool token_is_good)
     struct caller *caller = mem_new(sizeof *caller);
     caller->leader = leader;
     caller->refused = !token_is_good;
+    caller->id = ++leader->last_caller;
     buf_init(&caller->held, HELD_MAX);
     caller->conn = conn;
     conn_set_events(conn,
                     (struct conn_events){ .frame = on_frame, .closed = on_closed, .arg = caller });
     vec_push(&leader->callers, caller);
+    map_set(leader->by_id, caller->id, caller);
     if (token_is_good)
         return;
     struct rdzv_refused refused = {
@@ -432,8 +377,8 @@ static void replay(struct leader *leader, struct caller *caller)
     buf_init(&caller->held, HELD_MAX);
     while (done < held.len && rdzv_next(held.data + done, held.len - done, &frame, &used) == 1) {
         arena_reset(leader->arena);
-        if (frame.kind == RDZV_FRAME_JOIN || caller->member != 0)
-            (void)hear(leader, caller, caller->member, &frame);
+        if (frame.kind == RDZV_FRAME_JOIN || rdzv_host_at(leader->host, caller->id))
+            (void)hear(leader, caller->id, &frame);
         done += used;
     }
 }
@@ -441,7 +386,7 @@ static void replay(struct leader *leader, struct caller *caller)
 void leader_wake(struct leader *leader)
 {
     const struct settings *settings = leader->settings;
-    if (leader->rdzv)
+    if (leader->host)
         return;
     struct rdzv_limits limits = {
         .beat_ms = settings->beat_ms,
@@ -450,10 +395,11 @@ void leader_wake(struct leader *leader)
         .stop_ms = (uint32_t)(settings->shutdown_ms < 3600000u ? settings->shutdown_ms : 3600000u) +
                    STOP_SLACK_MS,
     };
-    struct rdzv_sink sink = { .order = on_order, .news = on_news, .arg = leader };
-    leader->rdzv = rdzv_create(&limits, sink);
+    struct rdzv_host_sink sink = {
+        .order = on_order, .news = on_news, .replaced = on_replaced, .arg = leader
+    };
+    leader->host = rdzv_host_create(&limits, sink);
     leader->moved = false;
-    leader->due_us = 0;
     leader->dirty = true;
     size_t n = leader->callers.n;
     for (size_t i = 0; i < leader->callers.n && leader->callers.n == n; i++)
@@ -462,7 +408,7 @@ void leader_wake(struct leader *leader)
 
 void leader_sleep(struct leader *leader, const struct rdzv_moved *to)
 {
-    rdzv_destroy(TAKE(leader->rdzv));
+    rdzv_host_destroy(TAKE(leader->host));
     uv_timer_stop(&leader->tick);
     uv_timer_stop(&leader->probe_timer);
     conn_close(TAKE(leader->probe));
@@ -483,21 +429,21 @@ void leader_sleep(struct leader *leader, const struct rdzv_moved *to)
 
 bool leader_leads(const struct leader *leader)
 {
-    return leader->rdzv != NULL;
+    return leader->host != NULL;
 }
 
 void leader_without(struct leader *leader, uint32_t group_rank, const char *why)
 {
-    if (!leader->rdzv)
+    if (!leader->host)
         return;
-    rdzv_without(leader->rdzv, group_rank, why, clock_mono_us());
+    rdzv_without(rdzv_host_machine(leader->host), group_rank, why, clock_mono_us());
     leader->dirty = true;
 }
 
 void leader_hear(struct leader *leader, const struct rdzv_frame_in *frame)
 {
     arena_reset(leader->arena);
-    if (leader->rdzv && hear(leader, NULL, leader->own, frame) != 0)
+    if (leader->host && hear(leader, OWN_CONN, frame) != 0)
         BUG("the member in this process said a frame of kind %d", (int)frame->kind);
 }
 
@@ -509,7 +455,7 @@ static void on_probe_up(void *arg, struct conn *conn)
     char addr[ADDRESS_MAX];
     conn_address(conn, false, addr);
     conn_admit(conn);
-    struct rdzv_moved here = { .term = rdzv_term(leader->rdzv),
+    struct rdzv_moved here = { .term = own_term(leader),
                                .addr = addr,
                                .port = leader_port(leader) };
     rdzv_put_as(conn_out(conn), RDZV_FRAME_LEAD, &here);
@@ -526,7 +472,7 @@ static int on_probe_frame(void *arg, struct conn *conn, const struct wire_frame 
     arena_reset(leader->arena);
     if (rdzv_get(&said, leader->arena, &to) != 0)
         return -1;
-    if (to.term < rdzv_term(leader->rdzv) || to.port == leader_port(leader))
+    if (to.term < own_term(leader) || to.port == leader_port(leader))
         return 0;
     leader_sleep(leader, &to);
     leader->sink.moved(leader->sink.arg, &to);
@@ -580,7 +526,7 @@ struct leader *leader_create(uv_loop_t *loop, const struct settings *settings, u
     leader->sink = sink;
     if (door_preface(leader->preface, settings->token, &err) != 0)
         BUG("%s", err.what); /* launch_main has looked at it */
-    leader->members = map_create();
+    leader->by_id = map_create();
     leader->arena = arena_create();
     buf_init(&leader->own_orders, ORDERS_MAX);
     uv_prepare_init(loop, &leader->turn);
@@ -606,7 +552,7 @@ void leader_destroy(struct leader *leader)
     if (!leader)
         return;
     leader->sink.alone = NULL;
-    rdzv_destroy(TAKE(leader->rdzv));
+    rdzv_host_destroy(TAKE(leader->host));
     conn_close(TAKE(leader->probe));
     door_close(TAKE(leader->door));
     while (leader->callers.n > 0) {
@@ -615,7 +561,7 @@ void leader_destroy(struct leader *leader)
         forget(leader, caller);
     }
     vec_fini(&leader->callers);
-    map_destroy(leader->members);
+    map_destroy(leader->by_id);
     arena_destroy(leader->arena);
     buf_fini(&leader->own_orders);
     uv_close((uv_handle_t *)&leader->turn, on_handle_closed);

@@ -28,7 +28,7 @@ struct rdzv_host;
 struct rdzv_host *rdzv_host_create(const struct rdzv_limits *, struct rdzv_host_sink);
 void rdzv_host_destroy(struct rdzv_host *); /* NULL-safe */
 
-/* The machine, for asking; events go through the host. */
+/* The machine, for asking and for what concerns no participant (rdzv_without). */
 struct rdzv *rdzv_host_machine(const struct rdzv_host *);
 bool rdzv_host_failed(const struct rdzv_host *); /* it is over, and not because all were done */
 size_t rdzv_host_count(const struct rdzv_host *);
