@@ -6,12 +6,11 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "conn/address.h"
+#include "conn/listener.h"
 #include "launch/check_work.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +22,6 @@
 #define COME_MS     30000u /* a driver may take long to wake up */
 #define PATIENCE_MS 10000u
 #define PROBE_MS    20000u
-#define BACKLOG     128
 
 struct check {
     const struct settings *settings;
@@ -51,28 +49,17 @@ struct answer_pipe {
     struct check_answer answer;
 };
 
+/* For processes of its own, which wait there. */
 static int listen_at(const char *addr, uint16_t *port)
 {
-    struct sockaddr_storage at = { 0 };
-    at.ss_family = AF_INET;
-    struct sockaddr_in *four = (struct sockaddr_in *)&at;
-    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&at;
-    socklen_t len = sizeof *four;
-    if (!addr || !*addr || strcmp(addr, "*") == 0) {
-        four->sin_addr.s_addr = htonl(INADDR_ANY);
-    } else if (strcmp(addr, "localhost") == 0) {
-        four->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    } else if (inet_pton(AF_INET, addr, &four->sin_addr) != 1) {
-        at.ss_family = AF_INET6;
-        len = sizeof *six;
-        if (inet_pton(AF_INET6, addr, &six->sin6_addr) != 1)
-            return -1;
-    }
-    AUTO_CLOSE int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, BACKLOG) < 0)
+    struct listen_place place = { .addr = addr && *addr ? addr : "*" };
+    struct err err;
+    int fd = listener_open_tcp(&place, &err);
+    if (fd < 0)
         return -1;
+    (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     *port = address_port(fd);
-    return mem_give_fd(&fd);
+    return fd;
 }
 
 struct check *check_create(uv_loop_t *loop, const struct settings *settings, const char *addr,
