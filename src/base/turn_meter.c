@@ -109,14 +109,19 @@ void turn_meter_disk(struct turn_meter *m, uint64_t us)
 
 /* ---- turns ---- */
 
-static const struct work *largest(const struct turn_meter *m)
+/* What no work with a name took is the rest of the turn's processor time: the monotonic clock goes
+ * on while the loop sleeps and cannot tell it. */
+static const struct work *largest(const struct turn_meter *m, uint64_t cpu_us)
 {
-    static const struct work none = { .what = "others" };
-    const struct work *most = &none;
-    for (size_t i = 0; i < m->n; i++)
-        if (m->works[i].us > most->us)
+    static const struct work others = { .what = "others" };
+    const struct work *most = NULL;
+    uint64_t named = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        named += m->works[i].us;
+        if (!most || m->works[i].us > most->us)
             most = &m->works[i];
-    return most;
+    }
+    return most && most->us + named >= cpu_us ? most : &others;
 }
 
 static void count(struct turn_figures *f, uint64_t cpu_us, uint64_t disk_us)
@@ -164,7 +169,7 @@ void turn_meter_end(struct turn_meter *m)
         return;
     uint64_t now = m->clocks.thread(), cpu_us = now - m->cpu_us;
     charge(m);
-    const struct work *most = largest(m);
+    const struct work *most = largest(m, cpu_us);
     count(&m->figures, cpu_us, m->disk_us);
     if (cpu_us > m->figures.cpu_us_max) {
         m->figures.cpu_us_max = cpu_us;

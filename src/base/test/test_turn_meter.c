@@ -109,6 +109,22 @@ static void test_names_the_cause(void **state)
     turn_meter_destroy(m);
 }
 
+/* A little work with a name is no cause of a turn that is nearly all without one. */
+static void test_work_without_a_name(void **state)
+{
+    struct turn_meter *m = make();
+    (void)state;
+    outer(m, 60, 50, 0);
+    work(55); /* less than the largest */
+    turn_meter_end(m);
+    assert_string_equal(turn_meter_figures(m).max_cause, "outer");
+    outer(m, 60, 50, 0);
+    work(100);
+    turn_meter_end(m);
+    assert_string_equal(turn_meter_figures(m).max_cause, "others");
+    turn_meter_destroy(m);
+}
+
 static void commit(struct turn_meter *m, uint64_t cpu, uint64_t wait)
 {
     TURN_WORK(m, "commit", 0);
@@ -178,10 +194,10 @@ static void test_real_clocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_load_is_no_turn), cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_names_the_cause), cmocka_unit_test(test_disk_is_no_cause),
-        cmocka_unit_test(test_many_works),      cmocka_unit_test(test_nobody_looks),
-        cmocka_unit_test(test_real_clocks),
+        cmocka_unit_test(test_load_is_no_turn),     cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_names_the_cause),     cmocka_unit_test(test_disk_is_no_cause),
+        cmocka_unit_test(test_work_without_a_name), cmocka_unit_test(test_many_works),
+        cmocka_unit_test(test_nobody_looks),        cmocka_unit_test(test_real_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
