@@ -35,6 +35,7 @@ struct connection {   /* what libmicrohttpd keeps of ours with one */
 struct http_server {
     struct http_config config;
     uv_timer_t timer;
+    uv_idle_t more;       /* daemons have something left for the next turn */
     uv_prepare_t prepare; /* runs the daemons once more after answers were given */
     struct listener at[LISTEN_KINDS];
     struct door *doors[LISTEN_KINDS]; /* NULL: none */

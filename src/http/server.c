@@ -1,7 +1,9 @@
 /* Daemons on the loop: libmicrohttpd gives one epoll descriptor per daemon, we poll it, run it when
  * it is ready, when its own timeout says so, and once more after answers were given in the same
- * turn. The one of the Unix socket listens itself; those of the TCP port get their connections from
- * the door: plain ones as they are, those over TLS by way of tls.c, which opens what comes. */
+ * turn. What it has left to do at once comes with the next turn: a client that reads fast would be
+ * sent all of a long answer before anybody else is looked at. The one of the Unix socket listens
+ * itself; those of the TCP port get their connections from the door: plain ones as they are, those
+ * over TLS by way of tls.c, which opens what comes. */
 #include "http/server.h"
 
 #include "base/log.h"
@@ -30,6 +32,13 @@ static void on_timer(uv_timer_t *timer)
     run_all(timer->data);
 }
 
+static void on_more(uv_idle_t *more)
+{
+    run_all(more->data);
+}
+
+/* A timer of 0 that is started by its own callback is called again before the turn ends; an idle
+ * handle is called once a turn. */
 static void arm(struct http_server *s)
 {
     MHD_UNSIGNED_LONG_LONG least = UINT64_MAX;
@@ -38,7 +47,11 @@ static void arm(struct http_server *s)
         if (s->at[i].daemon && MHD_get_timeout(s->at[i].daemon, &ms) == MHD_YES && ms < least)
             least = ms;
     }
-    if (least == UINT64_MAX)
+    if (least == 0)
+        uv_idle_start(&s->more, on_more);
+    else
+        uv_idle_stop(&s->more);
+    if (least == 0 || least == UINT64_MAX)
         uv_timer_stop(&s->timer);
     else
         uv_timer_start(&s->timer, on_timer, least, 0);
@@ -289,8 +302,9 @@ struct http_server *http_server_create(const struct http_config *config, struct 
     uv_timer_init(config->loop, &s->timer);
     uv_prepare_init(config->loop, &s->prepare);
     uv_prepare_start(&s->prepare, on_prepare);
-    s->timer.data = s->prepare.data = s;
-    s->open = 2;
+    uv_idle_init(config->loop, &s->more);
+    s->timer.data = s->prepare.data = s->more.data = s;
+    s->open = 3;
     if (open_visits(s, err) < 0 || open_all(s, err) < 0) {
         http_server_destroy(s);
         return NULL;
@@ -344,6 +358,7 @@ void http_server_destroy(struct http_server *s)
     tls_destroy(TAKE(s->tls));
     uv_close((uv_handle_t *)&s->timer, on_closed);
     uv_close((uv_handle_t *)&s->prepare, on_closed);
+    uv_close((uv_handle_t *)&s->more, on_closed);
 }
 
 uint16_t http_server_port(const struct http_server *s)

@@ -26,6 +26,8 @@ struct fix {
     struct http_server *server;
     struct http_request *parked;
     unsigned gone, drained;
+    uv_prepare_t turned; /* at the end of each turn, while /large is sent */
+    size_t left, most;   /* of /large: what is still to be sent; sent in one turn */
     char dir[64], *socket;
     char url[64];
 };
@@ -60,6 +62,30 @@ static void park(struct fix *f, struct http_request *r)
     http_set_arg(r, f, on_gone);
 }
 
+#define LARGE ((size_t)1 << 20)
+
+static void on_turned(uv_prepare_t *turned)
+{
+    struct fix *f = turned->data;
+    size_t left = LARGE - http_stream_room(f->parked), sent = f->left - left;
+    f->most = sent > f->most ? sent : f->most;
+    f->left = left;
+    if (left > 0)
+        return;
+    uv_prepare_stop(turned);
+    http_stream_end(f->parked);
+}
+
+static void send_large(struct fix *f, struct http_request *r)
+{
+    AUTO_FREE char *text = mem_new(LARGE);
+    park(f, r);
+    http_stream_begin(r, 200, "text/plain", LARGE, NULL);
+    http_stream_write(r, text, LARGE);
+    f->left = LARGE;
+    uv_prepare_start(&f->turned, on_turned);
+}
+
 static void handle(void *arg, struct http_request *r)
 {
     struct fix *f = arg;
@@ -82,6 +108,8 @@ static void handle(void *arg, struct http_request *r)
         http_stream_write(r, piece,
                           sizeof piece); /* over the bound: drained comes when it is out */
         assert_int_equal(http_stream_room(r), 0);
+    } else if (strcmp(path, "/large") == 0) {
+        send_large(f, r);
     } else if (strcmp(path, "/upgrade") == 0) {
         http_upgrade(r, "test/1", echo_taken, f);
     } else {
@@ -101,6 +129,8 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(f->dir));
     f->socket = file_join(f->dir, "sock");
     beside_init(&f->beside);
+    uv_prepare_init(&f->beside.loop, &f->turned);
+    f->turned.data = f;
     struct http_config c = { .loop = &f->beside.loop,
                              .socket_path = f->socket,
                              .host = "127.0.0.1",
@@ -121,6 +151,7 @@ static int tear_down(void **state)
 {
     struct fix *f = *state;
     http_server_destroy(f->server);
+    uv_close((uv_handle_t *)&f->turned, NULL);
     beside_fini(&f->beside);
     file_remove_tree(f->dir, NULL);
     free(f->socket);
@@ -271,6 +302,28 @@ static void stream_is_bounded_and_drains(void **state)
     assert_int_equal(f->drained, 1);
 }
 
+static void large(struct fix *f)
+{
+    struct http_client *c = client(f, false);
+    struct http_response r;
+    struct err err;
+    size_t n = 0;
+    struct http_ask ask = { .method = "GET", .path = "/large", .data = count, .arg = &n };
+    assert_int_equal(http_call(c, &ask, &r, &err), 0);
+    assert_int_equal(n, LARGE);
+    buf_fini(&r.body);
+    http_client_destroy(c);
+}
+
+/* However much the client's socket takes, others come in between. */
+static void long_answer_takes_several_turns(void **state)
+{
+    struct fix *f = *state;
+    with_client(f, large);
+    assert_int_equal(f->left, 0);
+    assert_in_range(f->most, 1, 100000);
+}
+
 static void upgrade(struct fix *f)
 {
     struct http_client *c = client(f, false);
@@ -341,6 +394,7 @@ int main(void)
         TEST(larger_body_is_refused_and_the_server_goes_on),
         TEST(answer_may_come_later),
         TEST(stream_is_bounded_and_drains),
+        TEST(long_answer_takes_several_turns),
         TEST(upgraded_socket_is_handed_over),
         TEST(client_that_leaves_is_noticed),
         TEST(second_listener_is_refused),
