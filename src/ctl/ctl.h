@@ -207,6 +207,7 @@ struct text_node *ctl_explain_tree(struct ctl *, const struct ctl_explain *, str
 struct text_node *ctl_stats_tree(
     struct ctl *,
     struct arena *); /* for /metrics and status: jobs by state, nodes, turns, commits */
+bool ctl_storage_full(const struct ctl *); /* a commit failed: submissions are refused for now */
 
 /* Logs of a task: attempts in order with the directory of each. */
 struct ctl_log {

@@ -1,5 +1,5 @@
 /* Figures of the core that are counted as things happen, durations of passes in bins among them,
- * and the price that the settings give a type of device. */
+ * whether it can write its records, and the price that the settings give a type of device. */
 #include "ctl/core.h"
 
 #include "base/mem.h"
@@ -32,4 +32,9 @@ uint64_t core_price(const struct ctl *ctl, const char *gpu_type)
             other = prices->at[i].milli;
     }
     return other;
+}
+
+bool ctl_storage_full(const struct ctl *ctl)
+{
+    return ctl->unwritten;
 }

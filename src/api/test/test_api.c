@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "ctl/core.h"
 #include "ctl/test/world.h"
 #include "http/client.h"
 #include "http/test/beside.h"
@@ -21,7 +22,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <uv.h>
@@ -537,6 +537,22 @@ static void queues_are_shown_and_measured(void **state)
 
 /* ---- the server about itself ---- */
 
+static void full(struct fix *f)
+{
+    f->world.ctl->unwritten = true;
+    expect(f, "GET", "/healthz", NULL, 200, "{\"ok\":true}");
+    struct reply r = ask(f, &(struct asking){ .method = "GET", .path = "/readyz" });
+    assert_int_equal(r.http.status, 503);
+    assert_non_null(strstr(buf_str(&r.http.body), "submissions are refused"));
+    reply_fini(&r);
+    f->world.ctl->unwritten = false;
+}
+
+static void a_server_that_cannot_write_is_not_ready(void **state)
+{
+    with_client(state, full);
+}
+
 static void about(struct fix *f)
 {
     expect(f, "GET", "/healthz", NULL, 200, "{\"ok\":true}");
@@ -937,6 +953,7 @@ int main(void)
         TEST(a_dry_drain_changes_nothing),
         TEST(queues_are_shown_and_measured),
         TEST(the_server_tells_about_itself),
+        TEST(a_server_that_cannot_write_is_not_ready),
         TEST(unknown_places_and_methods_are_refused),
         TEST(openapi_names_every_route),
         TEST(tcp_needs_the_token),
