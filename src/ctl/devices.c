@@ -20,10 +20,9 @@ static const struct gpu_report *report_of(const struct ctl *ctl, const struct ta
     return node == UINT32_MAX ? NULL : cluster_node(ctl->cluster, node).spec->report;
 }
 
-static uint32_t *map_devices(const struct ctl *ctl, struct arena *arena,
+static uint32_t *map_devices(const struct gpu_report *report, struct arena *arena,
                              const struct task_place *place, size_t field)
 {
-    const struct gpu_report *report = report_of(ctl, place);
     uint32_t *out = ARENA_ARRAY(arena, place->n_gpus, uint32_t);
     for (uint32_t i = 0; i < place->n_gpus; i++) {
         const struct gpu_device *device = gpu_in_slot(report, place->gpus[i]);
@@ -33,21 +32,21 @@ static uint32_t *map_devices(const struct ctl *ctl, struct arena *arena,
     return out;
 }
 
+static uint32_t *numbers_of(const struct gpu_report *report, struct arena *arena,
+                            const struct task_place *place)
+{
+    return map_devices(report, arena, place, offsetof(struct gpu_device, number));
+}
+
 uint32_t *devices_numbers(const struct ctl *ctl, struct arena *arena,
                           const struct task_place *place)
 {
-    return map_devices(ctl, arena, place, offsetof(struct gpu_device, number));
+    return numbers_of(report_of(ctl, place), arena, place);
 }
 
-uint32_t *devices_minors(const struct ctl *ctl, struct arena *arena, const struct task_place *place)
+static const char **names_of(const struct gpu_report *report, struct arena *arena,
+                             const struct task_place *place)
 {
-    return map_devices(ctl, arena, place, offsetof(struct gpu_device, minor));
-}
-
-const char **devices_names(const struct ctl *ctl, struct arena *arena,
-                           const struct task_place *place)
-{
-    const struct gpu_report *report = report_of(ctl, place);
     bool divided = false;
     for (size_t i = 0; report && i < report->n; i++)
         divided = divided || report->at[i].divided;
@@ -62,10 +61,9 @@ const char **devices_names(const struct ctl *ctl, struct arena *arena,
     return names;
 }
 
-struct gpu_part *devices_parts(const struct ctl *ctl, struct arena *arena,
-                               const struct task_place *place)
+static struct gpu_part *parts_of(const struct gpu_report *report, struct arena *arena,
+                                 const struct task_place *place)
 {
-    const struct gpu_report *report = report_of(ctl, place);
     struct gpu_part *parts = ARENA_ARRAY(arena, place->n_gpus, struct gpu_part);
     bool any = false;
     for (uint32_t i = 0; i < place->n_gpus; i++) {
@@ -77,18 +75,33 @@ struct gpu_part *devices_parts(const struct ctl *ctl, struct arena *arena,
     return any ? parts : NULL;
 }
 
-enum gpu_hold devices_hold(const struct ctl *ctl, const struct task_place *place)
+static enum gpu_hold hold_of(const struct gpu_report *report, const struct task_place *place)
 {
-    if (!place->n_gpus || !report_of(ctl, place))
+    if (!place->n_gpus || !report)
         return GPU_HOLD_NONE;
     return place->gpu_share_milli ? GPU_HOLD_SHARE : GPU_HOLD_WHOLE;
 }
 
-uint64_t devices_memory(const struct ctl *ctl, const struct task_place *place)
+enum gpu_hold devices_hold(const struct ctl *ctl, const struct task_place *place)
 {
-    const struct gpu_device *device =
-        place->n_gpus ? gpu_in_slot(report_of(ctl, place), place->gpus[0]) : NULL;
-    return device ? device->memory : 0;
+    return hold_of(place->n_gpus ? report_of(ctl, place) : NULL, place);
+}
+
+struct task_devices devices_of_task(const struct ctl *ctl, struct arena *arena,
+                                    const struct task_place *place)
+{
+    if (!place->n_gpus)
+        return (struct task_devices){ .hold = GPU_HOLD_NONE };
+    const struct gpu_report *report = report_of(ctl, place);
+    const struct gpu_device *first = gpu_in_slot(report, place->gpus[0]);
+    return (struct task_devices){
+        .numbers = numbers_of(report, arena, place),
+        .minors = map_devices(report, arena, place, offsetof(struct gpu_device, minor)),
+        .names = names_of(report, arena, place),
+        .parts = parts_of(report, arena, place),
+        .hold = hold_of(report, place),
+        .memory = first ? first->memory : 0,
+    };
 }
 
 const char *devices_mps(const struct ctl *ctl, struct arena *arena, const struct account *account)

@@ -15,18 +15,21 @@ struct ctl;
 struct live_job;
 struct node_spec;
 
-/* place->n_gpus of each, in arena; of declared devices their positions. */
+/* place->n_gpus numbers, in arena; of declared devices their positions. */
 uint32_t *devices_numbers(const struct ctl *, struct arena *, const struct task_place *);
-uint32_t *devices_minors(const struct ctl *, struct arena *, const struct task_place *);
-/* What CUDA knows them by where their numbers do not say it: UUIDs on a machine with devices in MIG
- * mode; else NULL. */
-const char **devices_names(const struct ctl *, struct arena *, const struct task_place *);
-/* What instances of MIG they are; NULL: all are whole. */
-struct gpu_part *devices_parts(const struct ctl *, struct arena *, const struct task_place *);
-/* How the task holds them against other servers of the machine. */
+/* What a launch says of a task's devices. place->n_gpus of each, in arena. */
+struct task_devices {
+    uint32_t *numbers, *minors; /* of declared devices their positions */
+    /* What CUDA knows them by where their numbers do not say it: UUIDs on a machine with devices in
+     * MIG mode; else NULL. */
+    const char **names;
+    struct gpu_part *parts; /* what instances of MIG they are; NULL: all are whole */
+    enum gpu_hold hold;     /* how the task holds them against other servers of the machine */
+    uint64_t memory;        /* bytes that the driver says the first of them has; 0: unknown */
+};
+struct task_devices devices_of_task(const struct ctl *, struct arena *, const struct task_place *);
+/* The hold of it alone. */
 enum gpu_hold devices_hold(const struct ctl *, const struct task_place *);
-/* Bytes that the driver says the first of them has; 0: unknown. */
-uint64_t devices_memory(const struct ctl *, const struct task_place *);
 /* Where tasks of that account (NULL: the server's own) with shares of devices reach their MPS
  * daemon; NULL: there is none. */
 const char *devices_mps(const struct ctl *, struct arena *, const struct account *);

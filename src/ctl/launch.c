@@ -167,9 +167,8 @@ static void name_hosts(struct ctl *ctl, const struct live_job *job, struct round
     }
 }
 
-/* All its tasks, where they are. */
-static struct job_place whole_place(const struct ctl *ctl, const struct live_job *job,
-                                    struct arena *arena)
+/* All its tasks, where they are; devices of those that are launched are added by make_task. */
+static struct job_place whole_place(const struct live_job *job, struct arena *arena)
 {
     struct job_place place = { .id = job->row.id,
                                .number = job->row.number,
@@ -180,13 +179,8 @@ static struct job_place whole_place(const struct ctl *ctl, const struct live_job
                                .tasks = ARENA_ARRAY(arena, job->row.tasks, struct task_place),
                                .n = job->row.tasks,
                                .once = place_once_create(arena) };
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
         place.tasks[flat] = job->tasks[flat].place;
-        place.tasks[flat].gpus = devices_numbers(ctl, arena, &job->tasks[flat].place);
-        place.tasks[flat].gpu_names = devices_names(ctl, arena, &job->tasks[flat].place);
-        place.tasks[flat].gpus_declared =
-            devices_hold(ctl, &job->tasks[flat].place) == GPU_HOLD_NONE;
-    }
     return place;
 }
 
@@ -201,7 +195,7 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
                                  .work_dir = round->notes.code_dir ? NULL : round->notes.work_dir,
                                  .program = ctl->config.program,
                                  .state_dir = ctl->config.state_dir };
-    round->place = whole_place(ctl, job, round->arena);
+    round->place = whole_place(job, round->arena);
     round->hosts = ARENA_ARRAY(round->arena, 3 * (size_t)job->row.tasks, struct host_name);
     return 0;
 }
@@ -214,7 +208,7 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
 static const char *const *left_out(const struct ctl *ctl, const struct live_job *job,
                                    struct arena *arena)
 {
-    const struct job_place place = whole_place(ctl, job, arena);
+    const struct job_place place = whole_place(job, arena);
     const struct site site = { .owner = job->row.owner, .fs_uri = ctl->config.fs_uri };
     for (uint32_t flat = 0, role = UINT32_MAX; flat < place.n; flat++) {
         struct pairs env = { .n = 0 };
@@ -282,10 +276,23 @@ static void task_ports(struct arena *arena, const struct task_place *place,
             task->ports[task->n_ports++] = place->ports[i].numbers[k];
 }
 
+/* What the driver says now of the task's devices. */
+static struct task_devices add_devices(const struct ctl *ctl, const struct round *round,
+                                       const struct task_place *place, uint32_t flat)
+{
+    struct task_devices devices = devices_of_task(ctl, round->arena, place);
+    struct task_place *named = &round->place.tasks[flat];
+    named->gpus = devices.numbers;
+    named->gpu_names = devices.names;
+    named->gpus_declared = devices.hold == GPU_HOLD_NONE;
+    return devices;
+}
+
 static struct launch_task make_task(const struct ctl *ctl, const struct live_job *job,
                                     const struct round *round, struct arena *arena, uint32_t flat)
 {
     const struct task_place *place = &job->tasks[flat].place;
+    const struct task_devices devices = add_devices(ctl, round, place, flat);
     const struct role *role = &job->spec->roles[place->role];
     const struct job_spec *spec = job->spec;
     struct launch_task task = {
@@ -294,10 +301,10 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .attempt = job->tasks[flat].attempt,
         .run = role->run,
         .argv = role->python ? job_entry(arena, role) : role->argv,
-        .gpus = devices_minors(ctl, arena, place),
+        .gpus = devices.minors,
         .n_gpus = place->n_gpus,
-        .parts = devices_parts(ctl, arena, place),
-        .gpu_hold = devices_hold(ctl, place),
+        .parts = devices.parts,
+        .gpu_hold = devices.hold,
         .cpu_milli = role->resources.cpu_milli,
         .memory = role->resources.memory,
         .shm = role->resources.shm,
@@ -315,7 +322,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
     const struct task_host host = { .dialects = ctl->config.dialects,
                                     .server = launch_server(ctl, arena, round->notes.account),
                                     .torchrun = ctl->config.torchrun,
-                                    .gpu_memory = devices_memory(ctl, place),
+                                    .gpu_memory = devices.memory,
                                     .gpu_mps = devices_mps(ctl, arena, round->notes.account) };
     task_env(&host, arena, &as_placed, &task.env);
     secret_env(ctl, job, arena, &task.env);

@@ -8,9 +8,11 @@
 #include "ctl/test/world.h"
 #include "job/gpu.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define NODE "n"
+#define TOLD 4u
 #define WHY  "device 0 of n: somebody has it"
 #define ONE  "{\"name\":\"one\",\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"gpu\":1}}}}"
 #define TWO                                                                                        \
@@ -22,9 +24,13 @@ struct fixture {
     struct world world; /* first */
     unsigned asked;
     bool nobody_looks;
+    uint32_t slice;
+    char devices_told[TOLD][16]; /* CUDA_VISIBLE_DEVICES of launched tasks */
+    uint32_t files_told[TOLD], told;
     struct gpu_device devices[3];
     struct gpu_report report;
     struct node_spec node;
+    int (*start)(struct engine *, const struct launch *, struct err *); /* of the engine */
 };
 
 static void on_look(void *arg)
@@ -39,6 +45,7 @@ static void before(struct world *w, struct ctl_config *config)
     config->n_nodes = 1;
     config->look = f->nobody_looks ? NULL : on_look;
     config->look_arg = f;
+    config->slice = f->slice;
 }
 
 static struct fixture *make(bool nobody_looks, uint32_t devices)
@@ -291,6 +298,46 @@ static void what_runs_is_not_launched_again(void **state)
     assert_int_equal(world_attempts(w, job), 2);
 }
 
+static int start_noting(struct engine *engine, const struct launch *launch, struct err *err)
+{
+    struct fixture *f = ((struct fake *)(void *)engine)->arg; /* its world */
+    for (size_t i = 0; i < launch->n_tasks && f->told < TOLD; i++) {
+        const struct launch_task *task = &launch->tasks[i];
+        const char *devices = pairs_get(&task->env, "CUDA_VISIBLE_DEVICES");
+        f->files_told[f->told] = task->n_gpus ? task->gpus[0] : UINT32_MAX;
+        snprintf(f->devices_told[f->told++], sizeof *f->devices_told, "%s",
+                 devices ? devices : "none");
+    }
+    return f->start(engine, launch, err);
+}
+
+/* The driver counts anew while a job is launched a task at a time: its number of a device and that
+ * of the device's file stay together. */
+static void each_launch_looks_up_its_own_devices(void **state)
+{
+    (void)state;
+    struct fixture *f = make(false, 2);
+    struct world *w = &f->world;
+    f->slice = 1;
+    world_crash(w);
+    f->start = w->fake.ops.start;
+    w->fake.ops.start = start_noting;
+    world_submit(w, TWO);
+    while (f->told == 0)
+        assert_true(world_step(w));
+    assert_int_equal(f->told, 1);
+    for (uint32_t i = 0; i < 2; i++)
+        f->devices[i].number = f->devices[i].minor = 5 + i;
+    ctl_devices(w->ctl, NODE, &f->report);
+    world_run(w);
+    assert_int_equal(f->told, 2);
+    assert_string_equal(f->devices_told[0], "0");
+    assert_int_equal(f->files_told[0], 0);
+    assert_string_equal(f->devices_told[1], "6");
+    assert_int_equal(f->files_told[1], 6);
+    teardown((void *[]){ w });
+}
+
 static void what_waits_can_be_stopped(void **state)
 {
     struct world *w = *state;
@@ -318,6 +365,7 @@ int main(void)
         T(so_is_one_in_its_place),
         T(what_runs_is_not_launched_again),
         T(what_waits_can_be_stopped),
+        cmocka_unit_test(each_launch_looks_up_its_own_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
