@@ -18,6 +18,7 @@ from pathlib import Path
 HELLO, WELCOME, LAUNCH, STOP, FACT, ACK, LOG, RELEASE, PING, PONG = range(1, 11)
 STARTED, ENDED, REFUSED, RELEASED = range(1, 5)
 BY_ITSELF = 1
+LAUNCH_FORM = 1  # the newest (src/wire/message.h): for an older one each launch is written anew
 Task = tuple[int, int]
 
 
@@ -161,7 +162,7 @@ class Agent:
             return True
         del data[: data.index(b"\r\n\r\n") + 4]
         hello = struct.pack("<IQI", 1, job, generation) + text(self.conf["node"])
-        hello += struct.pack("<IIQ", os.getpid(), self.launched, self.first)
+        hello += struct.pack("<IIQI", os.getpid(), self.launched, self.first, LAUNCH_FORM)
         self.send(HELLO, 0, hello)
         while True:
             while len(data) >= 4 and len(data) >= 4 + struct.unpack_from("<I", data)[0]:

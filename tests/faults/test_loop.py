@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import Json, Server, environment, patience, program, role, sanitized, wait_for
+from harness import ROOT, Json, Server, environment, patience, program, role, sanitized, wait_for
 from muster.unified import DLJobBuilder, JobConfig
 from muster.unified.canonical import canonical
 
@@ -113,6 +113,13 @@ def runs(server: Server, job: int, tasks: int) -> bool:
     now = server.get(f"/v1/jobs/{job}")
     assert now["state"] in ("queued", "starting", "running", "restarting"), now
     return bool(now["state"] == "running" and now["tasks_running"] == tasks)
+
+
+def test_agent_is_as_new_as_the_server() -> None:
+    """What the server does for older agents is not what is measured here."""
+    newest = re.search(r"WIRE_LAUNCH_FORM (\d+)u", (ROOT / "src/wire/message.h").read_text())
+    its = re.search(r"^LAUNCH_FORM = (\d+)", NODE.read_text(), re.MULTILINE)
+    assert newest and its and newest[1] == its[1]
 
 
 @pytest.mark.parametrize(
