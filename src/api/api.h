@@ -32,6 +32,7 @@ struct api_config {
     uint64_t started_ms;    /* a date */
     uint64_t started_up_ms; /* clock_mono_ms() of then */
     struct turn_meter *meter;
+    uint64_t answer_us; /* of each turn of the loop, for long answers together; 0: 1000 */
     const struct api_setting *settings;
     size_t n_settings;
     /* Of a user who is no admin, a second; 0: as much as it likes. */

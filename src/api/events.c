@@ -1,6 +1,7 @@
-/* Events: a page of them, or a stream that begins with the old ones and goes on as they are
+/* Events: a list of them, or a stream that begins with the old ones and goes on as they are
  * committed (NDJSON, or SSE whose ids are sequence numbers, so a browser resumes by itself). */
 #include "api/call.h"
+#include "api/work.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -8,7 +9,8 @@
 
 #include <string.h>
 
-#define PAGE 200
+#define PAGE      200 /* of a stream */
+#define LIST_PART 100 /* of a list, well under a millisecond */
 
 struct event_stream {
     struct follower follower; /* first */
@@ -105,25 +107,50 @@ static void stream(struct call *call, uint64_t job, uint64_t after)
     follow_begin(&s->follower, s->sse ? "text/event-stream" : "application/x-ndjson");
 }
 
-static void page(struct call *call, uint64_t job, uint64_t after, uint64_t limit)
+/* A list of events, made a part at a time: ten thousand took the loop for 30 ms. */
+struct event_list {
+    struct call *call;
+    uint64_t job, after, left; /* left: how many more are asked for */
+    struct text_node *tree;
+};
+
+static int add_events(void *arg, struct arena *arena, struct text_node *to, struct err *err)
 {
-    struct err err;
-    struct arena *a = call->arena;
+    struct event_list *l = arg;
+    uint64_t most = l->left < LIST_PART ? l->left : LIST_PART;
     const struct ctl_events ask = {
-        .reader = call->owner, .job = job, .after = after, .limit = limit
+        .reader = l->call->owner, .job = l->job, .after = l->after, .limit = most
     };
-    struct text_node *list = ctl_events_tree(call->api->config.ctl, a, &ask, &err);
-    if (!list) {
-        call_problem(call, &err, NULL);
-        return;
-    }
-    struct text_node *tree = text_map(a, NULL, NULL);
-    struct text_node *shown = text_list(a, tree, "events");
+    struct text_node *list = ctl_events_tree(l->call->api->config.ctl, arena, &ask, err);
+    if (!list)
+        return -1;
     for (const struct text_node *e = list->first; e; e = e->next)
-        if (visible(call, job, e))
-            text_copy(a, shown, NULL, e);
-    text_int(a, tree, "last", (int64_t)(list->last ? seq_of(list->last) : after));
-    call_answer(call, 200, tree);
+        if (visible(l->call, l->job, e))
+            text_copy(arena, to, NULL, e);
+    if (list->last)
+        l->after = seq_of(list->last);
+    l->left -= list->count;
+    return l->left > 0 && list->count == most;
+}
+
+static void put_last(void *arg)
+{
+    struct event_list *l = arg;
+    text_get(l->tree, "last")->integer = (int64_t)l->after;
+}
+
+static void list(struct call *call, uint64_t job, uint64_t after, uint64_t limit)
+{
+    struct arena *a = call->arena;
+    struct event_list *l = ARENA_NEW(a, struct event_list);
+    *l = (struct event_list){
+        .call = call, .job = job, .after = after, .left = limit, .tree = text_map(a, NULL, NULL)
+    };
+    const struct long_list events = { text_list(a, l->tree, "events"), add_events };
+    text_int(a, l->tree, "last", 0);
+    answer_long(call,
+                &(struct long_answer){
+                    .tree = l->tree, .lists = &events, .n = 1, .arg = l, .filled = put_last });
 }
 
 static void events(struct call *call, uint64_t job)
@@ -136,7 +163,7 @@ static void events(struct call *call, uint64_t job)
     else if (call_flag(call, "follow"))
         stream(call, job, after);
     else
-        page(call, job, after, limit);
+        list(call, job, after, limit);
 }
 
 void events_get(struct call *call)

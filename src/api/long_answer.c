@@ -26,7 +26,8 @@ struct filler {
 
 static void filler_free(struct filler *f)
 {
-    f->ask.close(f->ask.arg);
+    if (f->ask.close)
+        f->ask.close(f->ask.arg);
     buf_fini(&f->frame);
     pieces_destroy(f->text);
 }
@@ -75,6 +76,12 @@ static int fill(struct filler *f, struct err *err)
     return more < 0 ? -1 : 0;
 }
 
+static void print_frame(struct filler *f)
+{
+    buf_clear(&f->frame);
+    json_print_gaps(f->ask.tree, f->gaps, f->ask.n, &f->frame);
+}
+
 static bool step(void *arg)
 {
     struct filler *f = arg;
@@ -86,6 +93,10 @@ static bool step(void *arg)
         filler_free(f);
         call_problem(call, &err, NULL);
         return false;
+    }
+    if (f->ask.filled) {
+        f->ask.filled(f->ask.arg);
+        print_frame(f); /* what was copied of it is the same */
     }
     copy_frame(f, f->frame.len);
     buf_putc(pieces_end(f->text), '\n');
@@ -109,6 +120,6 @@ void answer_long(struct call *call, const struct long_answer *ask)
     f->ask.lists = lists;
     for (size_t i = 0; i < ask->n; i++)
         f->gaps[i].list = lists[i].list;
-    json_print_gaps(ask->tree, f->gaps, ask->n, &f->frame);
+    print_frame(f);
     answer_work(call, &(struct answer_work){ .step = step, .left = on_left, .arg = f });
 }

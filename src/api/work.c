@@ -10,7 +10,7 @@
 
 #include <uv.h>
 
-#define SLICE_US 1000u /* of each turn of the loop, for all of these together */
+#define ANSWER_US 1000u /* of each turn of the loop, for all of these together */
 
 struct work {
     uv_idle_t idle;
@@ -19,9 +19,10 @@ struct work {
 };
 
 /* false: it has answered. */
-static bool slice(const struct answer_work *ask, unsigned among)
+static bool slice(const struct api *api, const struct answer_work *ask, unsigned among)
 {
-    uint64_t until = clock_mono_us() + SLICE_US / (among ? among : 1);
+    uint64_t us = api->config.answer_us ? api->config.answer_us : ANSWER_US;
+    uint64_t until = clock_mono_us() + us / (among ? among : 1);
     do {
         if (!ask->step(ask->arg))
             return false;
@@ -45,7 +46,7 @@ static void on_idle(uv_idle_t *idle)
     struct work *w = idle->data;
     struct api *api = w->call->api; /* the call is gone after its last step */
     TURN_WORK(api->config.meter, "long answers", 0);
-    if (!slice(&w->ask, api->works))
+    if (!slice(api, &w->ask, api->works))
         end(api, w);
 }
 
@@ -61,7 +62,7 @@ static void on_left(void *arg)
 void answer_work(struct call *call, const struct answer_work *ask)
 {
     struct api *api = call->api;
-    if (!slice(ask, api->works + 1))
+    if (!slice(api, ask, api->works + 1))
         return;
     struct work *w = mem_new(sizeof *w);
     *w = (struct work){ .call = call, .ask = *ask };

@@ -25,8 +25,10 @@ struct long_answer {
     const struct text_node *tree;  /* in the call's arena, as what it is made of */
     const struct long_list *lists; /* copied */
     size_t n;
-    void *arg;                /* of add */
-    void (*close)(void *arg); /* called once, also when the client leaves */
+    void *arg; /* of the others */
+    /* All are filled: changes numbers that stand behind the lists in the tree. NULL: none do. */
+    void (*filled)(void *arg);
+    void (*close)(void *arg); /* called once, also when the client leaves; NULL: need not be */
 };
 /* Answers 200 with the tree, its lists filled, as call_answer would with all of it. */
 void answer_long(struct call *, const struct long_answer *);

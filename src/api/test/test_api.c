@@ -35,7 +35,9 @@ struct fix {
     struct world world; /* first */
     struct beside beside;
     uv_prepare_t turn;
-    uv_timer_t beat; /* agents do one thing at a beat */
+    volatile unsigned turns;
+    volatile bool still; /* agents and timers wait */
+    uv_timer_t beat;     /* agents do one thing at a beat */
     struct api *api;
     struct http_server *server;
     char socket[96], address[64];
@@ -48,13 +50,15 @@ struct fix {
 static void on_turn(uv_prepare_t *handle)
 {
     struct fix *f = handle->data;
+    f->turns++;
     ctl_turn(f->world.ctl);
 }
 
 static void on_beat(uv_timer_t *handle)
 {
     struct fix *f = handle->data;
-    world_step(&f->world);
+    if (!f->still)
+        world_step(&f->world);
 }
 
 static void on_stop(void *arg)
@@ -159,6 +163,7 @@ static int set_up(void **state)
                             .token = TOKEN,
                             .version = "9.9",
                             .state_dir = f->world.dir,
+                            .answer_us = 1,
                             .socket_path = f->socket,
                             .started_ms = 1,
                             .settings = settings,
@@ -763,6 +768,77 @@ static void events_come_in_pages(void **state)
     with_client(state, events);
 }
 
+#define EVENTS 4000
+
+static bool has_events_after(struct fix *f, unsigned seq)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/v1/events?limit=1&after=%u", seq);
+    struct reply r = call(f, "GET", path, NULL);
+    bool some = text_get(r.root, "events")->count > 0;
+    reply_fini(&r);
+    return some;
+}
+
+static void submit_many(struct fix *f)
+{
+    char array[160];
+    snprintf(array, sizeof array,
+             "{\"name\":\"many\",\"array\":{\"count\":%u,\"at_once\":1},\"roles\":{\"w\":{\"run\":"
+             "\"x\",\"resources\":{\"cpu\":1}}}}",
+             EVENTS);
+    submit(f, array);
+    while (!has_events_after(f, EVENTS))
+        ; /* members come in slices */
+}
+
+static void many_events(struct fix *f)
+{
+    char path[64];
+    long long last = 0;
+    size_t n = 0;
+    submit_many(f);
+    for (unsigned pages = EVENTS / 50; pages > 0; pages--) {
+        snprintf(path, sizeof path, "/v1/events?limit=50&after=%lld", last);
+        struct reply r = call(f, "GET", path, NULL);
+        n += text_get(r.root, "events")->count;
+        last = int_of(r.root, "last");
+        reply_fini(&r);
+    }
+    snprintf(path, sizeof path, "/v1/events?limit=%d", EVENTS);
+    struct reply r = call(f, "GET", path, NULL);
+    assert_int_equal(n, EVENTS);
+    assert_int_equal(text_get(r.root, "events")->count, n);
+    assert_int_equal(int_of(r.root, "last"), last);
+    reply_fini(&r);
+}
+
+static void a_long_list_of_events_is_what_its_pages_are(void **state)
+{
+    with_client(state, many_events);
+}
+
+/* Events of a deleted job are looked at and not shown, so that no turn is for sending: here each
+ * makes 100 events. */
+static void hidden_events(struct fix *f)
+{
+    submit_many(f);
+    expect(f, "POST", "/v1/jobs/many/stop", NULL, 202, NULL);
+    await(f, "/v1/jobs/many", "stopped");
+    f->still = true; /* nothing of it is removed */
+    expect(f, "DELETE", "/v1/jobs/many", NULL, 200, NULL);
+    unsigned turns = f->turns;
+    struct reply r = call(f, "GET", "/v1/events?limit=4000", NULL);
+    assert_true(f->turns - turns >= EVENTS / 100);
+    assert_int_equal(text_get(r.root, "events")->count, 0);
+    reply_fini(&r);
+}
+
+static void a_long_list_of_events_takes_many_turns(void **state)
+{
+    with_client(state, hidden_events);
+}
+
 static void *stop_it(void *arg)
 {
     struct fix *f = arg;
@@ -959,6 +1035,8 @@ int main(void)
         TEST(tcp_needs_the_token),
         TEST(a_link_lets_one_browser_read),
         TEST(events_come_in_pages),
+        TEST(a_long_list_of_events_is_what_its_pages_are),
+        TEST(a_long_list_of_events_takes_many_turns),
         TEST(an_event_stream_ends_with_the_job),
         TEST(output_is_merged_filtered_and_resumed),
         TEST(followed_output_ends_with_the_job),
