@@ -3,6 +3,8 @@
  * left is in the records, so a server that starts goes on where the last one was. Nothing waits for
  * it, and it waits while the disk is full: ends of what runs are to be written first. */
 #include "ctl/core.h"
+
+#include "base/log.h"
 #include "store/deletion.h"
 
 void removal_go_on(struct ctl *ctl)
@@ -11,7 +13,14 @@ void removal_go_on(struct ctl *ctl)
     if (!slices->deleting || !slices->deleted || ctl->unwritten)
         return;
     struct deleted_rest rest = { .arena = ctl->scratch, .rows = slices->deleted };
-    store_delete_rest(ctl->config.store, &rest, NULL);
+    struct err err = { 0 };
+    if (store_delete_rest(ctl->config.store, &rest, &err)) {
+        /* What could not be written fails this turn's commit, and so undoes the slice. What could
+         * not be read is tried again with a later tick. */
+        if (!store_dirty(ctl->config.store))
+            log_error("records.removal", "%s", err.what);
+        return;
+    }
     for (size_t i = 0; i < rest.n; i++)
         vec_push(&ctl->doomed, rest.numbers[i]);
     slices->deleted = rest.rows;

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "store/db.h"
 #include "store/deletion.h"
 
 #include <signal.h>
@@ -481,6 +482,31 @@ static void deletion_in_slices(void **state)
     assert_int_equal(world_state(w, other), JOB_SUCCEEDED);
 }
 
+static int give_up(void *arg)
+{
+    (void)arg;
+    return 1;
+}
+
+/* A disk that cannot be read for a while: what is left is removed without another deletion. */
+static void deletion_goes_on_after_a_failed_read(void **state)
+{
+    struct world *w = *state;
+    uint64_t array = submit(w, "a", "\"array\":9");
+    world_run(w);
+    world_command(w, array, CTL_DELETE);
+    assert_int_equal(w->code, ERR_NONE);
+    assert_true(left_of_deleted(w) > 100);
+    sqlite3_progress_handler(w->store->db, 1, give_up, NULL);
+    ctl_tick(w->ctl);
+    sqlite3_progress_handler(w->store->db, 0, NULL, NULL);
+    assert_int_equal(w->ctl->counters.commits_failed, 0);
+    assert_true(left_of_deleted(w) > 100);
+    world_pass(w, 60000);
+    world_run(w);
+    assert_int_equal(left_of_deleted(w), 0);
+}
+
 /* None of an array that is on its way to be stopped is given the room of those before it. */
 static void none_starts_of_what_is_stopped(void **state)
 {
@@ -550,6 +576,7 @@ int main(void)
         T2(members_in_slices),
         T2(commands_in_slices),
         T2(deletion_in_slices),
+        T2(deletion_goes_on_after_a_failed_read),
         T2(none_starts_of_what_is_stopped),
         T2(the_last_command_counts),
         T2(after_a_member_to_come),
