@@ -157,6 +157,7 @@ void store_rollback(struct store *st)
     st->audit = st->committed_audit;
     st->silent = st->committed_silent;
     st->event_hash = st->committed_event_hash;
+    counts_undone(st);
 }
 
 int store_commit(struct store *st, struct err *err)
@@ -186,6 +187,7 @@ int store_commit(struct store *st, struct err *err)
     st->committed_audit = st->audit;
     st->committed_silent = st->silent;
     st->committed_event_hash = st->event_hash;
+    counts_committed(st);
     end_note(st);
     return 0;
 }
@@ -284,6 +286,7 @@ struct store *store_open(const char *path, struct err *err)
         return NULL;
     }
     db_read_last(st);
+    counts_load(st);
     st->whole = true;
     end_begin(st);
     store_make_ballast(st);

@@ -4,6 +4,7 @@
 #define STORE_DB_H
 
 #include "job/audit.h"
+#include "store/counts.h"
 #include "store/mark.h"
 #include "store/memory.h"
 #include "store/rests.h"
@@ -96,6 +97,7 @@
     X(DELETE_REST, "DELETE FROM meta WHERE name = " REST " || ?1")                                 \
     X(GET_JOB, "SELECT " JOB_COLUMNS ", live, spec, site FROM job LEFT JOIN body"                  \
                " ON body.job = CASE array WHEN 0 THEN id ELSE array END WHERE id = ?" IS_THERE)    \
+    X(GET_COUNTED, "SELECT state, members FROM job WHERE id = ?1")                                 \
     X(GET_SPEC, "SELECT spec FROM body WHERE job = ?")                                             \
     X(GET_SAID, "SELECT (SELECT max(seq) FROM event WHERE job = ?1),"                              \
                 " (SELECT spec FROM object WHERE kind = ?2 AND project = ?3 AND name = ?4),"       \
@@ -183,6 +185,7 @@ struct store {
     struct err failed;              /* first failed write of the turn; code ERR_NONE when none */
     uint64_t number, job_id, event; /* highest given out, also when its row is gone */
     uint64_t committed_number, committed_job_id, committed_event;
+    struct counts counts;                     /* of jobs by state */
     struct audit_mark audit, committed_audit; /* its last row */
     /* The end of the records (end.h). */
     struct mark_file *mark; /* NULL: in memory, or it could not be made: then mark_err */

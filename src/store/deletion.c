@@ -52,6 +52,8 @@ int store_delete_job(struct store *st, uint64_t job, struct err *err)
     /* The row of the job is last: it says which members there are. */
     static const enum stmt_id all[] = { STMT_DELETE_FACETS, STMT_DELETE_BODY, STMT_DELETE_ORIGIN,
                                         STMT_DELETE_IDEM,   STMT_PUT_REST,    STMT_DELETE_JOB };
+    if (counts_delete(st, job, err) < 0)
+        return -1;
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if (run_of(st, all[i], job, err) < 0)
             return -1;
@@ -132,16 +134,6 @@ int store_delete_rest(struct store *st, struct deleted_rest *out, struct err *er
         out->rows--;
     }
     return found;
-}
-
-/* Members of arrays that are deleted are jobs no more. */
-int db_count_rests(struct store *st, struct job_counts *counts, struct err *err)
-{
-    sqlite3_stmt *s = db_stmt(st, STMT_COUNT_RESTS, err);
-    int more = s ? 1 : -1;
-    while (s && (more = db_step(st, s, err)) == 1)
-        counts->by_state[job_state_parse(db_get_word(s, 0).text)] -= db_get_u64(s, 1);
-    return more;
 }
 
 int store_expire(struct store *st, struct arena *a, uint64_t now_ms, uint64_t **jobs, size_t *n,

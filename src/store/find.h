@@ -62,7 +62,7 @@ int store_find_jobs(struct store *, struct arena *, const struct job_query *, st
 struct job_counts {
     uint64_t by_state[JOB_STATE_N];
 };
-/* Counted in a covering index; members, not their arrays. */
+/* Kept with each row that is written; members, not their arrays. */
 int store_counts(struct store *, struct job_counts *, struct err *);
 /* Of the members of an array that are there. */
 int store_member_counts(struct store *, const struct job_row *array, struct job_counts *,

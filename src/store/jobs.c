@@ -95,6 +95,7 @@ int store_put_job(struct store *st, const struct job_row *job, struct err *err)
     db_text(s, ++i, job->live);
     if (db_run(st, s, err) < 0)
         return -1;
+    counts_put(st, job);
     remember_highest(st, job);
     return job->array ? 0 : put_body(st, job, err);
 }
@@ -106,7 +107,7 @@ int store_update_job(struct store *st, const struct job_row *job, struct err *er
         return 0;
     }
     sqlite3_stmt *s = db_write(st, STMT_UPDATE_JOB, err);
-    if (!s)
+    if (!s || counts_update(st, job, err) < 0)
         return -1;
     db_u64(s, 1, job->id);
     db_text(s, 2, job_state_word(job->state));
@@ -432,31 +433,4 @@ int store_list_count(struct store *st, const struct job_filter *f, uint64_t *n, 
     sqlite3_reset(s);
     arena_destroy(a);
     return found == 1 ? 0 : -1;
-}
-
-static int read_counts(struct store *st, sqlite3_stmt *s, struct job_counts *counts,
-                       struct err *err)
-{
-    *counts = (struct job_counts){ 0 };
-    int more;
-    while ((more = db_step(st, s, err)) == 1)
-        counts->by_state[job_state_parse(db_get_word(s, 0).text)] = db_get_u64(s, 1);
-    return more;
-}
-
-int store_counts(struct store *st, struct job_counts *counts, struct err *err)
-{
-    sqlite3_stmt *s = db_stmt(st, STMT_COUNTS, err);
-    return s && read_counts(st, s, counts, err) == 0 ? db_count_rests(st, counts, err) : -1;
-}
-
-int store_member_counts(struct store *st, const struct job_row *array, struct job_counts *counts,
-                        struct err *err)
-{
-    sqlite3_stmt *s = db_stmt(st, STMT_MEMBER_COUNTS, err);
-    if (!s)
-        return -1;
-    db_u64(s, 1, array->id);
-    db_u64(s, 2, array->members);
-    return read_counts(st, s, counts, err);
 }

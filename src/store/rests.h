@@ -3,8 +3,6 @@
 #ifndef STORE_RESTS_H
 #define STORE_RESTS_H
 
-#include "base/err.h"
-
 /* Members are there as long as their array is: the others wait to be removed (deletion.c). */
 #define IS_THERE " AND (array = 0 OR EXISTS (SELECT 1 FROM job a WHERE a.id = job.array))"
 #define OF_REST(key, table)                                                                        \
@@ -15,10 +13,5 @@
 #define IS_REST "name > 'deleted.' AND name < 'deleted/'"
 #define RESTS                                                                                      \
     "(SELECT CAST(substr(name, 9) AS INTEGER) AS low, value AS high FROM meta WHERE " IS_REST ")"
-
-struct store;
-struct job_counts;
-/* Takes members of what is being removed out of counts. */
-int db_count_rests(struct store *, struct job_counts *, struct err *);
 
 #endif
