@@ -53,9 +53,27 @@ static struct live_agent *expect_agent(struct ctl *ctl, struct live_job *job, co
     return agent;
 }
 
+/* A range that a role only prefers was taken: its peers are told the other one, its user too. */
+static void say_moved(struct ctl *ctl, struct live_job *job, uint32_t flat)
+{
+    char text[300], name[160];
+    const struct task_place *place = &job->tasks[flat].place;
+    const struct role *role = &job->spec->roles[place->role];
+    for (uint32_t i = 0; i < place->n_ports && i < role->n_ports; i++) {
+        const struct port_want *want = &role->ports[i];
+        if (!want->first || !want->prefer || place->ports[i].numbers[0] == want->first)
+            continue;
+        snprintf(text, sizeof text, "%s: port %u (%.60s) is taken on %.60s, it has %u instead",
+                 live_task_name(name, job, flat), want->first, want->label, place->node,
+                 place->ports[i].numbers[0]);
+        event_task_note(ctl, job, flat, "port", text, NULL);
+    }
+}
+
 void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32_t seq)
 {
     struct live_task *task = &job->tasks[flat];
+    bool later = task->put_off;
     if (!event_task(ctl, job, flat, TASK_EV_PLACED))
         return;
     job->again -= task->again;
@@ -84,6 +102,8 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     slices_spend(&ctl->slices.rows, 1);
     event_task_row(ctl, job, flat);
     event_attempt_row(ctl, job, flat, NULL, 0);
+    if (later)
+        say_moved(ctl, job, flat);
 }
 
 struct copied { /* the last place of a plan, and its copy: many have the same node */
@@ -224,23 +244,6 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
     job->turned = 0;
 }
 
-/* A range that a role only prefers was taken: its peers are told the other one, its user too. */
-static void say_moved(struct ctl *ctl, struct live_job *job, uint32_t flat)
-{
-    char text[300], name[160];
-    const struct task_place *place = &job->tasks[flat].place;
-    const struct role *role = &job->spec->roles[place->role];
-    for (uint32_t i = 0; i < place->n_ports && i < role->n_ports; i++) {
-        const struct port_want *want = &role->ports[i];
-        if (!want->first || !want->prefer || place->ports[i].numbers[0] == want->first)
-            continue;
-        snprintf(text, sizeof text, "%s: port %u (%.60s) is taken on %.60s, it has %u instead",
-                 live_task_name(name, job, flat), want->first, want->label, place->node,
-                 place->ports[i].numbers[0]);
-        event_task_note(ctl, job, flat, "port", text, NULL);
-    }
-}
-
 static bool prefers_ports(const struct job_spec *spec)
 {
     for (size_t r = 0; r < spec->n_roles; r++)
@@ -250,10 +253,11 @@ static bool prefers_ports(const struct job_spec *spec)
     return false;
 }
 
+/* Of those that were not put off. */
 static void say_moved_ports(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
     bool any = prefers_ports(job->spec);
-    for (uint32_t i = 0; any && i < entry->n_tasks; i++) {
+    for (uint32_t i = 0; any && i < entry->n_tasks && i < slices_size(ctl); i++) {
         struct task_ref ref = { .role = (uint16_t)entry->tasks[i].role,
                                 .index = entry->tasks[i].index };
         say_moved(ctl, job, live_flat(job, ref));

@@ -482,6 +482,23 @@ static void deletion_in_slices(void **state)
     assert_int_equal(world_state(w, other), JOB_SUCCEEDED);
 }
 
+/* A job's places are many events, where ports that it prefers are taken: those of a slice come with
+ * its rows. */
+static void moved_ports_are_said_in_slices(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = world_submit(
+        w,
+        "{\"name\":\"p\",\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":6,\"resources\":{\"cpu\":1},"
+        "\"ports\":{\"http\":{\"first\":20000,\"prefer\":true}}}}}");
+    while (world_count(w, job, "allocated") == 0)
+        assert_true(world_step(w));
+    assert_true(world_count(w, job, "task.port") < 5);
+    world_run(w);
+    assert_int_equal(world_count(w, job, "task.port"), 5); /* one of the host has it */
+    assert_int_equal(world_state(w, job), JOB_SUCCEEDED);
+}
+
 static int give_up(void *arg)
 {
     (void)arg;
@@ -577,6 +594,7 @@ int main(void)
         T2(commands_in_slices),
         T2(deletion_in_slices),
         T2(deletion_goes_on_after_a_failed_read),
+        T2(moved_ports_are_said_in_slices),
         T2(none_starts_of_what_is_stopped),
         T2(the_last_command_counts),
         T2(after_a_member_to_come),
