@@ -31,6 +31,7 @@
 #include "main/wire.h"
 #include "replay/recorder.h"
 #include "ship/shipper.h"
+#include "store/disk.h"
 #include "store/pages.h"
 #include "store/seal.h"
 #include "text/json.h"
@@ -73,6 +74,7 @@ struct server {
     struct node_list nodes;
     uv_loop_t loop;
     uv_idle_t soon;
+    bool ticks_soon; /* the core wants to be ticked by it */
     uv_prepare_t prepare, sleep;
     struct turn_meter *meter;
     uv_check_t check;
@@ -119,12 +121,21 @@ static uint64_t mono(void *arg)
     return clock_mono_us();
 }
 
-/* A timer that is due at once would go off again before the loop has looked at anything else. */
+/* A timer that is due at once would go off again before the loop has looked at anything else. The
+ * log of the records is written back in a turn of its own, before the next tick. */
 static void on_soon(uv_idle_t *soon)
 {
     struct server *s = soon->data;
+    if (store_behind(s->store)) {
+        TURN_WORK(s->meter, "checkpoint", 0);
+        store_write_back(s->store);
+        return;
+    }
     uv_idle_stop(soon);
-    ctl_tick(s->ctl);
+    if (s->ticks_soon) {
+        s->ticks_soon = false;
+        ctl_tick(s->ctl);
+    }
 }
 
 static void on_wake(void *arg, uint64_t at_ms)
@@ -135,6 +146,7 @@ static void on_wake(void *arg, uint64_t at_ms)
     if (at_ms == 0)
         return;
     if (at_ms <= now) {
+        s->ticks_soon = true;
         uv_idle_start(&s->soon, on_soon);
         return;
     }
@@ -158,6 +170,8 @@ static void on_prepare(uv_prepare_t *prepare)
 {
     struct server *s = prepare->data;
     ctl_turn(s->ctl);
+    if (store_behind(s->store))
+        uv_idle_start(&s->soon, on_soon);
 }
 
 static void on_sleep(uv_prepare_t *prepare)

@@ -176,11 +176,11 @@ struct store {
     struct seal *seal;     /* NULL: nothing is sealed */
     struct memory *memory; /* of jobs, when the database is in memory; else NULL */
     struct store_tap tap;
-    char *path, *ballast;        /* ballast: NULL in memory */
-    char *kept_copy;             /* of an older version; NULL: none was made by this process */
-    sqlite3_stmt *stmts[STMT_N]; /* prepared at first use */
-    bool in_turn;                /* a transaction is open */
-    bool dirty;
+    char *path, *ballast;           /* ballast: NULL in memory */
+    char *kept_copy;                /* of an older version; NULL: none was made by this process */
+    sqlite3_stmt *stmts[STMT_N];    /* prepared at first use */
+    bool in_turn;                   /* a transaction is open */
+    bool dirty, behind;             /* behind: the log is long (disk.h) */
     bool undecided;                 /* disk.h */
     struct err failed;              /* first failed write of the turn; code ERR_NONE when none */
     uint64_t number, job_id, event; /* highest given out, also when its row is gone */

@@ -1,5 +1,5 @@
 /* What helps where the disk refuses: a ballast file that makes room, and cutting off of the log
- * what a commit that failed may have left there. */
+ * what a commit that failed may have left there. And writing the log back between turns. */
 #include "store/disk.h"
 
 #include "base/mem.h"
@@ -42,4 +42,17 @@ int store_decide(struct store *st, struct err *err)
                        st->path);
     st->undecided = false;
     return 0;
+}
+
+bool store_behind(const struct store *st)
+{
+    return st->behind && !st->in_turn && !st->undecided;
+}
+
+void store_write_back(struct store *st)
+{
+    if (!store_behind(st))
+        return;
+    end_write_back(st);
+    end_note(st);
 }

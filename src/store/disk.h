@@ -1,4 +1,4 @@
-/* What the store keeps in hand for a disk that refuses. */
+/* What the store keeps in hand for a disk that refuses, and what a commit leaves for later. */
 #ifndef STORE_DISK_H
 #define STORE_DISK_H
 
@@ -19,5 +19,11 @@ bool store_undecided(const struct store *);
 /* Cuts it off. 0: no start will read it; -1: still not known. The next turn that writes tries it
  * too, and fails when it fails. */
 int store_decide(struct store *, struct err *);
+
+/* The log has grown long. Writing it back into the database takes milliseconds: whoever commits
+ * does it when nobody waits. A commit that leaves it twice as long does it itself. */
+bool store_behind(const struct store *);
+/* Not while a turn is open. */
+void store_write_back(struct store *);
 
 #endif

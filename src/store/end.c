@@ -56,10 +56,11 @@ static uint32_t read_change(struct store *st)
 }
 
 /* Only a database that took all of the WAL was synced: the mark may not lead it. */
-static void write_back(struct store *st, sqlite3 *db)
+void end_write_back(struct store *st)
 {
     int frames = 0, taken = -1;
-    if (sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &taken) ==
+    st->behind = false;
+    if (sqlite3_wal_checkpoint_v2(st->db, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &taken) ==
             SQLITE_OK &&
         frames == taken)
         st->file_change = read_change(st);
@@ -69,6 +70,7 @@ static void write_back(struct store *st, sqlite3 *db)
 static int on_wal(void *arg, sqlite3 *db, const char *name, int frames)
 {
     struct store *st = arg;
+    (void)db;
     unsigned char header[WAL_FRAME_HEADER];
     const struct wal_place before = st->wal;
     int64_t each = (int64_t)(WAL_FRAME_HEADER + st->page_size);
@@ -82,8 +84,9 @@ static int on_wal(void *arg, sqlite3 *db, const char *name, int frames)
     } else if (st->pages) {
         pages_lose(st->pages);
     }
-    if ((uint32_t)frames >= wal_frames_most())
-        write_back(st, db);
+    st->behind = (uint32_t)frames >= wal_frames_most();
+    if ((uint32_t)frames >= 2 * wal_frames_most())
+        end_write_back(st);
     return SQLITE_OK;
 }
 

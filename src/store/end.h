@@ -29,7 +29,9 @@ void end_note(struct store *);
 void end_begin(struct store *);
 /* Cuts the WAL behind the last commit that went well, synced. No turn may be open. */
 int end_cut(struct store *);
-/* Writes the WAL back and says so, before the database is closed. */
+/* Writes the WAL back, as far as it goes. */
+void end_write_back(struct store *);
+/* The same and says so, before the database is closed. */
 void end_close(struct store *);
 /* Of SQLite's own files: which is SQLITE_FCNTL_FILE_POINTER, or JOURNAL_POINTER for the WAL. */
 bool end_read_file(struct store *, int which, void *to, int n, int64_t at);

@@ -40,7 +40,7 @@ struct wal_bytes {
 /* asked: may be NULL. */
 void wal_look(struct wal_bytes, const struct wal_place *asked, struct wal_look *out);
 
-/* After so many frames a WAL is written back into the database. */
+/* After so many frames a WAL is to be written back into the database (disk.h). */
 uint32_t wal_frames_most(void);
 /* Of the header of a frame: what a place after it holds. */
 void wal_place_of(const unsigned char header[WAL_FRAME_HEADER], uint32_t frames,

@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include "store/disk.h"
 #include "store/pages.h"
+#include "store/wal.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -107,6 +109,48 @@ static void test_checkpoints(void **state)
     assert_same(f);
 }
 
+static off_t size_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+/* A commit leaves a long log to whoever has the time, up to twice that length; what is written back
+ * is all there, with what is committed after it. */
+static void test_log_is_written_back_later(void **state)
+{
+    struct filled *f = *state;
+    const off_t most = wal_frames_most() * (off_t)(WAL_FRAME_HEADER + 4096);
+    off_t before = size_of(f->path);
+    AUTO_FREE char *wal = mem_printf("%s-wal", f->path);
+    begin(f);
+    make_copy(f);
+    assert_false(store_behind(f->st));
+    store_write_back(f->st); /* nothing */
+    while (!store_behind(f->st))
+        filled_put_jobs(f, 300);
+    assert_int_equal(size_of(f->path), before);
+    assert_true(size_of(wal) >= most);
+    struct event_row event = { .type = "undone", .at_ms = 1 };
+    assert_int_equal(store_add_event(f->st, &event, &f->err), 0);
+    assert_false(store_behind(f->st)); /* a turn is open */
+    store_write_back(f->st);
+    assert_int_equal(size_of(f->path), before);
+    store_rollback(f->st);
+    store_write_back(f->st);
+    assert_false(store_behind(f->st));
+    before = size_of(f->path);
+    assert_true(before > most / 2);
+    filled_put_jobs(f, 1); /* begins the log anew */
+    while (size_of(f->path) == before)
+        filled_put_jobs(f, 300);
+    assert_in_range(size_of(wal), 2 * most, 3 * most);
+    assert_false(store_behind(f->st));
+    apply(f);
+    assert_same(f);
+}
+
 /* A turn that is undone is in no pages. */
 static void test_undone(void **state)
 {
@@ -168,6 +212,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_copy_and_pages_are_the_database, filled_set_up,
                                         filled_tear_down),
         cmocka_unit_test_setup_teardown(test_checkpoints, filled_set_up, filled_tear_down),
+        cmocka_unit_test_setup_teardown(test_log_is_written_back_later, filled_set_up,
+                                        filled_tear_down),
         cmocka_unit_test_setup_teardown(test_undone, filled_set_up, filled_tear_down),
         cmocka_unit_test_setup_teardown(test_too_many, filled_set_up, filled_tear_down),
         cmocka_unit_test_setup_teardown(test_damaged, filled_set_up, filled_tear_down),

@@ -8,6 +8,7 @@
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/test/world.h"
+#include "store/disk.h"
 #include "store/seal.h"
 
 #include <malloc.h>
@@ -228,6 +229,8 @@ void server_turn(struct trial *t)
         t->wakes = false;
         ctl_tick(t->ctl);
     }
+    if (!t->crash.dead)
+        store_write_back(t->store);
 }
 
 /* ---- a process's trials ---- */
