@@ -9,9 +9,32 @@ uint32_t slices_size(const struct ctl *ctl)
     return ctl->config.slice ? ctl->config.slice : SLICE_TASKS;
 }
 
+static bool begin_for_plans(struct ctl *ctl)
+{
+    struct slices *s = &ctl->slices;
+    s->plans = s->plan_waits;
+    s->plan_waits = false;
+    if (!s->plans)
+        return false;
+    s->rows = s->launches = s->hosts = s->deleted = 0;
+    core_wake(ctl, core_now(ctl));
+    return true;
+}
+
+bool slices_put_off_plan(struct ctl *ctl)
+{
+    struct slices *s = &ctl->slices;
+    if (s->plans || s->rows > slices_size(ctl) / 2)
+        return false;
+    s->plan_waits = true;
+    return true;
+}
+
 void slices_begin(struct ctl *ctl)
 {
     struct slices *s = &ctl->slices;
+    if (begin_for_plans(ctl))
+        return;
     s->rows = s->launches = slices_size(ctl);
     s->hosts = SLICE_HOSTS * slices_size(ctl);
     s->deleted = SLICE_DELETED * slices_size(ctl);

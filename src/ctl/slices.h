@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 #define SLICE_TASKS   512u
-#define SLICE_HOSTS   4u /* times as many: tasks whose hosts are named */
-#define SLICE_DELETED 4u /* times as many: rows of deleted jobs */
+#define SLICE_HOSTS   4u  /* times as many: tasks whose hosts are named */
+#define SLICE_DELETED 4u  /* times as many: rows of deleted jobs */
+#define SLICE_READ    64u /* times as many: tasks of a job that is submitted */
 
 struct ctl;
 struct live_job;
@@ -24,17 +25,23 @@ struct slices {           /* of struct ctl */
     uint32_t deleted;     /* rows of deleted jobs that may still be removed; a replay has none, so
                            * nothing else is cut by it */
     bool deleting;        /* there may be such rows (removal.c) */
+    bool plan_waits;      /* for the next tick, which has no slices */
+    bool plans;           /* the last tick was one for plans */
     size_t coming;        /* agents that launches under way are still to start */
     VEC(uint64_t) later;  /* jobs that go on with the next tick */
     VEC(uint64_t) arrays; /* those whose members are not all written, or not all told (members.c) */
 };
 
-/* A new turn: all of its slices, and the jobs that wait for one are touched. */
+/* A new turn: all of its slices, and the jobs that wait for one are touched; or none of either,
+ * when a plan waits, and the next tick comes at once. */
 void slices_begin(struct ctl *);
 /* Tasks of one slice. */
 uint32_t slices_size(const struct ctl *);
 /* Takes n tasks, or what is left of it, out of a slice. */
 void slices_spend(uint32_t *slice, uint32_t n);
+/* Has most of a slice of rows been written since the last tick? Then no plan is made before the
+ * next one, which is for plans alone: both together are too much for one turn. */
+bool slices_put_off_plan(struct ctl *);
 /* The job goes on with the next tick, which comes at once. */
 void slices_later(struct ctl *, struct live_job *);
 

@@ -687,6 +687,7 @@ static void store_all(struct submission *s)
         s->row.reason.text = ""; /* an array's: the first that failed */
     }
     store_put_job(store, &s->row, NULL);
+    slices_spend(&ctl->slices.rows, s->row.tasks / SLICE_READ);
     if (store_keeps_details(store))
         store_origin(s);
     if (s->ask.key) {

@@ -350,7 +350,7 @@ void ctl_turn(struct ctl *ctl)
             facts_committed(ctl);
         if (taped_answered(ctl))
             continue;
-        if (!ctl->plan_due || ctl->unwritten)
+        if (!ctl->plan_due || ctl->unwritten || slices_put_off_plan(ctl))
             break;
         ctl->passes++;
         planning_run(ctl);

@@ -499,6 +499,26 @@ static void moved_ports_are_said_in_slices(void **state)
     assert_int_equal(world_state(w, job), JOB_SUCCEEDED);
 }
 
+/* Most of a slice was written: the plan that is due gets a tick of its own, the slices the next. */
+static void a_plan_waits_for_a_tick_of_its_own(void **state)
+{
+    struct world *w = *state;
+    uint64_t plans = w->ctl->counters.plans;
+    assert_int_equal(w->ctl->slices.rows, 2);
+    w->ctl->slices.rows = 1;
+    uint64_t job = submit(w, "a", "");
+    assert_int_equal(w->ctl->counters.plans, plans);
+    assert_int_equal(world_state(w, job), JOB_QUEUED);
+    assert_int_equal(w->wake, w->now);
+    ctl_tick(w->ctl);
+    assert_int_equal(w->ctl->counters.plans, plans + 1);
+    assert_int_equal(w->wake, w->now);
+    ctl_tick(w->ctl);
+    assert_int_equal(w->ctl->slices.rows, 2);
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_SUCCEEDED);
+}
+
 static int give_up(void *arg)
 {
     (void)arg;
@@ -595,6 +615,7 @@ int main(void)
         T2(deletion_in_slices),
         T2(deletion_goes_on_after_a_failed_read),
         T2(moved_ports_are_said_in_slices),
+        T2(a_plan_waits_for_a_tick_of_its_own),
         T2(none_starts_of_what_is_stopped),
         T2(the_last_command_counts),
         T2(after_a_member_to_come),
