@@ -52,7 +52,7 @@ static bool same(struct sum x, struct sum y)
 
 uint32_t wal_frames_most(void)
 {
-    return 4000;
+    return 2000;
 }
 
 void wal_place_of(const unsigned char header[WAL_FRAME_HEADER], uint32_t frames,
