@@ -74,7 +74,8 @@ struct server {
     struct node_list nodes;
     uv_loop_t loop;
     uv_idle_t soon;
-    bool ticks_soon; /* the core wants to be ticked by it */
+    bool ticks_soon;           /* the core wants to be ticked by it, */
+    uint64_t turns, tick_turn; /* in that turn of the loop or later */
     uv_prepare_t prepare, sleep;
     struct turn_meter *meter;
     uv_check_t check;
@@ -121,11 +122,15 @@ static uint64_t mono(void *arg)
     return clock_mono_us();
 }
 
-/* A timer that is due at once would go off again before the loop has looked at anything else. The
- * log of the records is written back in a turn of its own, before the next tick. */
+/* A timer that is due at once would go off again before the loop has looked at anything else. An
+ * idle handle is called before the loop sleeps, so a tick that is asked for after a round of I/O is
+ * put off until the next one. The log of the records is written back in a turn of its own, before
+ * the next tick. */
 static void on_soon(uv_idle_t *soon)
 {
     struct server *s = soon->data;
+    if (s->ticks_soon && s->turns < s->tick_turn)
+        return;
     if (store_behind(s->store)) {
         TURN_WORK(s->meter, "checkpoint", 0);
         store_write_back(s->store);
@@ -146,6 +151,7 @@ static void on_wake(void *arg, uint64_t at_ms)
     if (at_ms == 0)
         return;
     if (at_ms <= now) {
+        s->tick_turn = s->ticks_soon ? s->tick_turn : s->turns + 1;
         s->ticks_soon = true;
         uv_idle_start(&s->soon, on_soon);
         return;
@@ -178,6 +184,7 @@ static void on_sleep(uv_prepare_t *prepare)
 {
     struct server *s = prepare->data;
     turn_meter_end(s->meter);
+    s->turns++;
 }
 
 /* ---- ending ---- */
