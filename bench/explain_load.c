@@ -11,7 +11,7 @@
  */
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/snapshot.h"
+#include "ctl/pass.h"
 #include "ctl/test/world.h"
 
 #include <stdio.h>
@@ -96,7 +96,7 @@ static double plan(struct world *w)
         struct arena *arena = arena_create();
         struct sched_snapshot s;
         uint64_t began = cpu_us();
-        snapshot_look(w->ctl, arena, &s);
+        pass_ask(w->ctl, arena, &s);
         sched_plan(&s, core_now(w->ctl), arena);
         took[i] = (double)(cpu_us() - began) / 1000;
         arena_destroy(arena);

@@ -52,6 +52,13 @@ const char *bundle_key(struct arena *arena, const struct job_spec *spec)
     return arena_strdup(arena, buf_str(&key));
 }
 
+const char *bundle_key_now(const struct ctl *ctl, struct arena *arena, const struct live_job *job)
+{
+    bool held = !job->notes.has_peers || job->row.generation > 0 || !job->spec ||
+                job->row.not_before_ms > core_now(ctl);
+    return held ? NULL : bundle_key(arena, job->spec);
+}
+
 static bool has_gang(const struct job_spec *spec, const char *name)
 {
     size_t project = strlen(project_of(spec));

@@ -1,7 +1,7 @@
 /* The core's own state and the steps its files share (internal to ctl/). Each file owns one verb:
  *   submit.c command.c   commands            facts.c       what agents and engines report
  *   events.c             state changes       settle.c      what follows from a job's state
- *   planning.c           who starts where    act.c         engine calls
+ *   pass.c planning.c    who starts where    act.c         engine calls
  *   load.c recover.c     rows to memory      tick.c  time  turn.c  commit, answer, act */
 #ifndef CTL_CORE_H
 #define CTL_CORE_H
@@ -190,7 +190,8 @@ void settle_end_saying(struct ctl *, struct live_job *, enum job_event, const st
 void planning_run(struct ctl *);
 void planning_join(struct ctl *, struct live_job *); /* it waits from now on */
 /* The tasks of a running job that want a place now, in arena; false: none. */
-bool planning_left(struct ctl *, struct arena *, const struct live_job *, struct sched_more *);
+bool planning_left(const struct ctl *, struct arena *, const struct live_job *,
+                   struct sched_more *);
 /* Gives one task its place in the current generation: rows, agent, launch due. */
 void planning_place(struct ctl *, struct live_job *, uint32_t flat, uint32_t seq);
 

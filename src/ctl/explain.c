@@ -6,8 +6,8 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/foretold.h"
+#include "ctl/pass.h"
 #include "ctl/reasons.h"
-#include "ctl/snapshot.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -367,7 +367,7 @@ static void begin(struct explain *e, struct live_job *job)
                            .number = job->row.number,
                            .spec = job->spec,
                            .owner = job->row.owner };
-    snapshot_look(e->ctl, e->arena, &e->snapshot);
+    pass_ask(e->ctl, e->arena, &e->snapshot);
     e->as = snapshot_newcomer(e->ctl, e->spec, e->owner);
     e->as.queue = queues_position(e->ctl, job->row.queue);
     if (job->row.state == JOB_SUSPENDED) {

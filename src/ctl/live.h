@@ -134,6 +134,7 @@ struct live_job {
     uint32_t later_tasks;                /* tasks with .later */
     uint32_t queue_at, user_at, located; /* queues_locate() */
     uint32_t active;                     /* position among the active ones, from 1; 0: is none */
+    uint32_t peers; /* jobs it starts together with, itself included, as the last pass found */
     uint32_t apart; /* position among those asked one by one, from 1; 0: is none */
     enum stop_level stop_sent;
     struct line *line;    /* in which it waits; NULL: in none */
@@ -178,7 +179,7 @@ const struct live_refusal *live_refusal(const struct live_job *);
 size_t live_active(const struct live *);
 struct live_job *live_active_at(const struct live *, size_t i);
 void live_set_active(struct live *, struct live_job *, bool active);
-/* What the scheduler is told of them, in the same order; kept by snapshot_note(). */
+/* What the scheduler is told of them, in the same order; kept by pass_note(). */
 struct sched_running *live_running(const struct live *);
 
 /* Memory for the tasks of the first generation (spec must be there). */

@@ -4,9 +4,9 @@
 #include "ctl/core.h"
 #include "ctl/deaths.h"
 #include "ctl/lines.h"
+#include "ctl/pass.h"
 #include "ctl/reasons.h"
 #include "ctl/redact.h"
-#include "ctl/snapshot.h"
 #include "sched/crew.h"
 
 #include "base/log.h"
@@ -424,7 +424,7 @@ static bool is_due(const struct ctl *ctl, const struct live_task *task)
 
 /* Of each role, how many of its tasks are to find a place in this pass. What a job cannot go on
  * without finds its places together: what it grows by would only hold it up, and comes after. */
-static const uint32_t *asked_of_roles(struct ctl *ctl, struct arena *arena,
+static const uint32_t *asked_of_roles(const struct ctl *ctl, struct arena *arena,
                                       const struct live_job *job)
 {
     uint32_t *asked = ARENA_ARRAY(arena, job->spec->n_roles, uint32_t);
@@ -446,7 +446,7 @@ static const uint32_t *asked_of_roles(struct ctl *ctl, struct arena *arena,
     return asked;
 }
 
-bool planning_left(struct ctl *ctl, struct arena *arena, const struct live_job *job,
+bool planning_left(const struct ctl *ctl, struct arena *arena, const struct live_job *job,
                    struct sched_more *more)
 {
     *more = (struct sched_more){ .id = job->row.id, .spec = job->spec };
@@ -533,10 +533,10 @@ void planning_run(struct ctl *ctl)
 {
     TURN_WORK(ctl->config.meter, "placements", 0);
     struct arena *arena = arena_create();
-    struct sched_snapshot snapshot = { .depth = 0 };
+    struct sched_snapshot snapshot;
     uint64_t began = core_stopwatch_us(ctl);
     ctl->plan_due = false;
-    snapshot_make(ctl, arena, &snapshot);
+    pass_begin(ctl, arena, &snapshot);
     if (snapshot.n_jobs || snapshot.n_more) {
         ctl->counters.plans++;
         struct plan plan = make_plan(ctl, &snapshot, arena);

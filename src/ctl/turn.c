@@ -10,8 +10,8 @@
 #include "ctl/identities.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
+#include "ctl/pass.h"
 #include "ctl/run_times.h"
-#include "ctl/snapshot.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -222,7 +222,7 @@ static void act_all(struct ctl *ctl)
         struct live_job *job = live_find(ctl->live, ids[i]);
         if (job) {
             job->touched = false;
-            snapshot_note(ctl, job);
+            pass_note(ctl, job);
         }
     }
     for (size_t i = 0; i < n; i++) {

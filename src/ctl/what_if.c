@@ -4,7 +4,7 @@
 #include "ctl/explain.h"
 
 #include "ctl/core.h"
-#include "ctl/snapshot.h"
+#include "ctl/pass.h"
 #include "ctl/submit.h"
 
 #include "base/mem.h"
@@ -165,7 +165,7 @@ int what_if(struct ctl *ctl, const struct ctl_explain *asked, struct explain_vie
     if (!e.spec)
         return err_in(err, "what-if");
     e.owner = submit.owner;
-    snapshot_look(ctl, arena, &e.snapshot);
+    pass_ask(ctl, arena, &e.snapshot);
     struct plan base = sched_plan(&e.snapshot, core_now(ctl), arena);
     e.as = snapshot_newcomer(ctl, e.spec, e.owner);
     view->changes = changes_tree(arena, &submit.sets);
@@ -180,7 +180,7 @@ struct text_node *explain_newcomer(struct explain *e, bool with_ways)
     struct explain_view view = { .name = e->spec->name,
                                  .state = job_state_word(e->spec->suspend ? JOB_SUSPENDED
                                                                           : JOB_QUEUED) };
-    snapshot_look(e->ctl, e->arena, &e->snapshot);
+    pass_ask(e->ctl, e->arena, &e->snapshot);
     struct plan base = sched_plan(&e->snapshot, core_now(e->ctl), e->arena);
     e->as = snapshot_newcomer(e->ctl, e->spec, e->owner);
     view.queue = e->snapshot.queues[e->as.queue].name;
