@@ -213,12 +213,13 @@ void board_clear(struct ctl *, struct live_job *);
 void board_load(struct ctl *, struct live_job *); /* counts what the rows have */
 
 /* ---- load.c ---- */
-/* A live job from its rows, places taken. NULL: rows that make no sense (logged). */
-struct live_job *load_job(struct ctl *, const struct job_row *);
 /* The canonical job of one that was just submitted, from the tree that its row is made of. */
 void load_spec(struct ctl *, struct live_job *, const struct text_node *tree);
 void load_forget(struct ctl *, struct live_job *); /* gives its places back and frees it */
-void load_nodes(struct ctl *);                     /* drained flags */
+/* Jobs and arrays that have not ended; launches made before are made again a little later. */
+int load_jobs(struct ctl *, struct err *);
+void load_touched(struct ctl *); /* the jobs that the failed commit touched, as their rows say */
+void load_nodes(struct ctl *);   /* drained flags */
 
 /* ---- command.c ---- */
 /* Suspends or resumes a live job for its owner. */

@@ -4,6 +4,7 @@
 #include "ctl/avoid.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"
+#include "ctl/looks.h"
 #include "ctl/notes.h"
 
 #include "base/file.h"
@@ -12,6 +13,8 @@
 #include "text/json.h"
 
 #include <string.h>
+
+#define RELAUNCH_MS 200ull /* what is found dead is reported first */
 
 int core_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *row)
 {
@@ -227,7 +230,8 @@ static void set_deadlines(struct ctl *ctl, const struct live_job *job)
         core_deadline(ctl, job, job->notes.began_ms + spec->limits.run_time_ms.value);
 }
 
-struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
+/* With its places taken. */
+static struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
 {
     struct arena *scratch = arena_create();
     struct live_job *job = live_add(ctl->live, row);
@@ -278,6 +282,116 @@ void load_forget(struct ctl *ctl, struct live_job *job)
     queues_release(ctl, job);
     live_remove(ctl->live, job);
 }
+
+/* ---- at the start ---- */
+
+/* What was launched before is launched again a little later: an agent that died meanwhile is
+ * reported by then. */
+static void put_off(struct ctl *ctl, struct live_job *job)
+{
+    for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        const struct live_agent *agent =
+            task->launch_due ? live_agent(job, task->place.node) : NULL;
+        if (!agent || !agent->launched)
+            continue;
+        live_set_due(job, task, false);
+        live_set_later(job, task, true);
+        ctl->relaunch_at = core_now(ctl) + RELAUNCH_MS;
+    }
+}
+
+int load_jobs(struct ctl *ctl, struct err *err)
+{
+    struct arena *arena = arena_create();
+    struct job_row *rows;
+    size_t n = 0;
+    int rc = store_live_jobs(ctl->config.store, arena, &rows, &n, err);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (rows[i].members) {
+            array_open(ctl, &rows[i]);
+            continue;
+        }
+        struct live_job *job = load_job(ctl, &rows[i]);
+        put_off(ctl, job);
+        looks_load(ctl, job);
+        queues_resume(ctl, job);
+        if (job_state_holds(job->row.state))
+            core_touch(ctl, job);
+    }
+    arena_destroy(arena);
+    return rc;
+}
+
+/* ---- after a failed commit ---- */
+
+/* Agents of which the engine was not told yet: no row says so, and one that was there before them
+ * may have left the directory by which a start takes them for launched. */
+struct untold {
+    uint32_t generation;
+    struct live_agent *at;
+    size_t n;
+};
+
+static struct untold note_untold(const struct live_job *job, struct arena *arena)
+{
+    struct untold untold = { .generation = job->row.generation,
+                             .at = ARENA_ARRAY(arena, job->agents.n, struct live_agent) };
+    for (size_t i = 0; i < job->agents.n; i++) {
+        struct live_agent *agent = &untold.at[untold.n];
+        *agent = job->agents.at[i];
+        agent->node = arena_strdup(arena, agent->node);
+        untold.n += !agent->launched;
+    }
+    return untold;
+}
+
+/* The row is of that agent when it has a launch that was meant for it. */
+static void keep_untold(struct live_job *job, const struct untold *untold)
+{
+    for (size_t i = 0; i < untold->n && job->row.generation == untold->generation; i++) {
+        struct live_agent *agent = live_agent(job, untold->at[i].node);
+        if (!agent || agent->launch_seq < untold->at[i].since)
+            continue;
+        agent->launched = false;
+        agent->since = untold->at[i].since;
+        for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+            if (job->tasks[flat].launch_due &&
+                strcmp(job->tasks[flat].place.node, agent->node) == 0)
+                job->tasks[flat].told = false;
+    }
+}
+
+static void load_again(struct ctl *ctl, uint64_t id)
+{
+    struct arena *arena = arena_create();
+    struct live_job *job = live_find(ctl->live, id);
+    struct untold untold = { .n = 0 };
+    struct job_row row;
+    if (job) {
+        untold = note_untold(job, arena);
+        load_forget(ctl, job);
+    }
+    if (core_row(ctl, arena, id, &row) == 0 && !job_state_final(row.state)) {
+        job = load_job(ctl, &row);
+        keep_untold(job, &untold);
+        core_touch(ctl, job);
+    }
+    arena_destroy(arena);
+}
+
+void load_touched(struct ctl *ctl)
+{
+    size_t n = ctl->touched.n;
+    uint64_t *ids = ctl->touched.at;
+    ctl->touched.at = NULL;
+    ctl->touched.n = ctl->touched.cap = 0;
+    for (size_t i = 0; i < n; i++)
+        load_again(ctl, ids[i]);
+    free(ids);
+}
+
+/* ---- nodes ---- */
 
 void load_nodes(struct ctl *ctl)
 {

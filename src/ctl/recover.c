@@ -1,35 +1,15 @@
 /* The start of a server: live rows to memory, the engine told which agents should be alive, then
  * the ordinary turn. There is no other way up, so a kill at any moment is the shutdown that gets
  * tested. */
-#include "ctl/array.h"
 #include "ctl/auditor.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
-#include "ctl/looks.h"
-#include "ctl/run_times.h"
+#include "ctl/participants.h"
 #include "ctl/strangers.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/mended.h"
-
-#define RELAUNCH_MS 200ull /* what is found dead is reported first */
-
-/* What was launched before is launched again a little later: an agent that died meanwhile is
- * reported by then. */
-static void put_off(struct ctl *ctl, struct live_job *job)
-{
-    for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
-        struct live_task *task = &job->tasks[flat];
-        const struct live_agent *agent =
-            task->launch_due ? live_agent(job, task->place.node) : NULL;
-        if (!agent || !agent->launched)
-            continue;
-        live_set_due(job, task, false);
-        live_set_later(job, task, true);
-        ctl->relaunch_at = core_now(ctl) + RELAUNCH_MS;
-    }
-}
 
 static void add_known(struct ctl *ctl, struct arena *arena, struct live_job *job,
                       struct engine_known *known, size_t *n)
@@ -50,8 +30,9 @@ static void add_known(struct ctl *ctl, struct arena *arena, struct live_job *job
     }
 }
 
-static int recover_engine(struct ctl *ctl, struct arena *arena, struct err *err)
+static int recover_engine(struct ctl *ctl, struct err *err)
 {
+    struct arena *arena = arena_create();
     size_t agents = 0, n = 0, cursor = 0;
     struct live_job *job;
     while (live_next(ctl->live, &cursor, &job))
@@ -60,41 +41,21 @@ static int recover_engine(struct ctl *ctl, struct arena *arena, struct err *err)
     cursor = 0;
     while (live_next(ctl->live, &cursor, &job))
         add_known(ctl, arena, job, known, &n);
-    return ctl->config.engine->ops->recover(ctl->config.engine, known, n, err);
+    int rc = ctl->config.engine->ops->recover(ctl->config.engine, known, n, err);
+    arena_destroy(arena);
+    return rc;
 }
 
 int ctl_recover(struct ctl *ctl, struct err *err)
 {
     struct taped AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_RECOVER });
-    struct arena *arena = arena_create();
-    struct job_row *rows;
-    size_t n = 0;
     clock_look(ctl);
-    load_nodes(ctl);
-    queues_load(ctl);
-    run_times_load(ctl);
-    int rc = store_live_jobs(ctl->config.store, arena, &rows, &n, err);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (rows[i].members) {
-            array_open(ctl, &rows[i]);
-            continue;
-        }
-        struct live_job *job = load_job(ctl, &rows[i]);
-        put_off(ctl, job);
-        looks_load(ctl, job);
-        queues_resume(ctl, job);
-        if (job_state_holds(job->row.state))
-            core_touch(ctl, job);
-    }
-    if (rc == 0)
-        rc = recover_engine(ctl, arena, err);
-    arena_destroy(arena);
-    if (rc)
+    if (participants_load(ctl, err) || recover_engine(ctl, err))
         return -1;
     strangers_find(ctl);
     log_info("recovered", "jobs=%zu waiting=%zu", live_count(ctl->live), live_waiting(ctl->live));
     core_wake(ctl, ctl->relaunch_at);
-    ctl->plan_due = ctl->slices.deleting = true;
+    ctl->plan_due = true;
     ctl_turn(ctl);
     return 0;
 }

@@ -1,17 +1,15 @@
 /* The turn: apply what was heard, settle what changed, tell launchers, commit once, answer, act;
- * plan, and again until nothing is left to do. A commit that fails undoes the whole round: touched
- * jobs come back from their rows, commands get the reason, facts are kept and applied again; a
- * ballast file makes room so that ends can still be recorded. Where it is not known whether the
- * disk has the commit after all, commands wait for their answer until it is. */
+ * plan, and again until nothing is left to do. A commit that fails undoes the whole round:
+ * participants are as the rows say again, commands get the reason; a ballast file makes room so
+ * that ends can still be recorded. Where it is not known whether the disk has the commit after all,
+ * commands wait for their answer until it is. */
 #include "ctl/after.h"
 #include "ctl/array.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
-#include "ctl/identities.h"
 #include "ctl/meeting.h"
-#include "ctl/packing.h"
+#include "ctl/participants.h"
 #include "ctl/pass.h"
-#include "ctl/run_times.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -95,89 +93,14 @@ static void take_held(struct ctl *ctl)
 
 /* ---- a failed commit ---- */
 
-/* Agents of which the engine was not told yet: no row says so, and one that was there before them
- * may have left the directory by which a start takes them for launched. */
-struct untold {
-    uint32_t generation;
-    struct live_agent *at;
-    size_t n;
-};
-
-static struct untold note_untold(const struct live_job *job, struct arena *arena)
-{
-    struct untold untold = { .generation = job->row.generation,
-                             .at = ARENA_ARRAY(arena, job->agents.n, struct live_agent) };
-    for (size_t i = 0; i < job->agents.n; i++) {
-        struct live_agent *agent = &untold.at[untold.n];
-        *agent = job->agents.at[i];
-        agent->node = arena_strdup(arena, agent->node);
-        untold.n += !agent->launched;
-    }
-    return untold;
-}
-
-/* The row is of that agent when it has a launch that was meant for it. */
-static void keep_untold(struct live_job *job, const struct untold *untold)
-{
-    for (size_t i = 0; i < untold->n && job->row.generation == untold->generation; i++) {
-        struct live_agent *agent = live_agent(job, untold->at[i].node);
-        if (!agent || agent->launch_seq < untold->at[i].since)
-            continue;
-        agent->launched = false;
-        agent->since = untold->at[i].since;
-        for (uint32_t flat = 0; flat < job->row.tasks; flat++)
-            if (job->tasks[flat].launch_due &&
-                strcmp(job->tasks[flat].place.node, agent->node) == 0)
-                job->tasks[flat].told = false;
-    }
-}
-
-static void reload(struct ctl *ctl, uint64_t id)
-{
-    struct arena *arena = arena_create();
-    struct live_job *job = live_find(ctl->live, id);
-    struct untold untold = { .n = 0 };
-    struct job_row row;
-    if (job) {
-        untold = note_untold(job, arena);
-        load_forget(ctl, job);
-    }
-    if (core_row(ctl, arena, id, &row) == 0 && !job_state_final(row.state)) {
-        job = load_job(ctl, &row);
-        keep_untold(job, &untold);
-        core_touch(ctl, job);
-    }
-    arena_destroy(arena);
-}
-
 static void failed(struct ctl *ctl, const struct err *err)
 {
-    size_t n = ctl->touched.n;
-    uint64_t *ids = ctl->touched.at;
     log_error("store.commit", "%s", err->what);
     ctl->counters.commits_failed++;
-    ctl->touched.at = NULL;
-    ctl->touched.n = ctl->touched.cap = 0;
-    for (size_t i = 0; i < n; i++)
-        reload(ctl, ids[i]);
-    free(ids);
-    arrays_undone(ctl);
-    queues_undone(ctl);
-    packing_undone(ctl);
-    run_times_undone(ctl);
-    if (ctl->nodes_touched)
-        load_nodes(ctl);
-    if (ctl->catalogue_touched)
-        catalogue_load(ctl);
-    identities_undone(ctl);
+    participants_undo(ctl);
     for (size_t i = 0; i < ctl->answers.n; i++)
         if (ctl->answers.at[i].writes && ctl->answers.at[i].err.code == ERR_NONE)
             ctl->answers.at[i].err = *err;
-    ctl->applied = 0;
-    meetings_undone(ctl);
-    vec_clear(&ctl->acks);
-    vec_clear(&ctl->doomed);
-    ctl->slices.deleting = true;
     ctl->unwritten = true;
     ctl->no_room = err->code == ERR_FULL;
     store_release_ballast(ctl->config.store);
@@ -257,7 +180,6 @@ static void settle_all(struct ctl *ctl)
                 meetings_follow(ctl, job);
         }
     } while ((int)arrays_settle(ctl) | (int)after_settle(ctl)); /* both */
-    meetings_record(ctl);
 }
 
 /* What of it was no work of this thread it waited for the disk. */
@@ -288,8 +210,7 @@ static int commit_rows(struct ctl *ctl, struct err *err)
 static bool commit(struct ctl *ctl)
 {
     struct err err = { 0 };
-    queues_record(ctl);
-    packing_record(ctl);
+    participants_record(ctl);
     if (store_dirty(ctl->config.store)) {
         clock_keep(ctl);
         ctl->counters.commits++;
@@ -300,9 +221,7 @@ static bool commit(struct ctl *ctl)
     }
     bool board = ctl->board_touched;
     ctl->nodes_touched = ctl->catalogue_touched = ctl->board_touched = false;
-    meetings_committed(ctl);
-    facts_committed(ctl);
-    run_times_committed(ctl);
+    participants_committed(ctl);
     answer_all(ctl);
     drop_doomed(ctl);
     uint64_t last = store_last_event(ctl->config.store);

@@ -1,0 +1,124 @@
+/* The table of those who take part in a turn, in the order in which they are loaded: each may need
+ * the ones before it. Adapters are here where a function does more than what the table asks, or is
+ * also called otherwise. */
+#include "ctl/participants.h"
+
+#include "ctl/array.h"
+#include "ctl/core.h"
+#include "ctl/identities.h"
+#include "ctl/meeting.h"
+#include "ctl/packing.h"
+#include "ctl/run_times.h"
+
+#include "base/mem.h"
+
+/* Facts are kept until they are committed; then their senders are told. */
+static void undo_facts(struct ctl *ctl)
+{
+    ctl->applied = 0;
+    vec_clear(&ctl->acks);
+}
+
+static void undo_catalogue(struct ctl *ctl)
+{
+    if (ctl->catalogue_touched)
+        catalogue_load(ctl);
+}
+
+static int read_nodes(struct ctl *ctl, struct err *err)
+{
+    (void)err;
+    load_nodes(ctl);
+    return 0;
+}
+
+static void undo_nodes(struct ctl *ctl)
+{
+    if (ctl->nodes_touched)
+        load_nodes(ctl);
+}
+
+static int read_queues(struct ctl *ctl, struct err *err)
+{
+    (void)err;
+    queues_load(ctl);
+    return 0;
+}
+
+static int read_run_times(struct ctl *ctl, struct err *err)
+{
+    (void)err;
+    run_times_load(ctl);
+    return 0;
+}
+
+/* Rows of deleted jobs may be left, and directories of theirs. */
+static int look_for_deleted(struct ctl *ctl, struct err *err)
+{
+    (void)err;
+    ctl->slices.deleting = true;
+    return 0;
+}
+
+static void undo_deleted(struct ctl *ctl)
+{
+    vec_clear(&ctl->doomed);
+    ctl->slices.deleting = true;
+}
+
+/* The catalogue, identities and packing are read when the core is made: jobs are admitted by them.
+ */
+static const struct participant table[] = {
+    { .name = "facts", .committed = facts_committed, .undo = undo_facts },
+    { .name = "launchers",
+      .record = meetings_record,
+      .committed = meetings_committed,
+      .undo = meetings_undone },
+    { .name = "deleted jobs", .load = look_for_deleted, .undo = undo_deleted },
+    { .name = "identities", .undo = identities_undone },
+    { .name = "catalogue", .undo = undo_catalogue },
+    { .name = "nodes", .load = read_nodes, .undo = undo_nodes },
+    { .name = "queues", .load = read_queues, .record = queues_record, .undo = queues_undone },
+    { .name = "run times",
+      .load = read_run_times,
+      .committed = run_times_committed,
+      .undo = run_times_undone },
+    { .name = "packing", .record = packing_record, .undo = packing_undone },
+    { .name = "arrays", .undo = arrays_undone },
+    { .name = "jobs", .load = load_jobs, .undo = load_touched },
+};
+
+const struct participant *participants(size_t *n)
+{
+    *n = ARRAY_LEN(table);
+    return table;
+}
+
+int participants_load(struct ctl *ctl, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (table[i].load && table[i].load(ctl, err) < 0)
+            return -1;
+    return 0;
+}
+
+void participants_record(struct ctl *ctl)
+{
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (table[i].record)
+            table[i].record(ctl);
+}
+
+void participants_committed(struct ctl *ctl)
+{
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (table[i].committed)
+            table[i].committed(ctl);
+}
+
+void participants_undo(struct ctl *ctl)
+{
+    for (size_t i = ARRAY_LEN(table); i-- > 0;)
+        if (table[i].undo)
+            table[i].undo(ctl);
+}
