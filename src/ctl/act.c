@@ -53,7 +53,7 @@ static void end_turned(struct ctl *ctl, struct live_job *job)
 {
     for (uint32_t flat = 0; job->turned && flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
-        if (task->turned && live_attempt(task) && !task->end_asked && !task->launch_due)
+        if (task->turned && live_attempt(task) && !task->end_asked && !live_due(task))
             end_one(ctl, job, flat, BY_POLICY);
     }
 }

@@ -67,7 +67,7 @@ struct ctl {
     VEC(struct ack) acks;
     VEC(struct answer) answers, held; /* held: until it is known what the disk has */
     VEC(uint64_t) touched;            /* jobs changed in the open transaction */
-    VEC(uint64_t) wanting;            /* jobs with .wants_place, and some that had */
+    VEC(uint64_t) wanting;            /* jobs with unplaced tasks, and some that had */
     VEC(struct deadline) deadlines;   /* base/heap.h */
     struct map *possible;             /* shapes that fit the empty cluster */
     VEC(uint64_t) held_back;          /* jobs whose launches wait for room in the engine */

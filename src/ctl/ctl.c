@@ -43,7 +43,7 @@ void core_touch(struct ctl *ctl, struct live_job *job)
 
 void core_wants(struct ctl *ctl, struct live_job *job)
 {
-    if (job->wanting || job->wants_place == 0)
+    if (job->wanting || live_in_phase(job, PHASE_UNPLACED) == 0)
         return;
     job->wanting = true;
     vec_push(&ctl->wanting, job->row.id);

@@ -199,7 +199,7 @@ void devices_touch(struct ctl *ctl, const char *node, uint32_t device)
 {
     struct holders at = { .job = 0 };
     for (struct live_job *job; (job = holders_next(ctl, &at, node, device));)
-        if (job->tasks[at.flat].launch_due)
+        if (live_due(&job->tasks[at.flat]))
             core_touch(ctl, job);
 }
 

@@ -160,7 +160,6 @@ static void count(struct live_job *job, const struct live_task *task, enum task_
 {
     uint32_t role = task->place.role;
     struct role_tally *tally = &job->tally[role];
-    job->running += (uint32_t)(task->state == TASK_RUNNING) - (uint32_t)(from == TASK_RUNNING);
     job->up[role] += (uint32_t)live_was_up(task, task->state) - (uint32_t)live_was_up(task, from);
     tally->succeeded +=
         (uint32_t)(task->state == TASK_SUCCEEDED) - (uint32_t)(from == TASK_SUCCEEDED);

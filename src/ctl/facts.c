@@ -81,8 +81,7 @@ static void task_started(struct ctl *ctl, struct live_job *job, const struct eng
     if (task->attempt != fact->attempt || next == ATTEMPT_NONE)
         return;
     task->attempt_state = next;
-    live_set_due(job, task, false);
-    live_set_later(job, task, false);
+    live_set_phase(job, task, PHASE_RUNNING);
     task->pid = fact->pid;
     task->started_ms = fact->at_ms ? fact->at_ms : core_date(ctl);
     task->began_ms = core_now(ctl);

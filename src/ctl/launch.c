@@ -415,8 +415,10 @@ struct share { /* of a round, for one launch */
 static void launch_later(struct ctl *ctl, struct live_job *job, const struct share *share)
 {
     uint64_t at = core_now(ctl) + LATER_MS;
-    for (size_t i = 0; i < share->n; i++)
-        live_set_later(job, &job->tasks[share->due[i].flat], true);
+    for (size_t i = 0; i < share->n; i++) {
+        struct live_task *task = &job->tasks[share->due[i].flat];
+        live_set_phase(job, task, phase_told(task->phase) ? PHASE_RELAUNCH_LATER : PHASE_POSTPONED);
+    }
     ctl->relaunch_at = ctl->relaunch_at && ctl->relaunch_at < at ? ctl->relaunch_at : at;
     core_wake(ctl, ctl->relaunch_at);
 }
@@ -425,8 +427,7 @@ static void launch_later(struct ctl *ctl, struct live_job *job, const struct sha
 static bool was_told(const struct live_job *job, const char *node)
 {
     for (uint32_t flat = 0; flat < job->row.tasks; flat++)
-        if (job->tasks[flat].told && live_attempt(&job->tasks[flat]) &&
-            strcmp(job->tasks[flat].place.node, node) == 0)
+        if (phase_told(job->tasks[flat].phase) && strcmp(job->tasks[flat].place.node, node) == 0)
             return true;
     return false;
 }
@@ -470,15 +471,16 @@ static bool launched(struct ctl *ctl, struct live_job *job, const struct share *
                      struct err *err)
 {
     bool failed = taped_outside(ctl, OUTSIDE_LAUNCH, rc, err);
-    if (failed && job->tasks[share->due->flat].told) {
+    if (failed && phase_told(job->tasks[share->due->flat].phase)) {
         log_warn("engine.again", "job=%llu node=%s: %s", (unsigned long long)job->row.number,
                  share->due->node, err->what);
         return false;
     }
     if (failed)
         report_failure(ctl, job, share->due, share->n, err);
-    for (size_t i = 0; !failed && i < share->n; i++)
-        job->tasks[share->due[i].flat].told = true;
+    for (size_t i = 0; i < share->n; i++)
+        live_set_phase(job, &job->tasks[share->due[i].flat],
+                       failed ? PHASE_REFUSED : PHASE_LAUNCHED);
     return true;
 }
 
@@ -640,8 +642,9 @@ static bool start_numbers(struct ctl *ctl, struct live_job *job, struct round *r
  * over it after another one. */
 static bool agent_waits(const struct live_job *job, const char *node)
 {
-    for (uint32_t flat = 0; job->later_tasks > 0 && flat < job->row.tasks; flat++)
-        if (job->tasks[flat].later && strcmp(job->tasks[flat].place.node, node) == 0)
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++)
+        if (phase_postponed(job->tasks[flat].phase) &&
+            strcmp(job->tasks[flat].place.node, node) == 0)
             return true;
     return false;
 }
@@ -745,7 +748,7 @@ static void find_due(const struct live_job *job, struct round *round)
     round->due = ARENA_ARRAY(round->arena, job->row.tasks, struct due);
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
-        if (task->launch_due)
+        if (live_due(task))
             round->due[round->n++] =
                 (struct due){ .node = task->place.node, .seq = task->seq, .flat = flat };
     }
@@ -795,7 +798,7 @@ static struct share next_share(const struct live_job *job, struct round *round)
          round->next++) {
         const struct due *one = &round->due[round->next];
         const struct live_task *task = &job->tasks[one->flat];
-        if (task->launch_due && task->seq == one->seq)
+        if (live_due(task) && task->seq == one->seq)
             due[share.n++] = *one;
     }
     share.last = round->next == round->n || strcmp(round->due[round->next].node, first.node) != 0;
@@ -812,8 +815,6 @@ static uint32_t tell_share(struct ctl *ctl, struct live_job *job, const struct s
         round->coming--;
         ctl->slices.coming--;
     }
-    for (size_t i = 0; i < share->n; i++)
-        live_set_due(job, &job->tasks[share->due[i].flat], false);
     bool goes =
         !(round->late && agent_waits(job, share->due->node)) &&
         (round->numbers ? start_numbers(ctl, job, round, share) : start(ctl, job, round, share));
@@ -824,17 +825,22 @@ static uint32_t tell_share(struct ctl *ctl, struct live_job *job, const struct s
     return (uint32_t)share->n + fresh * (slices_size(ctl) / AGENTS_OF_SLICE);
 }
 
+static bool any_due(const struct live_job *job)
+{
+    return live_in_phases(job, phase_due) > 0;
+}
+
 void launch_due(struct ctl *ctl, struct live_job *job)
 {
     if (job->notes.placing || job->ending)
         return;
-    if (ctl->facts.n > 0 && job->due > 0) { /* one may say that it was started, or its agent lost */
+    if (ctl->facts.n > 0 && any_due(job)) { /* one may say that it was started, its agent lost */
         slices_later(ctl, job);
         return;
     }
     if (job->round && job->round->generation != job->row.generation)
         launch_drop(ctl, job);
-    if (!job->round && job->due > 0)
+    if (!job->round && any_due(job))
         round_begin(ctl, job);
     struct round *round = job->round;
     if (!round)
@@ -843,7 +849,7 @@ void launch_due(struct ctl *ctl, struct live_job *job)
         slices_later(ctl, job);
         return;
     }
-    round->late = job->later_tasks > 0;
+    round->late = live_in_phases(job, phase_postponed) > 0;
     /* A refusal is recorded first: an agent takes launches in order, and after its next one would
      * pass over the refused one, which is made again when the server dies before that. */
     while (round->next < round->n && ctl->slices.launches > 0 && ctl->facts.n == 0) {
@@ -853,6 +859,6 @@ void launch_due(struct ctl *ctl, struct live_job *job)
     }
     if (round->next == round->n)
         launch_drop(ctl, job);
-    if (job->round || job->due > 0)
+    if (job->round || any_due(job))
         slices_later(ctl, job);
 }

@@ -27,7 +27,7 @@ void listed_fill(const struct ctl *ctl, const struct job_row *stored, struct ctl
     row->members = stored->members;
     job_id_format(out->id, row->id);
     if (live && live->tally && live->spec)
-        out->running = live->running;
+        out->running = live_in_phase(live, PHASE_RUNNING);
 }
 
 int ctl_list(struct ctl *ctl, struct arena *arena, const struct job_filter *filter,

@@ -2,6 +2,7 @@
  * no clock. */
 #include "ctl/live.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "ctl/lines.h"
 
@@ -220,6 +221,7 @@ void live_make_tasks(struct live_job *job)
     job->tally = mem_new(spec->n_roles * sizeof *job->tally);
     job->up = mem_new(spec->n_roles * sizeof *job->up);
     job->taken = mem_new(spec->n_roles * sizeof *job->taken);
+    job->phases[PHASE_OVER] = job_task_count(spec);
     uint32_t flat = 0;
     for (uint32_t role = 0; role < spec->n_roles; role++) {
         for (uint32_t i = 0; i < spec->roles[role].replicas; i++, flat++) {
@@ -242,14 +244,36 @@ void live_set_taken(struct live_job *job, struct live_task *task, bool taken)
     set_mark(&task->taken, taken, &job->taken[task->place.role]);
 }
 
-void live_set_due(struct live_job *job, struct live_task *task, bool due)
+void live_set_turned(struct live_job *job, struct live_task *task, bool turned)
 {
-    set_mark(&task->launch_due, due, &job->due);
+    set_mark(&task->turned, turned, &job->turned);
 }
 
-void live_set_later(struct live_job *job, struct live_task *task, bool later)
+void live_set_phase(struct live_job *job, struct live_task *task, enum task_phase phase)
 {
-    set_mark(&task->later, later, &job->later_tasks);
+    if (phase == task->phase)
+        return;
+    if (!phase_may(task->phase, phase))
+        log_error("task.phase", "job=%llu task=%u/%u from=%s to=%s",
+                  (unsigned long long)job->row.number, task->place.role, task->place.index,
+                  phase_word(task->phase), phase_word(phase));
+    job->phases[task->phase]--;
+    job->phases[phase]++;
+    task->phase = phase;
+}
+
+uint32_t live_in_phase(const struct live_job *job, enum task_phase phase)
+{
+    return job->phases[phase];
+}
+
+uint32_t live_in_phases(const struct live_job *job, bool (*in)(enum task_phase))
+{
+    uint32_t n = 0;
+    for (unsigned phase = 0; phase < PHASE_N; phase++)
+        if (in((enum task_phase)phase))
+            n += job->phases[phase];
+    return n;
 }
 
 uint32_t live_taken(const struct live_job *job)
@@ -312,7 +336,17 @@ bool live_attempt(const struct live_task *task)
 
 bool live_untold(const struct live_task *task)
 {
-    return task->launch_due && !task->told;
+    return task->phase == PHASE_PLACED;
+}
+
+bool live_due(const struct live_task *task)
+{
+    return phase_due(task->phase);
+}
+
+bool live_again(const struct live_task *task)
+{
+    return phase_comes_again(task->phase);
 }
 
 bool live_was_up(const struct live_task *task, enum task_state state)

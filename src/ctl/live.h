@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "ctl/phase.h"
 #include "job/completion.h"
 #include "job/place.h"
 #include "sched/plan.h"
@@ -38,6 +39,7 @@ struct live_death {
 struct live_task {
     enum task_state state;
     enum attempt_state attempt_state; /* ATTEMPT_NONE: none in this generation */
+    enum task_phase phase;            /* changed by live_set_phase() alone once it is loaded */
     uint32_t attempt;                 /* current or last of the job's whole life */
     uint32_t seq;                     /* launch that carries the attempt */
     struct retry_used used;
@@ -47,20 +49,13 @@ struct live_task {
     uint64_t began_ms; /* started_ms by the clock that is decided by */
     uint32_t pid;
     bool taken;       /* the cluster counts its place */
-    bool launch_due;  /* the engine has not been told of the attempt */
-    bool told;        /* it may have been, by this server or by one before it */
-    bool later;       /* is told with the next relaunch, and so are later ones of its agent */
-    bool again;       /* another attempt follows at not_before_ms */
-    bool wants_place; /* that attempt needs a new place */
     bool gave;        /* its place to others, before the job's end */
     bool turned;      /* this attempt is ended for another one that costs no retry */
     bool end_asked;   /* the engine was told to end this attempt alone */
     bool unstartable; /* its launcher found that the program cannot start: again would not help */
     struct live_death death;
     struct task_place place;
-    bool put_off;                  /* its place is in no row yet */
-    const struct task_place *last; /* of one that is put off: the place before, in places; NULL:
-                                    * none */
+    const struct task_place *last; /* PHASE_ASSIGNED: the place before, in places; NULL: none */
 };
 
 /* Why the last plan let it wait, as far as views ask and as two plans may differ. */
@@ -124,14 +119,9 @@ struct live_job {
     VEC(struct live_agent) agents;
     uint32_t on_board;                   /* entries of its board */
     uint32_t launch_seq;                 /* highest of this generation */
-    uint32_t running;                    /* tasks that run now */
-    uint32_t again;                      /* tasks with .again */
-    uint32_t wants_place;                /* tasks with .wants_place */
+    uint32_t phases[PHASE_N];            /* tasks by phase: live_in_phase() */
     uint32_t turned;                     /* tasks with .turned */
-    uint32_t put_off;                    /* tasks with .put_off */
     uint32_t *taken;                     /* per role: tasks with .taken */
-    uint32_t due;                        /* tasks with .launch_due */
-    uint32_t later_tasks;                /* tasks with .later */
     uint32_t queue_at, user_at, located; /* queues_locate() */
     uint32_t active;                     /* position among the active ones, from 1; 0: is none */
     uint32_t peers; /* jobs it starts together with, itself included, as the last pass found */
@@ -184,16 +174,22 @@ struct sched_running *live_running(const struct live *);
 
 /* Memory for the tasks of the first generation (spec must be there). */
 void live_make_tasks(struct live_job *);
-/* Each sets the mark of that name of a task, and counts it in the job. */
+/* Each changes a task and what its job counts of them. A phase that may not follow is a fault of
+ * the core: it is logged, and taken. */
+void live_set_phase(struct live_job *, struct live_task *, enum task_phase);
 void live_set_taken(struct live_job *, struct live_task *, bool);
-void live_set_due(struct live_job *, struct live_task *, bool);
-void live_set_later(struct live_job *, struct live_task *, bool);
+void live_set_turned(struct live_job *, struct live_task *, bool);
+/* Tasks of a job in that phase, and in one of a set (phase.h). */
+uint32_t live_in_phase(const struct live_job *, enum task_phase);
+uint32_t live_in_phases(const struct live_job *, bool (*in)(enum task_phase));
 uint32_t live_taken(const struct live_job *); /* in all roles */
 /* In this state, does the task run or has it run in this attempt? (One that was refused never did.)
  */
 bool live_was_up(const struct live_task *, enum task_state);
 bool live_attempt(const struct live_task *); /* its attempt has not ended */
 bool live_untold(const struct live_task *);  /* it is to be launched, and never was */
+bool live_due(const struct live_task *);     /* it is to be launched, first or once more */
+bool live_again(const struct live_task *);   /* another attempt follows at not_before_ms */
 /* Flat position, or UINT32_MAX when the job has no such task. */
 uint32_t live_flat(const struct live_job *, struct task_ref);
 struct live_agent *live_agent(const struct live_job *, const char *node); /* NULL: none */

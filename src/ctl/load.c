@@ -93,21 +93,21 @@ static void read_tasks(struct ctl *ctl, struct live_job *job, struct arena *scra
         task->state = rows[i].state;
         task->attempt = rows[i].attempt;
         notes_read_task(job->arena, scratch, rows[i].live, task);
-        job->again += task->again;
-        job->wants_place += task->wants_place;
-        job->turned += task->turned;
     }
 }
 
-static void count_states(struct live_job *job)
+/* What only the rows have said so far. */
+static void count_tasks(struct live_job *job)
 {
+    job->phases[PHASE_OVER] = 0;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
         struct role_tally *tally = &job->tally[task->place.role];
         tally->succeeded += task->state == TASK_SUCCEEDED;
         tally->failed += task->state == TASK_FAILED;
         tally->stopped += task->state == TASK_STOPPED;
-        job->running += task->state == TASK_RUNNING;
+        job->phases[task->phase]++;
+        job->turned += task->turned;
         job->up[task->place.role] += live_was_up(task, task->state);
     }
 }
@@ -116,11 +116,9 @@ static void count_states(struct live_job *job)
  * end is held. */
 static bool holds_place(const struct live_job *job, const struct live_task *task)
 {
-    if (!job_state_holds(job->row.state) || task->wants_place)
+    if (!job_state_holds(job->row.state) || task->phase == PHASE_UNPLACED)
         return false;
-    if (task->again)
-        return true;
-    if (live_attempt(task))
+    if (live_again(task) || live_attempt(task))
         return true;
     return task_state_final(task->state) && !task->gave &&
            (job->spec->limits.hold_ms > 0 ||
@@ -151,7 +149,8 @@ static void read_attempts(struct ctl *ctl, struct live_job *job, struct arena *s
         task->place.node = arena_strdup(job->places, row->node);
         notes_read_place(job->places, scratch, row->place, task);
         job->launch_seq = task->seq > job->launch_seq ? task->seq : job->launch_seq;
-        live_set_due(job, task, row->state == ATTEMPT_STARTING);
+        if (live_attempt(task))
+            task->phase = row->state == ATTEMPT_STARTING ? PHASE_PLACED : PHASE_RUNNING;
         if (holds_place(job, task)) {
             live_set_taken(job, task, cluster_take(ctl->cluster, job->spec, &task->place));
             if (!task->taken)
@@ -169,12 +168,9 @@ static void derive_waiting(struct live_job *job)
         struct live_task *task = &job->tasks[flat];
         if (task->attempt_state != ATTEMPT_NONE)
             continue;
-        job->again += !task->again;
-        job->wants_place += !task->wants_place;
-        job->turned -= task->turned;
         task->state = TASK_WAITING;
         task->used = (struct retry_used){ 0 };
-        task->again = task->wants_place = true;
+        task->phase = PHASE_UNPLACED;
         task->turned = task->gave = task->unstartable = false;
         task->began_ms = task->not_before_ms = 0;
     }
@@ -201,9 +197,11 @@ static void add_agent(struct ctl *ctl, struct live_job *job, const struct agent_
     agent->last_seq = row->last_seq;
     memcpy(agent->token_hash, row->token_hash, sizeof agent->token_hash);
     agent->launched = was_launched(ctl, job, row);
-    for (uint32_t flat = 0; agent->launched && flat < job->row.tasks; flat++)
-        job->tasks[flat].told |=
-            job->tasks[flat].launch_due && strcmp(job->tasks[flat].place.node, row->node) == 0;
+    for (uint32_t flat = 0; agent->launched && flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        if (live_untold(task) && strcmp(task->place.node, row->node) == 0)
+            task->phase = PHASE_RELAUNCH;
+    }
     job->launch_seq = row->launch_seq > job->launch_seq ? row->launch_seq : job->launch_seq;
 }
 
@@ -223,8 +221,8 @@ static void set_deadlines(struct ctl *ctl, const struct live_job *job)
     core_deadline(ctl, job, job->notes.pending_until_ms);
     core_deadline(ctl, job, job->notes.hold_until_ms);
     core_deadline(ctl, job, job->row.not_before_ms);
-    for (uint32_t flat = 0; job->tasks && job->again && flat < job->row.tasks; flat++)
-        if (job->tasks[flat].again)
+    for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
+        if (live_again(&job->tasks[flat]))
             core_deadline(ctl, job, job->tasks[flat].not_before_ms);
     if (spec && spec->limits.run_time_ms.has && job->notes.began_ms)
         core_deadline(ctl, job, job->notes.began_ms + spec->limits.run_time_ms.value);
@@ -248,7 +246,7 @@ static struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
         job->cut_off = job->notes.placing;
         read_agents(ctl, job, scratch);
         board_load(ctl, job);
-        count_states(job);
+        count_tasks(job);
     }
     deaths_load(job);
     set_deadlines(ctl, job);
@@ -287,16 +285,14 @@ void load_forget(struct ctl *ctl, struct live_job *job)
 
 /* What was launched before is launched again a little later: an agent that died meanwhile is
  * reported by then. */
-static void put_off(struct ctl *ctl, struct live_job *job)
+static void relaunch_later(struct ctl *ctl, struct live_job *job)
 {
     for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
-        const struct live_agent *agent =
-            task->launch_due ? live_agent(job, task->place.node) : NULL;
+        const struct live_agent *agent = live_due(task) ? live_agent(job, task->place.node) : NULL;
         if (!agent || !agent->launched)
             continue;
-        live_set_due(job, task, false);
-        live_set_later(job, task, true);
+        live_set_phase(job, task, PHASE_RELAUNCH_LATER);
         ctl->relaunch_at = core_now(ctl) + RELAUNCH_MS;
     }
 }
@@ -313,7 +309,7 @@ int load_jobs(struct ctl *ctl, struct err *err)
             continue;
         }
         struct live_job *job = load_job(ctl, &rows[i]);
-        put_off(ctl, job);
+        relaunch_later(ctl, job);
         looks_load(ctl, job);
         queues_resume(ctl, job);
         if (job_state_holds(job->row.state))
@@ -355,10 +351,11 @@ static void keep_untold(struct live_job *job, const struct untold *untold)
             continue;
         agent->launched = false;
         agent->since = untold->at[i].since;
-        for (uint32_t flat = 0; flat < job->row.tasks; flat++)
-            if (job->tasks[flat].launch_due &&
-                strcmp(job->tasks[flat].place.node, agent->node) == 0)
-                job->tasks[flat].told = false;
+        for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+            struct live_task *task = &job->tasks[flat];
+            if (live_due(task) && strcmp(task->place.node, agent->node) == 0)
+                live_set_phase(job, task, PHASE_PLACED);
+        }
     }
 }
 

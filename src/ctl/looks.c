@@ -13,13 +13,13 @@
 /* Now, by a retry in its place, or when it was told of before a restart: once more. */
 static bool is_to_launch(const struct live_task *task)
 {
-    return task->launch_due || task->later || task->again;
+    return live_due(task) || phase_postponed(task->phase) || live_again(task);
 }
 
 /* Others are between two attempts, or wait for their launch. */
 static bool uses_its_place(const struct live_task *task)
 {
-    return task->taken && !task->again && !live_untold(task);
+    return task->taken && !live_again(task) && !live_untold(task);
 }
 
 void looks_leave(struct ctl *ctl, const struct task_place *place)
@@ -55,7 +55,7 @@ const char *looks_wait(struct ctl *ctl, struct arena *arena, const struct live_j
 {
     const char *why = NULL;
     for (uint32_t flat = 0; smap_count(ctl->left) > 0 && !why && flat < job->row.tasks; flat++)
-        if (job->tasks[flat].launch_due)
+        if (live_due(&job->tasks[flat]))
             why = say_first(ctl, arena, &job->tasks[flat].place);
     if (why && ctl->config.look)
         ctl->config.look(ctl->config.look_arg);

@@ -243,7 +243,7 @@ static uint32_t count_expected(const struct live_job *job, uint32_t role, uint32
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
         bool ours = role == WHOLE_JOB || task->place.role == role;
-        bool comes = task->again && task->attempt_state != ATTEMPT_NONE && !job_closes(job);
+        bool comes = live_again(task) && task->attempt_state != ATTEMPT_NONE && !job_closes(job);
         n += ours && (live_attempt(task) || comes);
         *later += ours && task->state == TASK_WAITING && !comes && !job_closes(job);
     }

@@ -195,9 +195,9 @@ const char *notes_of_task(struct arena *arena, const struct live_task *task)
     put(arena, map, "not_before", task->not_before_ms);
     if (task->began_ms && clocks_differ(task->started_ms, task->began_ms))
         put(arena, map, "began", task->began_ms);
-    if (task->again)
+    if (live_again(task))
         text_bool(arena, map, "again", true);
-    if (task->wants_place)
+    if (task->phase == PHASE_UNPLACED)
         text_bool(arena, map, "wants_place", true);
     if (task->gave)
         text_bool(arena, map, "gave", true);
@@ -217,8 +217,9 @@ void notes_read_task(struct arena *keep, struct arena *scratch, const char *text
     read_used(map, &task->used);
     task->not_before_ms = number(map, "not_before");
     task->began_ms = number(map, "began");
-    task->again = flag(map, "again");
-    task->wants_place = flag(map, "wants_place");
+    task->phase = flag(map, "wants_place") ? PHASE_UNPLACED
+                  : flag(map, "again")     ? PHASE_BACKOFF
+                                           : PHASE_OVER;
     task->gave = flag(map, "gave");
     task->turned = flag(map, "turned");
     const char *node = word(map, "failed_on");

@@ -164,7 +164,7 @@ static void drop_placed(struct ctl *ctl)
         struct live_job *job = live_find(ctl->live, ctl->wanting.at[i]);
         if (!job)
             continue;
-        job->wanting = job->wants_place > 0;
+        job->wanting = live_in_phase(job, PHASE_UNPLACED) > 0;
         if (job->wanting)
             ctl->wanting.at[kept++] = job->row.id;
     }

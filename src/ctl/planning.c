@@ -73,18 +73,12 @@ static void say_moved(struct ctl *ctl, struct live_job *job, uint32_t flat)
 void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32_t seq)
 {
     struct live_task *task = &job->tasks[flat];
-    bool later = task->put_off;
+    bool later = task->phase == PHASE_ASSIGNED;
     if (!event_task(ctl, job, flat, TASK_EV_PLACED))
         return;
-    job->again -= task->again;
-    job->wants_place -= task->wants_place;
-    job->turned -= task->turned;
-    task->again = task->wants_place = task->turned = task->end_asked = task->gave = false;
-    live_set_due(job, task, true);
-    live_set_later(job, task, false);
-    task->told = false;
-    job->put_off -= task->put_off;
-    task->put_off = false;
+    live_set_phase(job, task, PHASE_PLACED);
+    live_set_turned(job, task, false);
+    task->end_asked = task->gave = false;
     task->last = NULL;
     task->attempt++;
     task->place.attempt = task->attempt;
@@ -210,10 +204,10 @@ static struct text_node *placement_body(struct ctl *ctl, const struct live_job *
 
 static void allocated_text(const struct live_job *job, char *text, size_t size)
 {
-    uint32_t placed = job->row.tasks - job->wants_place;
+    uint32_t unplaced = live_in_phase(job, PHASE_UNPLACED), placed = job->row.tasks - unplaced;
     char later[48] = "";
-    if (job->wants_place)
-        snprintf(later, sizeof later, ", %u more when there is room", job->wants_place);
+    if (unplaced)
+        snprintf(later, sizeof later, ", %u more when there is room", unplaced);
     if (job->agents.n == 1)
         snprintf(text, size, "%u task%s on %.80s%s", placed, placed == 1 ? "" : "s",
                  job->agents.at[0].node, later);
@@ -232,16 +226,15 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
         };
         task->attempt_state = ATTEMPT_NONE;
         task->used = (struct retry_used){ 0 };
-        task->again = task->wants_place = true;
-        task->turned = task->unstartable = task->gave = false;
+        live_set_phase(job, task, PHASE_UNPLACED);
+        live_set_turned(job, task, false);
+        task->unstartable = task->gave = false;
         if (task->state != TASK_WAITING)
             event_task(ctl, job, flat, TASK_EV_RESET); /* counts by what the last attempt was */
         task->seq = task->pid = 0;
         task->placed_ms = task->started_ms = task->began_ms = task->log_end = 0;
         task->not_before_ms = 0;
     }
-    job->again = job->wants_place = job->row.tasks;
-    job->turned = 0;
 }
 
 static bool prefers_ports(const struct job_spec *spec)
@@ -265,16 +258,13 @@ static void say_moved_ports(struct ctl *ctl, struct live_job *job, const struct 
 }
 
 /* It has its place, and is entered there with one of the next slices (settle.c). */
-static void put_off(struct live_job *job, struct live_task *task, const struct task_place *last)
+static void assign(struct live_job *job, struct live_task *task, const struct task_place *last)
 {
     struct task_place *copy = *last->node ? ARENA_NEW(job->places, struct task_place) : NULL;
     if (copy)
         *copy = *last;
     task->last = copy;
-    task->put_off = true;
-    job->put_off++;
-    job->wants_place -= task->wants_place;
-    task->wants_place = false;
+    live_set_phase(job, task, PHASE_ASSIGNED);
 }
 
 static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry,
@@ -292,7 +282,7 @@ static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_
         if (i < slices_size(ctl))
             planning_place(ctl, job, flat, seq);
         else
-            put_off(job, &job->tasks[flat], &last);
+            assign(job, &job->tasks[flat], &last);
     }
 }
 
@@ -393,8 +383,8 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     job->notes.idle = entry->idle;
     reset_tasks(ctl, job);
     put_places(ctl, job, entry, 1);
-    job->notes.placing = job->again > job->wants_place;
-    if (job->wants_place)
+    job->notes.placing = live_in_phase(job, PHASE_ASSIGNED) > 0;
+    if (live_in_phase(job, PHASE_UNPLACED))
         ctl->plan_due = true; /* why the rest waits is the next pass's to say */
     allocated_text(job, text, sizeof text);
     bool told = store_keeps_details(ctl->config.store);
@@ -411,7 +401,7 @@ static void place_more(struct ctl *ctl, struct live_job *job, const struct plan_
         put_places(ctl, job, entry, job->launch_seq + 1);
         say_moved_ports(ctl, job, entry);
         tell(ctl, entry);
-        ctl->plan_due = ctl->plan_due || job->wants_place > 0; /* what it grows by */
+        ctl->plan_due |= live_in_phase(job, PHASE_UNPLACED) > 0; /* what it grows by */
     }
     if (entry->reason.why != WAIT_NONE)
         wait_on(ctl, job, &entry->reason);
@@ -419,7 +409,7 @@ static void place_more(struct ctl *ctl, struct live_job *job, const struct plan_
 
 static bool is_due(const struct ctl *ctl, const struct live_task *task)
 {
-    return task->wants_place && task->not_before_ms <= core_now(ctl);
+    return task->phase == PHASE_UNPLACED && task->not_before_ms <= core_now(ctl);
 }
 
 /* Of each role, how many of its tasks are to find a place in this pass. What a job cannot go on
@@ -432,7 +422,7 @@ static const uint32_t *asked_of_roles(const struct ctl *ctl, struct arena *arena
     bool *wants = ARENA_ARRAY(arena, job->spec->n_roles, bool), fixed = false;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         uint32_t role = job->tasks[flat].place.role;
-        there[role] += !job->tasks[flat].wants_place;
+        there[role] += job->tasks[flat].phase != PHASE_UNPLACED;
         wants[role] = wants[role] || is_due(ctl, &job->tasks[flat]);
     }
     for (uint32_t i = 0; i < job->spec->n_roles; i++) {
@@ -449,13 +439,14 @@ static const uint32_t *asked_of_roles(const struct ctl *ctl, struct arena *arena
 bool planning_left(const struct ctl *ctl, struct arena *arena, const struct live_job *job,
                    struct sched_more *more)
 {
+    const uint32_t unplaced = live_in_phase(job, PHASE_UNPLACED);
     *more = (struct sched_more){ .id = job->row.id, .spec = job->spec };
-    if (job->wants_place == 0 || job->notes.placing || job->ending || live_closing(job))
+    if (unplaced == 0 || job->notes.placing || job->ending || live_closing(job))
         return false;
-    struct task_ref *refs = ARENA_ARRAY(arena, job->wants_place, struct task_ref);
+    struct task_ref *refs = ARENA_ARRAY(arena, unplaced, struct task_ref);
     const uint32_t *asked = asked_of_roles(ctl, arena, job);
     uint32_t *taken = ARENA_ARRAY(arena, job->spec->n_roles, uint32_t);
-    for (uint32_t flat = 0; flat < job->row.tasks && more->n < job->wants_place; flat++) {
+    for (uint32_t flat = 0; flat < job->row.tasks && more->n < unplaced; flat++) {
         const struct live_task *task = &job->tasks[flat];
         if (is_due(ctl, task) && taken[task->place.role]++ < asked[task->place.role])
             refs[more->n++] =

@@ -198,15 +198,12 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended
                  end->words.class != END_CONFLICT && !avoid_node(job, task->place.node) &&
                  !devices_shut(ctl, &task->place);
     event_task(ctl, job, end->flat, TASK_EV_RETRY);
-    task->again = true;
+    live_set_phase(job, task, stays ? PHASE_BACKOFF : PHASE_UNPLACED);
     task->not_before_ms = core_now(ctl) + delay;
-    job->again++;
     if (stays) {
         looks_leave(ctl, &task->place);
     } else {
         give(ctl, job, task);
-        task->wants_place = true;
-        job->wants_place++;
         ctl->plan_due = true;
     }
     if (delay)
@@ -272,6 +269,7 @@ static void end_task(struct ctl *ctl, struct live_job *job, const struct ended *
 {
     struct live_task *task = &job->tasks[end->flat];
     enum task_event event = final_event(job, end, task->attempt_state);
+    live_set_phase(job, task, PHASE_OVER);
     event_task(ctl, job, end->flat, event);
     event_task_row(ctl, job, end->flat);
     event_task_note(ctl, job, end->flat, task_event_word(event), what,
@@ -289,8 +287,7 @@ void settle_turn(struct ctl *ctl, struct live_job *job, uint32_t flat)
     struct live_task *task = &job->tasks[flat];
     if (!live_attempt(task) || task->turned)
         return;
-    task->turned = true;
-    job->turned++;
+    live_set_turned(job, task, true);
     event_task_row(ctl, job, flat);
     core_touch(ctl, job);
 }
@@ -327,8 +324,7 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
     bool asked = task->turned;
     if (!asked && !live_closing(job) && counts_for_node(end))
         avoid_count(ctl, job, end->flat);
-    job->turned -= asked;
-    task->turned = false;
+    live_set_turned(job, task, false);
     if (live_closing(job) || (asked && ended_first(end)))
         return false;
     if (!asked) {
@@ -396,8 +392,6 @@ void settle_attempt(struct ctl *ctl, struct live_job *job, const struct attempt_
     struct ended end = judge(ctl, job, at);
     char what[LIVE_REASON_MAX];
     task->attempt_state = attempt_outcome(&end);
-    live_set_due(job, task, false);
-    live_set_later(job, task, false);
     task->end_asked = false;
     event_attempt_row(ctl, job, at->flat, at->ending, at->at_ms);
     if (end.words.class == END_CONFLICT)
@@ -425,15 +419,16 @@ static const bool *waiting_roles(const struct ctl *ctl, const struct live_job *j
 static void settle_again(struct ctl *ctl, struct live_job *job)
 {
     uint64_t now = core_now(ctl);
-    if (job->again == job->wants_place)
+    if (live_in_phase(job, PHASE_ASSIGNED) + live_in_phase(job, PHASE_BACKOFF) == 0)
         return;
     uint32_t seq = job->launch_seq + 1;
     bool placing = job->notes.placing;
     const bool *waits = waiting_roles(ctl, job);
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
-        if (!task->again || task->wants_place || (!task->put_off && waits[task->place.role]) ||
-            task->not_before_ms > now)
+        bool backs_off = task->phase == PHASE_BACKOFF;
+        if ((!backs_off && task->phase != PHASE_ASSIGNED) ||
+            (backs_off && waits[task->place.role]) || task->not_before_ms > now)
             continue;
         if (ctl->slices.rows == 0) {
             slices_later(ctl, job);
@@ -452,7 +447,7 @@ static void settle_again(struct ctl *ctl, struct live_job *job)
  * would wait for itself. */
 static void give_ended(struct ctl *ctl, struct live_job *job)
 {
-    if (job->wants_place == 0 || !keeps_place(job->spec, TASK_EV_FAIL))
+    if (live_in_phase(job, PHASE_UNPLACED) == 0 || !keeps_place(job->spec, TASK_EV_FAIL))
         return;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
@@ -630,9 +625,11 @@ static void withdraw_task(struct ctl *ctl, struct live_job *job, uint32_t flat, 
 static void settle_withdrawn(struct ctl *ctl, struct live_job *job)
 {
     bool untouched = job->launch_seq == 1; /* its first round of launches */
+    if (live_in_phase(job, PHASE_PLACED) == 0)
+        return;
     for (size_t i = 0; i < job->agents.n; i++)
         untouched = untouched && !job->agents.at[i].launched;
-    for (uint32_t flat = 0; job->due > 0 && flat < job->row.tasks; flat++) {
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
         const char *shut = live_untold(task) ? devices_shut(ctl, &task->place) : NULL;
         const char *why = shut ? arena_strdup(ctl->scratch, shut) : NULL;
@@ -736,11 +733,12 @@ static void forget_unlaunched(struct ctl *ctl, struct live_job *job)
 }
 
 /* Places that it was given, and that no row has when its end is decided. */
-static void give_put_off(struct ctl *ctl, struct live_job *job)
+static void give_assigned(struct ctl *ctl, struct live_job *job)
 {
-    for (uint32_t flat = 0; job->put_off > 0 && flat < job->row.tasks; flat++) {
+    for (uint32_t flat = 0; live_in_phase(job, PHASE_ASSIGNED) > 0 && flat < job->row.tasks;
+         flat++) {
         struct live_task *task = &job->tasks[flat];
-        if (!task->put_off)
+        if (task->phase != PHASE_ASSIGNED)
             continue;
         give(ctl, job, task);
         task->place = task->last ? *task->last
@@ -748,11 +746,8 @@ static void give_put_off(struct ctl *ctl, struct live_job *job)
                                                         .index = task->place.index,
                                                         .node = "",
                                                         .address = "" };
-        task->put_off = false;
         task->last = NULL;
-        task->wants_place = true;
-        job->wants_place++;
-        job->put_off--;
+        live_set_phase(job, task, PHASE_UNPLACED);
     }
 }
 
@@ -763,14 +758,12 @@ static void finish(struct ctl *ctl, struct live_job *job)
     struct ending ending = { .by = job->notes.end_by,
                              .reason = "ended before it started",
                              .tail = "" };
-    give_put_off(ctl, job);
+    give_assigned(ctl, job);
     forget_unlaunched(ctl, job);
     if (job->agents.n > 0)
         return;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
-        task->gave = task->gave || task->wants_place; /* what its last attempt had */
-        task->again = task->wants_place = false;
         if (task_state_final(task->state))
             continue;
         if (ctl->slices.rows == 0) {
@@ -778,16 +771,15 @@ static void finish(struct ctl *ctl, struct live_job *job)
             return;
         }
         slices_spend(&ctl->slices.rows, 1);
+        task->gave = task->gave || task->phase == PHASE_UNPLACED; /* what its last attempt had */
+        live_set_phase(job, task, PHASE_OVER);
         if (live_attempt(task)) {
             task->attempt_state = ATTEMPT_STOPPED;
-            live_set_due(job, task, false);
-            live_set_later(job, task, false);
             event_attempt_row(ctl, job, flat, &ending, core_date(ctl));
         }
         event_task(ctl, job, flat, TASK_EV_STOP);
         event_task_row(ctl, job, flat);
     }
-    job->again = job->wants_place = 0;
     settle_give_all(ctl, job);
     settle_end(ctl, job, job_outcome_event(job->row.outcome), NULL);
 }

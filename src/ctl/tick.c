@@ -55,9 +55,9 @@ static void later(struct ctl *ctl, struct live_job *job, uint64_t now)
 {
     if (job->row.state == JOB_QUEUED && job->row.not_before_ms)
         ctl->plan_due |= job->row.not_before_ms <= now;
-    if (job->again && !live_closing(job)) {
+    if (live_in_phases(job, phase_comes_again) && !live_closing(job)) {
         core_touch(ctl, job); /* settling places what is due and asks for the rest */
-        ctl->plan_due |= job->wants_place > 0;
+        ctl->plan_due |= live_in_phase(job, PHASE_UNPLACED) > 0;
     }
     uint64_t hold = job->notes.hold_until_ms;
     if (hold && hold <= now)
@@ -85,8 +85,7 @@ static void relaunch(struct ctl *ctl, struct live_job *job)
         struct live_task *task = &job->tasks[flat];
         if (task->attempt_state != ATTEMPT_STARTING)
             continue;
-        live_set_due(job, task, true);
-        live_set_later(job, task, false);
+        live_set_phase(job, task, phase_told(task->phase) ? PHASE_RELAUNCH : PHASE_PLACED);
         core_touch(ctl, job);
     }
 }

@@ -68,7 +68,8 @@ static void fill_words(struct ctl *ctl, const struct ctl_listed *job, struct job
     const struct convention *words = convention_find(ctl->config.dialects, job->row.dialect);
     view->title = dialect ? dialect->title : NULL;
     if (words && words->job_word)
-        view->word = words->job_word(job->row.state, live && live->running > 0);
+        view->word =
+            words->job_word(job->row.state, live && live_in_phase(live, PHASE_RUNNING) > 0);
     if (words && words->held_word && job->row.state == JOB_STOPPING && live &&
         live->notes.hold_until_ms > 0)
         view->word = words->held_word(job->row.outcome);

@@ -93,9 +93,9 @@ static void die(struct agents *w, struct sim_agent *a)
     a->dead = true;
     for (size_t i = 0; i < a->tasks.n; i++) {
         struct sim_task *t = &a->tasks.at[i];
-        if (t->phase != PHASE_ENDED)
+        if (t->phase != SIM_ENDED)
             note_end(w, a, t, NULL);
-        t->phase = PHASE_ENDED;
+        t->phase = SIM_ENDED;
     }
     for (size_t i = 0; i < a->facts.n; i++) {
         const struct engine_fact *fact = &a->facts.at[i].fact;
@@ -146,7 +146,7 @@ static void look_at_start(struct agents *w, const struct sim_agent *a, const str
         const struct sim_agent *other = w->at.at[i];
         for (size_t k = 0; !other->dead && k < other->tasks.n; k++) {
             const struct sim_task *o = &other->tasks.at[k];
-            if (o->phase == PHASE_ENDED)
+            if (o->phase == SIM_ENDED)
                 continue;
             if (other->node == a->node)
                 add_load(&load, o);
@@ -190,7 +190,7 @@ static void end(struct agents *w, struct sim_agent *a, struct sim_task *t, struc
 {
     ending.reason = ending.reason ? ending.reason : "";
     ending.tail = "";
-    t->phase = PHASE_ENDED;
+    t->phase = SIM_ENDED;
     note_end(w, a, t, &ending);
     say(w, a,
         (struct engine_fact){ .kind = FACT_ENDED,
@@ -203,7 +203,7 @@ static void end(struct agents *w, struct sim_agent *a, struct sim_task *t, struc
 static void refuse(struct agents *w, struct sim_agent *a, struct sim_task *t, enum end_by by)
 {
     struct ending ending = { .by = by, .reason = "cannot start", .tail = "" };
-    t->phase = PHASE_ENDED;
+    t->phase = SIM_ENDED;
     note_end(w, a, t, &ending);
     say(w, a,
         (struct engine_fact){
@@ -238,7 +238,7 @@ static const char *begin(struct agents *w, struct sim_agent *a, struct sim_task 
         end(w, a, t, ending_of(t));
         return "came and went";
     }
-    t->phase = PHASE_RUNNING;
+    t->phase = SIM_RUNNING;
     say(w, a,
         (struct engine_fact){
             .kind = FACT_STARTED, .task = t->ref, .attempt = t->attempt, .pid = 77 });
@@ -290,14 +290,14 @@ static const char *act(struct agents *w, struct sim_agent *a)
     uint32_t n = (uint32_t)a->tasks.n, first = n ? dice_below(w->dice, n) : 0;
     for (uint32_t i = 0; i < n; i++) {
         struct sim_task *t = &a->tasks.at[(first + i) % n];
-        if (t->phase == PHASE_ENDED)
+        if (t->phase == SIM_ENDED)
             continue;
-        const char *did = t->phase == PHASE_STARTING ? begin(w, a, t) : go_on(w, a, t);
+        const char *did = t->phase == SIM_STARTING ? begin(w, a, t) : go_on(w, a, t);
         if (did)
             return did;
     }
     for (uint32_t i = 0; i < n; i++)
-        if (a->tasks.at[i].phase != PHASE_ENDED)
+        if (a->tasks.at[i].phase != SIM_ENDED)
             return NULL;
     if (!a->releasing || a->released)
         return NULL;
@@ -586,7 +586,7 @@ static int stop(struct engine *e, struct generation g, const struct task_ref *re
         a->releasing |= !ref;
         for (size_t k = 0; k < a->tasks.n; k++) {
             struct sim_task *t = &a->tasks.at[k];
-            if (t->phase == PHASE_ENDED || t->ending || (ref && !same_task(t->ref, *ref)))
+            if (t->phase == SIM_ENDED || t->ending || (ref && !same_task(t->ref, *ref)))
                 continue;
             t->ending = true;
             t->why = why;

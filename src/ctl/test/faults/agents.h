@@ -33,7 +33,7 @@ enum program { /* what an attempt's program does */
                KILLED,         /* by a stranger's signal */
                PROGRAM_N
 };
-enum phase { PHASE_STARTING, PHASE_RUNNING, PHASE_ENDED };
+enum phase { SIM_STARTING, SIM_RUNNING, SIM_ENDED };
 struct sim_task {
     struct task_ref ref;
     uint32_t attempt;

@@ -81,30 +81,52 @@ static void check_nodes(struct trial *t)
     }
 }
 
+/* What a task is said to be in several ways is the same. */
+static void check_task(struct trial *t, const struct live_job *job, uint32_t flat)
+{
+    const struct live_task *task = &job->tasks[flat];
+    const char *wrong = NULL;
+    if (phase_lives(task->phase) != live_attempt(task))
+        wrong = "of its attempt";
+    else if ((task->phase == PHASE_RUNNING) != (task->state == TASK_RUNNING) ||
+             (task->phase == PHASE_RUNNING) != (task->attempt_state == ATTEMPT_RUNNING))
+        wrong = "of whether it runs";
+    else if (live_again(task) && task->state != TASK_WAITING)
+        wrong = "of what follows";
+    else if (live_attempt(task) && !task->taken)
+        wrong = "of its place, which its node does not count";
+    if (wrong)
+        trial_wrong(t, "task %u of job %llu is %s, in phase %s: not so %s", flat,
+                    (unsigned long long)job->row.number, task_state_word(task->state),
+                    phase_word(task->phase), wrong);
+}
+
 /* The counts that a job goes by are those of its tasks. */
 static void check_counts(struct trial *t)
 {
     struct live_job *job;
     size_t cursor = 0;
     while (live_next(t->ctl->live, &cursor, &job)) {
-        uint32_t up[WORK_ROLES] = { 0 }, running = 0, again = 0, wants = 0;
+        uint32_t up[WORK_ROLES] = { 0 }, taken[WORK_ROLES] = { 0 }, phases[PHASE_N] = { 0 };
+        uint32_t turned = 0;
         for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
             const struct live_task *task = &job->tasks[flat];
             up[task->place.role] += live_was_up(task, task->state);
-            if (live_attempt(task) && !task->taken)
-                trial_wrong(t, "task %u of job %llu lives on %s, which does not count it", flat,
-                            (unsigned long long)job->row.number, task->place.node);
-            running += task->state == TASK_RUNNING;
-            again += task->again;
-            wants += task->wants_place;
+            check_task(t, job, flat);
+            taken[task->place.role] += task->taken;
+            phases[task->phase]++;
+            turned += task->turned;
         }
-        bool same = running == job->running && again == job->again && wants == job->wants_place;
+        bool same = turned == job->turned && memcmp(phases, job->phases, sizeof phases) == 0;
         for (uint32_t i = 0; job->tasks && i < job->spec->n_roles; i++)
-            same = same && up[i] == job->up[i];
+            same = same && up[i] == job->up[i] && taken[i] == job->taken[i];
         if (!same)
-            trial_wrong(t, "job %llu counts %u running, %u again, %u for a place; up %u: it is %u",
-                        (unsigned long long)job->row.number, job->running, job->again,
-                        job->wants_place, job->up ? job->up[0] : 0, up[0]);
+            trial_wrong(t,
+                        "job %llu counts %u that run, %u unplaced, %u turned, up %u: it is %u, "
+                        "%u, %u, %u",
+                        (unsigned long long)job->row.number, job->phases[PHASE_RUNNING],
+                        job->phases[PHASE_UNPLACED], job->turned, job->up ? job->up[0] : 0,
+                        phases[PHASE_RUNNING], phases[PHASE_UNPLACED], turned, up[0]);
     }
 }
 
@@ -252,6 +274,10 @@ void check_step(struct trial *t)
         trial_wrong(t, "%s", t->agents.wrong);
     if (*t->clients.wrong)
         trial_wrong(t, "%s", t->clients.wrong);
+    const struct strayed *strayed = &t->bench->hooks.strayed;
+    if (strayed->from != strayed->to)
+        trial_wrong(t, "a task went from phase %s to %s, which may not follow",
+                    phase_word(strayed->from), phase_word(strayed->to));
     if (!turn_idle(t->ctl) || t->ctl->unwritten)
         return;
     if (store_last_event(t->store) != (t->seen.n ? t->seen.at[t->seen.n - 1].seq : 0))

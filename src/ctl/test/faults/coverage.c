@@ -1,5 +1,5 @@
 /* Transitions that were reached, and those that can be. The second are the tables of job/state.h
- * less a list of pairs out of reach, each with its reason. */
+ * and ctl/phase.h less a list of pairs out of reach, each with its reason. */
 #include "ctl/test/faults/coverage.h"
 
 #include "base/hash.h"
@@ -129,6 +129,11 @@ void transitions_load(struct transitions *t, struct store *store)
     arena_destroy(arena);
 }
 
+void transition_phase(struct coverage *coverage, enum task_phase from, enum task_phase to)
+{
+    coverage->pairs[TABLE_PHASE][from][to]++;
+}
+
 void coverage_add(struct coverage *to, const struct coverage *more)
 {
     for (unsigned t = 0; t < TABLE_N; t++)
@@ -174,6 +179,7 @@ static bool legal(enum table table, unsigned from, unsigned to)
         return task_next_state((enum task_state)from, (enum task_event)to) != TASK_NONE;
     case TABLE_ATTEMPT:
         return attempt_next_state((enum attempt_state)from, (enum attempt_state)to) != ATTEMPT_NONE;
+    case TABLE_PHASE: return from < PHASE_N && to < PHASE_N && phase_may(from, to);
     case TABLE_AGENT:
     default: return agent_next_state((enum agent_state)from, (enum agent_state)to) != AGENT_NONE;
     }
@@ -185,6 +191,7 @@ static const char *from_word(enum table table, unsigned from)
     case TABLE_JOB: return job_state_word((enum job_state)from);
     case TABLE_TASK: return task_state_word((enum task_state)from);
     case TABLE_ATTEMPT: return attempt_state_word((enum attempt_state)from);
+    case TABLE_PHASE: return phase_word((enum task_phase)from);
     case TABLE_AGENT:
     default: return agent_state_word((enum agent_state)from);
     }
@@ -199,6 +206,8 @@ static const char *to_word(enum table table, unsigned to)
     }
 }
 
+static const char *const names[TABLE_N] = { "job", "task", "attempt", "agent", "phase" };
+
 struct share {
     unsigned legal, reached, listed, wrong;
 };
@@ -206,7 +215,6 @@ struct share {
 static void look_at_pair(const struct coverage *c, enum table table, unsigned from, unsigned to,
                          struct share *share)
 {
-    static const char *const names[] = { "job", "task", "attempt", "agent" };
     const char *why = why_not(table, from, to);
     uint64_t times = c->pairs[table][from][to];
     bool may = legal(table, from, to);
@@ -227,7 +235,6 @@ static void look_at_pair(const struct coverage *c, enum table table, unsigned fr
 
 bool coverage_print(const struct coverage *c, unsigned percent)
 {
-    static const char *const names[] = { "job", "task", "attempt", "agent" };
     bool enough = true;
     for (unsigned t = 0; t < TABLE_N; t++) {
         struct share share = { 0 };

@@ -153,6 +153,18 @@ enum task_state __wrap_task_next_state(enum task_state from, enum task_event eve
     return next;
 }
 
+bool __real_phase_may(enum task_phase from, enum task_phase to);
+bool __wrap_phase_may(enum task_phase from, enum task_phase to);
+bool __wrap_phase_may(enum task_phase from, enum task_phase to)
+{
+    bool may = __real_phase_may(from, to);
+    if (alive())
+        transition_phase(hooks->coverage, from, to);
+    if (alive() && !may && hooks->strayed.from == hooks->strayed.to)
+        hooks->strayed = (struct strayed){ .from = from, .to = to };
+    return may;
+}
+
 int __real_store_put_attempt(struct store *, const struct attempt_row *, struct err *);
 int __wrap_store_put_attempt(struct store *, const struct attempt_row *, struct err *);
 int __wrap_store_put_attempt(struct store *store, const struct attempt_row *row, struct err *err)
@@ -269,7 +281,8 @@ static void start_twice(struct live_job *job)
         struct live_task *task = &job->tasks[i];
         if (task->attempt_state != ATTEMPT_RUNNING || dice_below(&hooks->dice, 50))
             continue;
-        task->launch_due = true;
+        job->phases[task->phase]--;
+        job->phases[task->phase = PHASE_PLACED]++; /* as no transition leads there */
         task->seq = ++job->launch_seq;
     }
 }

@@ -9,12 +9,16 @@
 #include "ctl/test/faults/planted.h"
 
 struct ctl;
+struct strayed { /* a task went from a phase to one that may not follow; both the same: none did */
+    enum task_phase from, to;
+};
 struct hooks {
     struct crash *crash;
     struct disk *disk;
     struct ctl *ctl; /* that runs; NULL: none */
     struct transitions *transitions;
     struct coverage *coverage;
+    struct strayed strayed;
     enum planted planted;
     struct dice dice;     /* of the planted fault */
     unsigned checkpoints; /* the log is written back after so many pages; 0: as in production */

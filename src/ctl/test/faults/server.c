@@ -317,6 +317,7 @@ static void begin(struct trial *t, struct bench *bench, uint64_t seed, bool trac
     bench->hooks.dice.state = seed;
     bench->disk.skips_syncs = bench->hooks.planted == PLANTED_SKIPPED_SYNC;
     transitions_clear(bench->hooks.transitions);
+    bench->hooks.strayed = (struct strayed){ .from = PHASE_OVER };
     disk_begin(&bench->disk, &bench->empty);
     agents_init(&t->agents, &t->crash, &t->dice);
     t->agents.seed = hash_u64(seed);

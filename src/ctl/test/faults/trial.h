@@ -16,7 +16,8 @@
  * What must hold, looked at after each step (s), after each start of a server (r), at the end (e):
  *   s  nothing of agents.h and clients.h is wrong
  *   s  what nodes have given is what live tasks hold, each of them, and no more than the node has
- *   s  what a job counts of its tasks is what they are
+ *   s  what a job counts of its tasks is what they are; a task's phase, its state and its attempt
+ *      say the same; no phase follows one that it may not follow
  *   s  each agent that lives is of the current generation of a job that holds places
  *   s  each waiting job has a reason; a stopped one does not wait or run
  *   s  a token is good for the generation that lives, and for no other
