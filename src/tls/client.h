@@ -1,0 +1,23 @@
+/* The client's end of TLS, as a transport, for a small static program: mbedTLS, TLS 1.2. It trusts
+ * one certificate, known by its SHA-256, and no authority. */
+#ifndef TLS_CLIENT_H
+#define TLS_CLIENT_H
+
+#include "conn/transport.h"
+
+#include <stdint.h>
+
+enum { TLS_PIN = 32 };
+
+/* A server that is connected to again and again: whom to expect there, and the session to resume.
+ */
+struct tls_client;
+/* pin: SHA-256 of the DER form of the server's certificate. */
+struct tls_client *tls_client_create(const uint8_t pin[TLS_PIN]);
+void tls_client_destroy(struct tls_client *); /* NULL-safe */
+
+/* Takes a connected socket over. The client lives as long as it. Nothing is sent to a server with
+ * another certificate: start is BROKEN. */
+struct transport *tls_client_transport(struct tls_client *, int fd);
+
+#endif
