@@ -515,7 +515,8 @@ static struct conn *make(uv_loop_t *loop, const struct conn_terms *terms, struct
 
 static void use_socket(struct conn *conn, int fd)
 {
-    conn->transport = conn->terms.over ? conn->terms.over(fd) : transport_plain(fd);
+    conn->transport =
+        conn->terms.over ? conn->terms.over(conn->terms.over_arg, fd) : transport_plain(fd);
     if (uv_poll_init(conn->loop, &conn->poll, fd) != 0)
         BUG("a socket cannot be polled");
     conn->poll.data = conn;

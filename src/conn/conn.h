@@ -35,8 +35,10 @@ struct conn_terms {
     size_t room;             /* fewer bytes than these wait: it has room */
     /* After connecting, or after having called, until conn_admit; 0: as long as it takes. */
     uint64_t handshake_ms;
-    struct transport *(*over)(int fd); /* NULL: transport_plain */
-    const char *strange;               /* why it is closed when it was not understood */
+    /* NULL: transport_plain. */
+    struct transport *(*over)(void *over_arg, int fd);
+    void *over_arg;      /* outlives the connection */
+    const char *strange; /* why it is closed when it was not understood */
 };
 #define CONN_AGENT_KINDS                                                                           \
     {                                                                                              \

@@ -176,8 +176,9 @@ void tls_client_destroy(struct tls_client *client)
     free(client);
 }
 
-struct transport *tls_client_transport(struct tls_client *client, int fd)
+struct transport *tls_client_transport(void *arg, int fd)
 {
+    struct tls_client *client = arg;
     static const struct transport_calls calls = { .start = start,
                                                   .read = read_some,
                                                   .write = write_some,

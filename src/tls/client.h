@@ -16,8 +16,8 @@ struct tls_client;
 struct tls_client *tls_client_create(const uint8_t pin[TLS_PIN]);
 void tls_client_destroy(struct tls_client *); /* NULL-safe */
 
-/* Takes a connected socket over. The client lives as long as it. Nothing is sent to a server with
- * another certificate: start is BROKEN. */
-struct transport *tls_client_transport(struct tls_client *, int fd);
+/* Takes a connected socket over. client: a struct tls_client (conn_terms.over_arg), which lives as
+ * long as it. Nothing is sent to a server with another certificate: start is BROKEN. */
+struct transport *tls_client_transport(void *client, int fd);
 
 #endif

@@ -114,8 +114,9 @@ void tls_server_destroy(struct tls_server *server)
     free(server);
 }
 
-struct transport *tls_server_transport(struct tls_server *server, int fd)
+struct transport *tls_server_transport(void *arg, int fd)
 {
+    struct tls_server *server = arg;
     static const struct transport_calls calls = { .start = start,
                                                   .read = read_some,
                                                   .write = write_some,

@@ -22,8 +22,9 @@ struct tls_server;
 struct tls_server *tls_server_create(const struct tls_server_config *, struct err *);
 void tls_server_destroy(struct tls_server *); /* NULL-safe */
 
-/* Takes the socket of somebody who called over. */
-struct transport *tls_server_transport(struct tls_server *, int fd);
+/* Takes the socket of somebody who called over. server: a struct tls_server (conn_terms.over_arg).
+ */
+struct transport *tls_server_transport(void *server, int fd);
 bool tls_server_resumed(
     const struct transport *); /* it is READY, and its handshake was a short one */
 

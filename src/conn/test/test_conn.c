@@ -592,7 +592,7 @@ static void changed_close(struct transport *t)
     free(c);
 }
 
-static struct transport *changed_over(int fd)
+static struct transport *changed_over(void *arg, int fd)
 {
     static const struct transport_calls calls = { .start = changed_start,
                                                   .read = changed_read,
@@ -600,6 +600,7 @@ static struct transport *changed_over(int fd)
                                                   .finish = changed_finish,
                                                   .close = changed_close };
     struct changed *c = mem_new(sizeof *c);
+    (void)arg;
     c->base = (struct transport){ .calls = &calls, .fd = fd };
     c->plain = transport_plain(fd);
     return &c->base;

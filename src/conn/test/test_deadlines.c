@@ -1,5 +1,5 @@
-/* Deadlines with a clock that the test moves: each is due at its moment, keep-alive by what was heard
- * last, and a process that slept itself blames nobody. */
+/* Deadlines with a clock that the test moves: each is due at its moment, keep-alive by what was
+ * heard last, and a process that slept itself blames nobody. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
