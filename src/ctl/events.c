@@ -156,17 +156,6 @@ void event_array(struct ctl *ctl, const struct job_row *array, const char *type,
     add_event(ctl, &row, job_state_word(array->state), said, body);
 }
 
-static void count(struct live_job *job, const struct live_task *task, enum task_state from)
-{
-    uint32_t role = task->place.role;
-    struct role_tally *tally = &job->tally[role];
-    job->up[role] += (uint32_t)live_was_up(task, task->state) - (uint32_t)live_was_up(task, from);
-    tally->succeeded +=
-        (uint32_t)(task->state == TASK_SUCCEEDED) - (uint32_t)(from == TASK_SUCCEEDED);
-    tally->failed += (uint32_t)(task->state == TASK_FAILED) - (uint32_t)(from == TASK_FAILED);
-    tally->stopped += (uint32_t)(task->state == TASK_STOPPED) - (uint32_t)(from == TASK_STOPPED);
-}
-
 bool event_task(struct ctl *ctl, struct live_job *job, uint32_t flat, enum task_event event)
 {
     struct live_task *task = &job->tasks[flat];
@@ -175,8 +164,7 @@ bool event_task(struct ctl *ctl, struct live_job *job, uint32_t flat, enum task_
         refused(ctl, job, task_event_word(event), task_state_word(from));
         return false;
     }
-    task->state = next;
-    count(job, task, from);
+    live_set_state(job, task, next);
     core_touch(ctl, job);
     return true;
 }

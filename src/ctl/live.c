@@ -34,6 +34,7 @@ static void job_free(struct live_job *job)
     free(job->tally);
     free(job->up);
     free(job->taken);
+    free(job->phases);
     free(job->reason);
     free(job->called);
     arena_destroy(job->launching);
@@ -221,7 +222,7 @@ void live_make_tasks(struct live_job *job)
     job->tally = mem_new(spec->n_roles * sizeof *job->tally);
     job->up = mem_new(spec->n_roles * sizeof *job->up);
     job->taken = mem_new(spec->n_roles * sizeof *job->taken);
-    job->phases[PHASE_OVER] = job_task_count(spec);
+    job->phases = mem_new(PHASE_N * sizeof *job->phases);
     uint32_t flat = 0;
     for (uint32_t role = 0; role < spec->n_roles; role++) {
         for (uint32_t i = 0; i < spec->roles[role].replicas; i++, flat++) {
@@ -229,6 +230,48 @@ void live_make_tasks(struct live_job *job)
             job->tasks[flat].place =
                 (struct task_place){ .role = role, .index = i, .node = "", .address = "" };
         }
+    }
+    live_count_tasks(job);
+}
+
+/* ---- what is counted of tasks ---- */
+
+/* A task in its state is counted, or no longer: by 1, or by -1. */
+static void count_state(struct live_job *job, const struct live_task *task, uint32_t by)
+{
+    uint32_t role = task->place.role;
+    struct role_tally *tally = &job->tally[role];
+    if (live_was_up(task))
+        job->up[role] += by;
+    if (task->state == TASK_SUCCEEDED)
+        tally->succeeded += by;
+    else if (task->state == TASK_FAILED)
+        tally->failed += by;
+    else if (task->state == TASK_STOPPED)
+        tally->stopped += by;
+}
+
+void live_set_state(struct live_job *job, struct live_task *task, enum task_state state)
+{
+    count_state(job, task, UINT32_MAX);
+    task->state = state;
+    count_state(job, task, 1);
+}
+
+void live_count_tasks(struct live_job *job)
+{
+    size_t roles = job->spec->n_roles;
+    memset(job->tally, 0, roles * sizeof *job->tally);
+    memset(job->up, 0, roles * sizeof *job->up);
+    memset(job->taken, 0, roles * sizeof *job->taken);
+    memset(job->phases, 0, PHASE_N * sizeof *job->phases);
+    job->turned = 0;
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        const struct live_task *task = &job->tasks[flat];
+        count_state(job, task, 1);
+        job->taken[task->place.role] += task->taken;
+        job->phases[task->phase]++;
+        job->turned += task->turned;
     }
 }
 
@@ -264,7 +307,7 @@ void live_set_phase(struct live_job *job, struct live_task *task, enum task_phas
 
 uint32_t live_in_phase(const struct live_job *job, enum task_phase phase)
 {
-    return job->phases[phase];
+    return job->tasks ? job->phases[phase] : 0;
 }
 
 uint32_t live_in_phases(const struct live_job *job, bool (*in)(enum task_phase))
@@ -272,7 +315,7 @@ uint32_t live_in_phases(const struct live_job *job, bool (*in)(enum task_phase))
     uint32_t n = 0;
     for (unsigned phase = 0; phase < PHASE_N; phase++)
         if (in((enum task_phase)phase))
-            n += job->phases[phase];
+            n += live_in_phase(job, (enum task_phase)phase);
     return n;
 }
 
@@ -349,7 +392,7 @@ bool live_again(const struct live_task *task)
     return phase_comes_again(task->phase);
 }
 
-bool live_was_up(const struct live_task *task, enum task_state state)
+bool live_was_up(const struct live_task *task)
 {
-    return state == TASK_RUNNING || (task_state_final(state) && task->started_ms > 0);
+    return task->state == TASK_RUNNING || (task_state_final(task->state) && task->started_ms > 0);
 }

@@ -113,15 +113,16 @@ struct live_job {
     struct live_notes notes;
     struct arena *launching; /* launches under way (launch.c), `round` lies in it; NULL: none */
     struct round *round;
-    struct live_task *tasks;  /* NULL before the first allocation */
+    struct live_task *tasks; /* NULL before the first allocation */
+    /* Counts of tasks, changed by live_set_*() and live_count_tasks() alone. */
     struct role_tally *tally; /* per role, of this generation */
     uint32_t *up;             /* per role: tasks that run or have ended in this generation */
+    uint32_t *taken;          /* per role: tasks with .taken */
+    uint32_t *phases;         /* by phase: live_in_phase() */
+    uint32_t turned;          /* tasks with .turned */
     VEC(struct live_agent) agents;
     uint32_t on_board;                   /* entries of its board */
     uint32_t launch_seq;                 /* highest of this generation */
-    uint32_t phases[PHASE_N];            /* tasks by phase: live_in_phase() */
-    uint32_t turned;                     /* tasks with .turned */
-    uint32_t *taken;                     /* per role: tasks with .taken */
     uint32_t queue_at, user_at, located; /* queues_locate() */
     uint32_t active;                     /* position among the active ones, from 1; 0: is none */
     uint32_t peers; /* jobs it starts together with, itself included, as the last pass found */
@@ -174,22 +175,22 @@ struct sched_running *live_running(const struct live *);
 
 /* Memory for the tasks of the first generation (spec must be there). */
 void live_make_tasks(struct live_job *);
-/* Each changes a task and what its job counts of them. A phase that may not follow is a fault of
- * the core: it is logged, and taken. */
+/* Each changes a task and what its job counts of them; started_ms is of the state that is left. A
+ * phase that may not follow is a fault of the core: it is logged, and taken. */
+void live_set_state(struct live_job *, struct live_task *, enum task_state);
 void live_set_phase(struct live_job *, struct live_task *, enum task_phase);
 void live_set_taken(struct live_job *, struct live_task *, bool);
 void live_set_turned(struct live_job *, struct live_task *, bool);
+void live_count_tasks(struct live_job *); /* all of it anew: tasks were read from rows */
 /* Tasks of a job in that phase, and in one of a set (phase.h). */
 uint32_t live_in_phase(const struct live_job *, enum task_phase);
 uint32_t live_in_phases(const struct live_job *, bool (*in)(enum task_phase));
 uint32_t live_taken(const struct live_job *); /* in all roles */
-/* In this state, does the task run or has it run in this attempt? (One that was refused never did.)
- */
-bool live_was_up(const struct live_task *, enum task_state);
-bool live_attempt(const struct live_task *); /* its attempt has not ended */
-bool live_untold(const struct live_task *);  /* it is to be launched, and never was */
-bool live_due(const struct live_task *);     /* it is to be launched, first or once more */
-bool live_again(const struct live_task *);   /* another attempt follows at not_before_ms */
+bool live_was_up(const struct live_task *);   /* it runs, or has run and ended: not if refused */
+bool live_attempt(const struct live_task *);  /* its attempt has not ended */
+bool live_untold(const struct live_task *);   /* it is to be launched, and never was */
+bool live_due(const struct live_task *);      /* it is to be launched, first or once more */
+bool live_again(const struct live_task *);    /* another attempt follows at not_before_ms */
 /* Flat position, or UINT32_MAX when the job has no such task. */
 uint32_t live_flat(const struct live_job *, struct task_ref);
 struct live_agent *live_agent(const struct live_job *, const char *node); /* NULL: none */

@@ -96,22 +96,6 @@ static void read_tasks(struct ctl *ctl, struct live_job *job, struct arena *scra
     }
 }
 
-/* What only the rows have said so far. */
-static void count_tasks(struct live_job *job)
-{
-    job->phases[PHASE_OVER] = 0;
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
-        const struct live_task *task = &job->tasks[flat];
-        struct role_tally *tally = &job->tally[task->place.role];
-        tally->succeeded += task->state == TASK_SUCCEEDED;
-        tally->failed += task->state == TASK_FAILED;
-        tally->stopped += task->state == TASK_STOPPED;
-        job->phases[task->phase]++;
-        job->turned += task->turned;
-        job->up[task->place.role] += live_was_up(task, task->state);
-    }
-}
-
 /* Does the task hold its place? While it lives, while it waits for another attempt there, while its
  * end is held. */
 static bool holds_place(const struct live_job *job, const struct live_task *task)
@@ -246,7 +230,7 @@ static struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
         job->cut_off = job->notes.placing;
         read_agents(ctl, job, scratch);
         board_load(ctl, job);
-        count_tasks(job);
+        live_count_tasks(job);
     }
     deaths_load(job);
     set_deadlines(ctl, job);

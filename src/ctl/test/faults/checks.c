@@ -108,24 +108,31 @@ static void check_counts(struct trial *t)
     size_t cursor = 0;
     while (live_next(t->ctl->live, &cursor, &job)) {
         uint32_t up[WORK_ROLES] = { 0 }, taken[WORK_ROLES] = { 0 }, phases[PHASE_N] = { 0 };
+        struct role_tally tally[WORK_ROLES] = { 0 };
         uint32_t turned = 0;
         for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++) {
             const struct live_task *task = &job->tasks[flat];
-            up[task->place.role] += live_was_up(task, task->state);
+            up[task->place.role] += live_was_up(task);
             check_task(t, job, flat);
             taken[task->place.role] += task->taken;
+            tally[task->place.role].succeeded += task->state == TASK_SUCCEEDED;
+            tally[task->place.role].failed += task->state == TASK_FAILED;
+            tally[task->place.role].stopped += task->state == TASK_STOPPED;
             phases[task->phase]++;
             turned += task->turned;
         }
-        bool same = turned == job->turned && memcmp(phases, job->phases, sizeof phases) == 0;
+        bool same = turned == job->turned;
+        for (unsigned i = 0; i < PHASE_N; i++)
+            same = same && phases[i] == live_in_phase(job, (enum task_phase)i);
         for (uint32_t i = 0; job->tasks && i < job->spec->n_roles; i++)
-            same = same && up[i] == job->up[i] && taken[i] == job->taken[i];
+            same = same && up[i] == job->up[i] && taken[i] == job->taken[i] &&
+                   memcmp(&tally[i], &job->tally[i], sizeof tally[i]) == 0;
         if (!same)
             trial_wrong(t,
                         "job %llu counts %u that run, %u unplaced, %u turned, up %u: it is %u, "
                         "%u, %u, %u",
-                        (unsigned long long)job->row.number, job->phases[PHASE_RUNNING],
-                        job->phases[PHASE_UNPLACED], job->turned, job->up ? job->up[0] : 0,
+                        (unsigned long long)job->row.number, live_in_phase(job, PHASE_RUNNING),
+                        live_in_phase(job, PHASE_UNPLACED), job->turned, job->up ? job->up[0] : 0,
                         phases[PHASE_RUNNING], phases[PHASE_UNPLACED], turned, up[0]);
     }
 }

@@ -281,9 +281,9 @@ static void start_twice(struct live_job *job)
         struct live_task *task = &job->tasks[i];
         if (task->attempt_state != ATTEMPT_RUNNING || dice_below(&hooks->dice, 50))
             continue;
-        job->phases[task->phase]--;
-        job->phases[task->phase = PHASE_PLACED]++; /* as no transition leads there */
+        task->phase = PHASE_PLACED; /* as no transition leads there */
         task->seq = ++job->launch_seq;
+        live_count_tasks(job);
     }
 }
 
