@@ -35,7 +35,8 @@ struct conn {
     enum conn_reading reading;
     enum transport_state in_waits, out_waits; /* for what the next read and write wait */
     int watched;
-    uint64_t wakes_at;         /* when the timer fires, maybe too early; UINT64_MAX: it does not */
+    uint64_t soonest_ms; /* 1 inside the timer's call: libuv would call it again before all else */
+    uint64_t wakes_at;   /* when the timer fires, maybe too early; UINT64_MAX: it does not */
     bool polls, crowded, more; /* more: input is there that the poll does not tell */
     struct buf in, out;
     const char *why; /* it is lost as soon as the loop turns */
@@ -125,10 +126,14 @@ static void watch(struct conn *conn)
     conn->watched = events;
 }
 
+static bool takes_input(const struct conn *conn)
+{
+    return conn->stage == UP && conn->reading == CONN_READS && !conn->why;
+}
+
 static bool has_work(const struct conn *conn)
 {
-    return conn->why || (conn->more && conn->reading == CONN_READS) ||
-           (conn->crowded && conn_has_room(conn));
+    return conn->why || (conn->more && takes_input(conn)) || (conn->crowded && conn_has_room(conn));
 }
 
 /* A deadline that moved away is noticed when the timer fires, so that input costs no timer. */
@@ -141,7 +146,7 @@ static void set_timer(struct conn *conn)
     if (next == UINT64_MAX)
         uv_timer_stop(&conn->timer);
     else if (next < conn->wakes_at)
-        uv_timer_start(&conn->timer, on_timer, next > now ? next - now : 0, 0);
+        uv_timer_start(&conn->timer, on_timer, next > now ? next - now : conn->soonest_ms, 0);
     else
         return;
     conn->wakes_at = next;
@@ -240,13 +245,8 @@ void conn_finish(struct conn *conn)
 
 /* ---- in ---- */
 
-static bool takes_input(const struct conn *conn)
-{
-    return conn->stage == UP && conn->reading == CONN_READS && !conn->why;
-}
-
 /* Bytes that were taken, 0 when more are needed, -1. */
-static ssize_t take_one(struct conn *conn, const char *at, size_t len)
+static ssize_t take_one(struct conn *conn, char *at, size_t len)
 {
     struct wire_frame frame;
     size_t used = 0;
@@ -259,7 +259,7 @@ static ssize_t take_one(struct conn *conn, const char *at, size_t len)
 }
 
 /* How many were taken. The connection may be lost or closed afterwards. */
-static size_t take(struct conn *conn, const char *at, size_t len)
+static size_t take(struct conn *conn, char *at, size_t len)
 {
     size_t done = 0;
     while (takes_input(conn) && done < len) {
@@ -275,13 +275,13 @@ static size_t take(struct conn *conn, const char *at, size_t len)
 
 static void take_kept(struct conn *conn)
 {
-    size_t done = take(conn, buf_str(&conn->in), conn->in.len);
+    size_t done = take(conn, conn->in.data, conn->in.len);
     conn->more = conn->in.len > done && !takes_input(conn);
     buf_drop(&conn->in, done);
     give_back(&conn->in);
 }
 
-static void take_new(struct conn *conn, const char *at, size_t len)
+static void take_new(struct conn *conn, char *at, size_t len)
 {
     if (conn->stage != UP)
         return; /* of no use any more */
@@ -463,11 +463,13 @@ static void on_timer(uv_timer_t *timer)
         lose(conn, conn->why);
         return;
     }
+    conn->soonest_ms = 1;
     conn_pass_time(conn, uv_now(conn->loop));
     if (conn->stage == UP && has_work(conn))
         exchange(conn, 0);
     watch(conn);
     set_timer(conn);
+    conn->soonest_ms = 0;
 }
 
 void conn_keep_alive(struct conn *conn, const struct conn_keep_alive *how)

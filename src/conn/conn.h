@@ -17,9 +17,9 @@
 
 struct conn;
 struct conn_events {
-    /* While this is there, input is bytes: as many as it took, the others come again with more
-     * behind them; -1: not understood. The owner bounds how many it leaves. */
-    ssize_t (*bytes)(void *arg, struct conn *, const char *at, size_t len);
+    /* While this is there, input is bytes: as many as it took (those it may change), the others
+     * come again with more behind them; -1: not understood. The owner bounds how many it leaves. */
+    ssize_t (*bytes)(void *arg, struct conn *, char *at, size_t len);
     int (*frame)(void *arg, struct conn *, const struct wire_frame *); /* -1: not understood */
     /* It is connected, and the transport has agreed. Not told for a socket that was at once. */
     void (*up)(void *arg, struct conn *);

@@ -76,7 +76,7 @@ static bool same(const char *a, const char *b, size_t n)
     return differs == 0;
 }
 
-static ssize_t on_said(void *arg, struct conn *conn, const char *said, size_t n)
+static ssize_t on_said(void *arg, struct conn *conn, char *said, size_t n)
 {
     struct knock *knock = arg;
     struct door *door = knock->door;

@@ -152,7 +152,7 @@ static bool floods(struct peer *peer, size_t n)
     return peer->window_bytes > FLOOD_BYTES;
 }
 
-static ssize_t on_bytes(void *arg, struct conn *conn, const char *at, size_t len)
+static ssize_t on_bytes(void *arg, struct conn *conn, char *at, size_t len)
 {
     struct peer *peer = arg;
     struct uplink *link = peer->relay->link;

@@ -139,7 +139,7 @@ static void on_room(void *arg, struct conn *conn)
 }
 
 /* The answer to the request. */
-static ssize_t on_answer(void *arg, struct conn *conn, const char *text, size_t len)
+static ssize_t on_answer(void *arg, struct conn *conn, char *text, size_t len)
 {
     static const char head[] = "HTTP/1.1 ";
     struct uplink *link = arg;

@@ -82,7 +82,7 @@ static struct conn_events events_of(struct end *end)
 }
 
 /* A line, then frames. */
-static ssize_t on_line(void *arg, struct conn *conn, const char *at, size_t len)
+static ssize_t on_line(void *arg, struct conn *conn, char *at, size_t len)
 {
     struct end *end = arg;
     const char *newline = memchr(at, '\n', len);
@@ -355,6 +355,24 @@ static void it_finishes_with_everything_sent(void **state)
     close(scene->fd);
     scene->fd = -1;
     wait_for(scene, &scene->near.closes, 1);
+}
+
+/* Held input is work for later no more: the loop went round its timer for ever. */
+static void it_finishes_with_input_held(void **state)
+{
+    struct scene *scene = *state;
+    struct conn_terms how = terms();
+    make_pair(scene, &how, true);
+    scene->near.holds_after = 1;
+    for (int i = 0; i < 3; i++)
+        put(conn_out(scene->far.conn), WIRE_PONG, 1);
+    conn_flush(scene->far.conn);
+    wait_for(scene, &scene->near.frames, 1);
+    conn_read(scene->near.conn, CONN_READS);
+    conn_finish(scene->near.conn);
+    wait_for(scene, &scene->far.closes, 1);
+    wait_for(scene, &scene->near.closes, 1);
+    assert_int_equal(scene->near.frames, 1);
 }
 
 static void finishing_has_its_time(void **state)
@@ -657,6 +675,7 @@ int main(void)
         TEST(who_never_reads_is_closed_at_the_bound),
         TEST(the_end_is_noticed_while_it_watches),
         TEST(it_finishes_with_everything_sent),
+        TEST(it_finishes_with_input_held),
         TEST(finishing_has_its_time),
         TEST(a_silent_caller_has_to_go),
         TEST(silence_ends_what_keeps_alive),
