@@ -7,22 +7,19 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "conn/conn.h"
 #include "http/websocket.h"
 #include "text/json.h"
 #include "wire/message.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <uv.h>
 
 #define PIECE        16384
-#define IN_MAX       (WEBSOCKET_MESSAGE_MAX + 64)
+#define IN_MAX       (WEBSOCKET_MESSAGE_MAX + 64 + PIECE)
 #define OUT_MAX      (8u << 20)
 #define FULL         (1u << 20) /* the other side waits while so much is not sent */
 #define TOKEN_MAX    4096
@@ -30,20 +27,12 @@
 #define NO_CHARACTER "\xef\xbf\xbd"
 #define NOTHING      "-" /* in a token's place */
 
-struct side {
-    uv_poll_t poll;
-    int fd;
-    struct buf in, out;
-    struct terminal *terminal;
-};
 struct terminal {
     struct terminal *next, **at;
-    struct side browser, shell;
+    struct conn *browser, *shell; /* shell: NULL when it says no more */
     struct websocket framing;
     char cut[CHARACTER]; /* of output: a character whose end is still to come */
     size_t n_cut;
-    bool closing;  /* what is in browser.out is the last */
-    unsigned open; /* handles */
 };
 struct terminals {
     struct terminal *first;
@@ -111,90 +100,34 @@ bool terminals_open(const struct terminals *all, struct arena *a, const char *to
 
 /* ---- the end ---- */
 
-static void on_freed(uv_handle_t *handle)
+static void hang_up(struct terminal *t)
 {
-    struct side *side = handle->data;
-    struct terminal *t = side->terminal;
-    close(side->fd);
-    buf_fini(&side->in);
-    buf_fini(&side->out);
-    if (--t->open > 0)
-        return;
+    *t->at = t->next;
+    if (t->next)
+        t->next->at = t->at;
+    conn_close(t->browser);
+    conn_close(t->shell);
     websocket_fini(&t->framing);
     free(t);
 }
 
-static void hang_up(struct terminal *t)
-{
-    if (!t->at)
-        return;
-    *t->at = t->next;
-    if (t->next)
-        t->next->at = t->at;
-    t->at = NULL;
-    uv_close((uv_handle_t *)&t->browser.poll, on_freed);
-    uv_close((uv_handle_t *)&t->shell.poll, on_freed);
-}
-
 void terminals_destroy(struct terminals *all)
 {
-    while (all->first)
-        hang_up(all->first);
+    struct terminal *next;
+    for (struct terminal *t = all->first; t; t = next) {
+        next = t->next;
+        hang_up(t);
+    }
     sodium_memzero(all->key, sizeof all->key);
     free(all);
 }
 
-/* ---- moving bytes ---- */
-
-static void on_ready(uv_poll_t *poll, int status, int events);
-
-static void want(struct side *side, const struct side *other)
-{
-    bool read = other->out.len < FULL && !side->terminal->closing;
-    int events = (read ? UV_READABLE : 0) | (side->out.len ? UV_WRITABLE : 0);
-    if (events)
-        uv_poll_start(&side->poll, events, on_ready);
-    else
-        uv_poll_stop(&side->poll);
-}
-
-/* false: nobody is there any more, or it takes nothing. */
-static bool flush(struct side *side)
-{
-    size_t done = 0;
-    bool gone = side->out.overflow;
-    while (!gone && done < side->out.len) {
-        ssize_t n = send(side->fd, side->out.data + done, side->out.len - done, MSG_NOSIGNAL);
-        if (n > 0)
-            done += (size_t)n;
-        else if (n == 0 || errno == EAGAIN)
-            break;
-        else
-            gone = errno != EINTR;
-    }
-    if (!gone)
-        buf_drop(&side->out, done);
-    return !gone;
-}
-
-static void settle(struct terminal *t)
-{
-    if (!t->at)
-        return;
-    bool shell = t->closing || flush(&t->shell);
-    if (!flush(&t->browser) || !shell || (t->closing && !t->browser.out.len)) {
-        hang_up(t);
-        return;
-    }
-    want(&t->browser, &t->shell);
-    want(&t->shell, &t->browser);
-}
-
+/* Its last word, which is still sent. */
 static void say_goodbye(struct terminal *t, enum websocket_code code)
 {
-    if (!t->closing)
-        websocket_put_close(&t->browser.out, code);
-    t->closing = true;
+    websocket_put_close(conn_out(t->browser), code);
+    conn_finish(t->browser);
+    conn_close(TAKE(t->shell));
 }
 
 /* ---- from the shell ---- */
@@ -207,7 +140,7 @@ static void say(struct terminal *t, const char *text)
     text_str(a, map, "operation", "stdout");
     text_str(a, map, "data", text);
     json_print(map, 0, &out);
-    websocket_put(&t->browser.out, WEBSOCKET_TEXT, buf_str(&out), out.len);
+    websocket_put(conn_out(t->browser), WEBSOCKET_TEXT, buf_str(&out), out.len);
     arena_destroy(a);
 }
 
@@ -246,32 +179,39 @@ static void show(struct terminal *t, const void *bytes, size_t len)
         say(t, buf_str(&text));
 }
 
-static void from_shell(struct terminal *t, const struct wire_frame *frame)
+static int from_shell(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
+    struct terminal *t = arg;
     struct wire_data data;
     if (frame->kind == WIRE_EXIT)
         say_goodbye(t, WEBSOCKET_DONE);
     if ((frame->kind != WIRE_STDOUT && frame->kind != WIRE_STDERR) ||
         wire_get(frame, NULL, &data) != 0)
-        return;
+        return 0;
     for (size_t done = 0; done < data.len; done += PIECE)
         show(t, (const char *)data.at + done, data.len - done < PIECE ? data.len - done : PIECE);
+    conn_flush(t->browser);
+    if (!conn_has_room(t->browser))
+        conn_read(conn, CONN_HOLDS);
+    return 0;
 }
 
-static void take_shell(struct terminal *t)
+static void browser_has_room(void *arg, struct conn *conn)
 {
-    struct side *side = &t->shell;
-    struct wire_frame frame;
-    size_t done = 0, used = 0;
-    int got = 0;
-    while (!t->closing &&
-           (got = wire_next(buf_str(&side->in) + done, side->in.len - done, &frame, &used)) == 1) {
-        from_shell(t, &frame);
-        done += used;
-    }
-    buf_drop(&side->in, done);
-    if (got < 0)
-        say_goodbye(t, WEBSOCKET_AWAY);
+    struct terminal *t = arg;
+    (void)conn;
+    if (t->shell)
+        conn_read(t->shell, CONN_READS);
+}
+
+/* With it whoever could say more is gone. */
+static void shell_closed(void *arg, struct conn *conn, const char *why)
+{
+    struct terminal *t = arg;
+    (void)conn;
+    (void)why;
+    t->shell = NULL;
+    say_goodbye(t, WEBSOCKET_AWAY);
 }
 
 /* ---- from the browser ---- */
@@ -294,9 +234,9 @@ static void type(struct terminal *t, const struct websocket_message *m)
     const struct text_node *data = map ? text_get(map, "data") : NULL;
     const char *word = what && what->kind == TEXT_STR ? what->str : "";
     if (strcmp(word, "stdin") == 0 && data && data->kind == TEXT_STR && *data->str)
-        wire_put_data(&t->shell.out, WIRE_STDIN, 0, data->str, strlen(data->str));
+        wire_put_data(conn_out(t->shell), WIRE_STDIN, 0, data->str, strlen(data->str));
     else if (strcmp(word, "resize") == 0)
-        wire_put(&t->shell.out, 0,
+        wire_put(conn_out(t->shell), 0,
                  &(struct wire_resize){ .rows = cells(map, "rows", 24),
                                         .cols = cells(map, "cols", 80) });
     else if (!map)
@@ -304,56 +244,45 @@ static void type(struct terminal *t, const struct websocket_message *m)
     arena_destroy(a);
 }
 
-static void take_browser(struct terminal *t)
+static ssize_t from_browser(void *arg, struct conn *conn, char *at, size_t len)
 {
-    struct side *side = &t->browser;
+    struct terminal *t = arg;
     struct websocket_message m;
-    size_t done = 0, used = 0;
-    int got = 0;
-    while (!t->closing && side->in.data &&
-           (got = websocket_next(&t->framing, side->in.data + done, side->in.len - done, &m,
-                                 &used)) == 1) {
-        if (m.kind == WEBSOCKET_TEXT)
-            type(t, &m);
-        else if (m.kind == WEBSOCKET_PING)
-            websocket_put(&side->out, WEBSOCKET_PONG, m.data, m.len);
-        else if (m.kind == WEBSOCKET_CLOSE)
-            say_goodbye(t, WEBSOCKET_DONE);
-        else if (m.kind == WEBSOCKET_BINARY)
-            say_goodbye(t, WEBSOCKET_NO_TEXT);
-        done += used;
-    }
-    buf_drop(&side->in, done);
+    size_t used = 0;
+    int got = websocket_next(&t->framing, at, len, &m, &used);
+    if (got == 0)
+        return len <= IN_MAX ? 0 : -1;
     if (got < 0)
         say_goodbye(t, t->framing.fault);
+    else if (m.kind == WEBSOCKET_TEXT)
+        type(t, &m);
+    else if (m.kind == WEBSOCKET_PING)
+        websocket_put(conn_out(conn), WEBSOCKET_PONG, m.data, m.len);
+    else if (m.kind == WEBSOCKET_CLOSE)
+        say_goodbye(t, WEBSOCKET_DONE);
+    else if (m.kind == WEBSOCKET_BINARY)
+        say_goodbye(t, WEBSOCKET_NO_TEXT);
+    conn_flush(conn);
+    if (!t->shell)
+        return 0; /* that was the last */
+    conn_flush(t->shell);
+    if (!conn_has_room(t->shell))
+        conn_read(conn, CONN_WATCHES);
+    return (ssize_t)used;
 }
 
-static void on_ready(uv_poll_t *poll, int status, int events)
+static void shell_has_room(void *arg, struct conn *conn)
 {
-    struct side *side = poll->data;
-    struct terminal *t = side->terminal;
-    char piece[PIECE];
-    ssize_t n = 1;
-    if (!(events & UV_READABLE) && status == 0) {
-        settle(t);
-        return;
-    }
-    n = status < 0 ? 0 : recv(side->fd, piece, sizeof piece, 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n > 0)
-        buf_add(&side->in, piece, (size_t)n);
-    if (side->in.overflow || (n <= 0 && side == &t->browser)) {
-        hang_up(t);
-        return;
-    }
-    if (n <= 0) /* the shell is gone, and with it whoever could say more */
-        say_goodbye(t, WEBSOCKET_AWAY);
-    else if (side == &t->browser)
-        take_browser(t);
-    else
-        take_shell(t);
-    settle(t);
+    struct terminal *t = arg;
+    (void)conn;
+    conn_read(t->browser, CONN_READS);
+}
+
+static void browser_closed(void *arg, struct conn *conn, const char *why)
+{
+    (void)conn;
+    (void)why;
+    hang_up(arg);
 }
 
 /* ---- the beginning ---- */
@@ -364,25 +293,22 @@ struct beginning {
     struct terminal_pass pass; /* in the arena of the call */
 };
 
-static void side_begin(struct terminal *t, struct side *side, uv_loop_t *loop, int fd)
-{
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    *side = (struct side){ .fd = fd,
-                           .in = BUF_INIT(side == &t->shell ? WIRE_MAX_FRAME : IN_MAX + PIECE),
-                           .out = BUF_INIT(OUT_MAX),
-                           .terminal = t };
-    uv_poll_init(loop, &side->poll, fd);
-    side->poll.data = side;
-    t->open++;
-}
-
 static struct terminal *joined(struct beginning *b, int browser, int shell)
 {
+    static const struct conn_terms terms = { .kinds = CONN_AGENT_KINDS,
+                                             .out_max = OUT_MAX,
+                                             .room = FULL };
     uv_loop_t *loop = b->call->api->config.loop;
     struct terminal *t = mem_new(sizeof *t);
     websocket_init(&t->framing);
-    side_begin(t, &t->browser, loop, browser);
-    side_begin(t, &t->shell, loop, shell);
+    t->browser = conn_create(
+        loop, browser, &terms,
+        (struct conn_events){
+            .bytes = from_browser, .room = browser_has_room, .closed = browser_closed, .arg = t });
+    t->shell = conn_create(
+        loop, shell, &terms,
+        (struct conn_events){
+            .frame = from_shell, .room = shell_has_room, .closed = shell_closed, .arg = t });
     t->next = b->all->first;
     t->at = &b->all->first;
     if (t->next)
@@ -413,11 +339,9 @@ static void taken(void *arg, int fd, const void *extra, size_t len)
         say(t, err.what);
         say_goodbye(t, WEBSOCKET_AWAY);
     } else {
-        buf_add(&t->browser.in, extra, len);
-        take_browser(t);
+        conn_unread(t->browser, extra, len);
     }
     call_free(call);
-    settle(t);
 }
 
 /* "Connection: keep-alive, Upgrade": is the word in the list? */
