@@ -477,7 +477,8 @@ static void output_is_whole_although_the_agent_has_gone(void **state)
     close(f->fd);
     f->fd = -1;
     turn(f);
-    assert_int_equal(send(client, "unread", 6, MSG_NOSIGNAL), 6); /* which must not reset the connection */
+    assert_int_equal(send(client, "unread", 6, MSG_NOSIGNAL),
+                     6); /* which must not reset the connection */
     assert_false(link_connected(f->hub, f->g, "n1"));
     while ((n = recv(client, piece, sizeof piece, MSG_DONTWAIT)) > 0) {
         got += (size_t)n;
