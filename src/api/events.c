@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/view_tables.h"
+#include "ctl/views.h"
 #include "text/json.h"
 
 #include <string.h>
@@ -18,34 +20,27 @@ struct event_stream {
     bool sse, done;
 };
 
-static uint64_t seq_of(const struct text_node *event)
-{
-    const struct text_node *seq = text_get(event, "seq");
-    return seq ? (uint64_t)seq->integer : 0;
-}
-
 /* Of all jobs those that they may read; what is of no job is for admins. What is of a deleted one
  * (no number is known of it) is on its way out of the records. */
-static bool visible(const struct call *call, uint64_t job, const struct text_node *event)
+static bool visible(const struct call *call, uint64_t job, const struct event_view *event)
 {
-    const struct text_node *id = text_get(event, "job");
-    uint64_t of;
-    if (!job && id && !text_get(event, "number"))
+    if (!job && event->job && !event->number)
         return false;
     if (job || call->who.role == ROLE_ADMIN)
         return true;
-    return id && job_id_parse(id->str, &of) && ctl_may_read(call->api->config.ctl, &call->who, of);
+    return event->job && ctl_may_read(call->api->config.ctl, &call->who, event->job);
 }
 
-static void write_event(struct event_stream *s, const struct text_node *event)
+/* seq 0: the closing record, which is no event */
+static void write_event(struct event_stream *s, const struct text_node *event, uint64_t seq)
 {
     if (!s->sse) {
         follow_line(&s->follower, event);
         return;
     }
     AUTO_BUF struct buf text = BUF_INIT(1u << 20);
-    if (seq_of(event)) /* the closing record is no event */
-        buf_addf(&text, "id: %llu\n", (unsigned long long)seq_of(event));
+    if (seq)
+        buf_addf(&text, "id: %llu\n", (unsigned long long)seq);
     buf_puts(&text, "data: ");
     json_print(event, 0, &text);
     buf_puts(&text, "\n\n");
@@ -62,7 +57,7 @@ static void finish(struct event_stream *s)
     text_bool(a, end, "end", true);
     text_str(a, end, "state", state);
     s->done = true;
-    write_event(s, end);
+    write_event(s, end, 0);
     follow_end(&s->follower);
 }
 
@@ -76,12 +71,12 @@ static void pump(struct follower *f)
         const struct ctl_events ask = {
             .reader = f->call->owner, .job = f->job, .after = s->after, .limit = PAGE
         };
-        struct text_node *list = ctl_events_tree(f->call->api->config.ctl, page, &ask, &err);
-        all = !list || list->count < PAGE;
-        for (struct text_node *e = list ? list->first : NULL; e; e = e->next) {
+        struct event_list list = { 0 };
+        all = ctl_events_view(f->call->api->config.ctl, page, &ask, &list, &err) || list.n < PAGE;
+        for (const struct event_view *e = list.at; e < list.at + list.n; e++) {
             if (visible(f->call, f->job, e))
-                write_event(s, e);
-            s->after = seq_of(e);
+                write_event(s, view_put(page, NULL, NULL, VIEW_EVENT, e), e->seq);
+            s->after = e->seq;
         }
         arena_destroy(page);
     }
@@ -108,7 +103,7 @@ static void stream(struct call *call, uint64_t job, uint64_t after)
 }
 
 /* A list of events, made a part at a time: ten thousand took the loop for 30 ms. */
-struct event_list {
+struct long_events {
     struct call *call;
     uint64_t job, after, left; /* left: how many more are asked for */
     struct text_node *tree;
@@ -116,34 +111,34 @@ struct event_list {
 
 static int add_events(void *arg, struct arena *arena, struct text_node *to, struct err *err)
 {
-    struct event_list *l = arg;
+    struct long_events *l = arg;
     uint64_t most = l->left < LIST_PART ? l->left : LIST_PART;
     const struct ctl_events ask = {
         .reader = l->call->owner, .job = l->job, .after = l->after, .limit = most
     };
-    struct text_node *list = ctl_events_tree(l->call->api->config.ctl, arena, &ask, err);
-    if (!list)
+    struct event_list list;
+    if (ctl_events_view(l->call->api->config.ctl, arena, &ask, &list, err))
         return -1;
-    for (const struct text_node *e = list->first; e; e = e->next)
-        if (visible(l->call, l->job, e))
-            text_copy(arena, to, NULL, e);
-    if (list->last)
-        l->after = seq_of(list->last);
-    l->left -= list->count;
-    return l->left > 0 && list->count == most;
+    for (size_t i = 0; i < list.n; i++)
+        if (visible(l->call, l->job, &list.at[i]))
+            view_put(arena, to, NULL, VIEW_EVENT, &list.at[i]);
+    if (list.n > 0)
+        l->after = list.at[list.n - 1].seq;
+    l->left -= list.n;
+    return l->left > 0 && list.n == most;
 }
 
 static void put_last(void *arg)
 {
-    struct event_list *l = arg;
+    struct long_events *l = arg;
     text_get(l->tree, "last")->integer = (int64_t)l->after;
 }
 
 static void list(struct call *call, uint64_t job, uint64_t after, uint64_t limit)
 {
     struct arena *a = call->arena;
-    struct event_list *l = ARENA_NEW(a, struct event_list);
-    *l = (struct event_list){
+    struct long_events *l = ARENA_NEW(a, struct long_events);
+    *l = (struct long_events){
         .call = call, .job = job, .after = after, .left = limit, .tree = text_map(a, NULL, NULL)
     };
     const struct long_list events = { text_list(a, l->tree, "events"), add_events };

@@ -5,6 +5,7 @@
 #include "api/call.h"
 
 #include "base/mem.h"
+#include "ctl/views.h"
 #include "text/json.h"
 
 #include <uv.h>
@@ -144,29 +145,31 @@ void follow_line(struct follower *f, const struct text_node *tree)
     http_stream_write(f->call->request, line.data, line.len);
 }
 
-bool follow_final(struct follower *f, const char **state)
+/* Its job: numbers and states of it, no texts. false: it is gone. */
+static bool look(const struct follower *f, struct job_view *job)
 {
     struct err err;
     struct arena *a = arena_create();
-    struct text_node *job =
-        ctl_job_tree(f->call->api->config.ctl, a, f->job, f->call->owner, 0, &err);
-    const struct text_node *word = job ? text_get(job, "state") : NULL;
-    enum job_state now = word ? job_state_parse(word->str) : JOB_NONE;
+    const struct job_ask ask = { .job = f->job, .owner = f->call->owner };
+    bool there = ctl_job_view(f->call->api->config.ctl, a, &ask, job, &err) == 0;
     arena_destroy(a);
+    return there;
+}
+
+bool follow_final(struct follower *f, const char **state)
+{
+    struct job_view job;
+    enum job_state now = look(f, &job) ? job.state : JOB_NONE;
     *state = now == JOB_NONE ? "deleted" : job_state_word(now);
     return now == JOB_NONE || job_state_final(now);
 }
 
 bool follow_silent(struct follower *f, const char **state)
 {
-    struct err err;
-    struct arena *a = arena_create();
-    struct text_node *job =
-        ctl_job_tree(f->call->api->config.ctl, a, f->job, f->call->owner, 0, &err);
-    bool held = job && text_get(job, "held_until") && text_get(job, "tasks_running")->integer == 0;
+    struct job_view job;
+    bool held = look(f, &job) && job.held_until_ms && job.tasks_running == 0;
     if (held)
-        *state = job_outcome_word(job_outcome_parse(text_get(job, "outcome")->str));
-    arena_destroy(a);
+        *state = job_outcome_word(job.outcome);
     return held || follow_final(f, state);
 }
 

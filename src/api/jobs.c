@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "ctl/pages.h"
+#include "ctl/view_tables.h"
+#include "ctl/views.h"
 #include "text/json.h"
 
 #include <stdio.h>
@@ -297,6 +299,21 @@ static bool read_array(struct call *call, const char *array, struct job_filter *
     return f->members > 0;
 }
 
+static struct text_node *list_tree(struct call *call, const struct job_filter *f, struct err *err)
+{
+    struct arena *a = call->arena;
+    struct job_list list;
+    char next[JOB_ID_TEXT];
+    if (ctl_list_view(call->api->config.ctl, a, f, &list, err))
+        return NULL;
+    struct text_node *tree = text_map(a, NULL, NULL), *jobs = text_list(a, tree, "jobs");
+    for (size_t i = 0; i < list.n; i++)
+        view_put(a, jobs, NULL, VIEW_JOB, &list.at[i]);
+    if (list.next)
+        text_str(a, tree, "next", job_id_format(next, list.next));
+    return tree;
+}
+
 /* How many there are on all pages. */
 static int add_total(struct call *call, const struct job_filter *f, struct text_node *tree,
                      struct err *err)
@@ -328,7 +345,7 @@ void job_list(struct call *call)
         if (before && !job_id_parse(before, &f.before_id))
             err_set(&err, ERR_INPUT, "before is \"%.40s\", not a job id", before);
         else
-            tree = ctl_list_tree(call->api->config.ctl, call->arena, &f, &err);
+            tree = list_tree(call, &f, &err);
     }
     if (tree && call_flag(call, "count") && add_total(call, &f, tree, &err) < 0)
         tree = NULL;
@@ -340,12 +357,20 @@ void job_list(struct call *call)
 
 static int add_tasks(void *pages, struct arena *arena, struct text_node *to, struct err *err)
 {
-    return ctl_pages_tasks(pages, arena, to, err);
+    struct task_list list;
+    int more = ctl_pages_tasks(pages, arena, &list, err);
+    for (size_t i = 0; i < list.n; i++)
+        view_put(arena, to, NULL, VIEW_TASK, &list.at[i]);
+    return more;
 }
 
 static int add_timeline(void *pages, struct arena *arena, struct text_node *to, struct err *err)
 {
-    return ctl_pages_timeline(pages, arena, to, err);
+    struct event_list list;
+    int more = ctl_pages_timeline(pages, arena, &list, err);
+    for (size_t i = 0; i < list.n; i++)
+        view_put(arena, to, NULL, VIEW_EVENT, &list.at[i]);
+    return more;
 }
 
 static void close_pages(void *pages)
@@ -372,62 +397,59 @@ static void answer_job(struct call *call, uint64_t id, const struct text_node *t
                                              .close = close_pages });
 }
 
+/* The job that the path names; false: answered. */
+static bool show_job(struct call *call, unsigned parts, struct job_view *job)
+{
+    struct job_ask ask = { .owner = call->owner, .parts = parts };
+    struct err err;
+    if (!call_job(call, &ask.job))
+        return false;
+    if (ctl_job_view(call->api->config.ctl, call->arena, &ask, job, &err) == 0)
+        return true;
+    call_problem(call, &err, NULL);
+    return false;
+}
+
 void job_show(struct call *call)
 {
-    uint64_t id;
-    struct err err;
+    struct job_view job;
+    bool tasks = call_flag(call, "tasks"), timeline = call_flag(call, "timeline");
     unsigned parts = 0;
-    parts |= call_flag(call, "tasks") ? CTL_TASKS_EMPTY : 0;
     parts |= call_flag(call, "spec") ? CTL_SPEC : 0;
-    parts |= call_flag(call, "timeline") ? CTL_TIMELINE_EMPTY : 0;
     parts |= call_flag(call, "origin") ? CTL_ORIGIN : 0;
-    if (!call_job(call, &id))
+    if (!show_job(call, parts, &job))
         return;
-    struct text_node *tree =
-        ctl_job_tree(call->api->config.ctl, call->arena, id, call->owner, parts, &err);
-    if (!tree)
-        call_problem(call, &err, NULL);
-    else if (parts & (CTL_TASKS_EMPTY | CTL_TIMELINE_EMPTY))
-        answer_job(call, id, tree);
+    if (tasks && !job.members)
+        job.task_list.at = ARENA_NEW(call->arena, struct task_view); /* empty, to be filled */
+    if (timeline)
+        job.timeline.at = ARENA_NEW(call->arena, struct event_view);
+    const struct text_node *tree = view_put(call->arena, NULL, NULL, VIEW_JOB, &job);
+    if (tasks || timeline)
+        answer_job(call, job.id, tree);
     else
         call_answer(call, 200, tree);
 }
 
 void job_tasks(struct call *call)
 {
-    uint64_t id;
-    struct err err;
-    if (!call_job(call, &id))
+    struct job_view job;
+    if (!show_job(call, 0, &job))
         return;
-    const struct text_node *job =
-        ctl_job_tree(call->api->config.ctl, call->arena, id, call->owner, CTL_TASKS_EMPTY, &err);
-    if (!job) {
-        call_problem(call, &err, NULL);
-        return;
-    }
     struct text_node *tree = text_map(call->arena, NULL, NULL);
     text_list(call->arena, tree, "tasks");
-    if (text_get(job, "task_list"))
-        answer_job(call, id, tree);
+    if (!job.members)
+        answer_job(call, job.id, tree);
     else
         call_answer(call, 200, tree); /* an array has none of its own */
 }
 
 void job_origin(struct call *call)
 {
-    uint64_t id;
-    struct err err;
-    if (!call_job(call, &id))
+    struct job_view job;
+    if (!show_job(call, CTL_ORIGIN, &job))
         return;
-    struct text_node *job =
-        ctl_job_tree(call->api->config.ctl, call->arena, id, call->owner, CTL_ORIGIN, &err);
-    const struct text_node *text = job ? text_get(job, "origin") : NULL;
-    if (!job)
-        call_problem(call, &err, NULL);
-    else if (!text)
-        call_text(call, 200, "text/plain; charset=utf-8", "", 0);
-    else
-        call_text(call, 200, "text/plain; charset=utf-8", text->str, strlen(text->str));
+    const char *text = job.origin ? job.origin : "";
+    call_text(call, 200, "text/plain; charset=utf-8", text, strlen(text));
 }
 
 void job_explain(struct call *call)
@@ -453,6 +475,9 @@ static void on_done(void *arg, const struct ctl_answer *answer)
     struct call *call = arg;
     if (answer->err)
         call_problem(call, answer->err, answer->report);
+    else if (answer->state)
+        call_answer(call, call->success,
+                    view_put(call->arena, NULL, NULL, VIEW_JOB, answer->state));
     else
         call_answer(call, call->success,
                     answer->tree ? answer->tree : text_map(call->arena, NULL, NULL));

@@ -3,7 +3,7 @@
 #include "api/call.h"
 
 #include "base/mem.h"
-#include "ctl/view.h"
+#include "ctl/view_tables.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/objects.h"
+#include "ctl/views.h"
 #include "job/signals.h"
 
 #include <sodium.h>
@@ -37,12 +38,6 @@ static struct ctl *core(const struct sending *s)
 
 /* ---- which tasks ---- */
 
-static bool running(const struct text_node *task)
-{
-    const struct text_node *state = text_get(task, "state");
-    return state && state->str && strcmp(state->str, "running") == 0;
-}
-
 /* "worker/0", or "worker": all of that role. */
 static bool meant(const char *word, const char *task)
 {
@@ -63,20 +58,18 @@ static int choose(struct sending *s, struct err *err)
 {
     struct arena *a = s->call->arena;
     const struct words *tasks = &s->order.tasks;
-    const struct text_node *tree =
-        ctl_job_tree(core(s), a, s->order.job, s->call->owner, CTL_TASKS, err);
-    const struct text_node *list = tree ? text_get(tree, "task_list") : NULL;
-    if (!tree)
+    const struct job_ask ask = { .job = s->order.job, .owner = s->call->owner, .parts = CTL_TASKS };
+    struct job_view job;
+    if (ctl_job_view(core(s), a, &ask, &job, err))
         return -1;
     s->at = ARENA_ARRAY(a, TASKS_MAX, struct one);
-    for (const struct text_node *t = list ? list->first : NULL; t; t = t->next) {
-        const char *name = arena_printf(a, "%s/%lld", text_get(t, "role")->str,
-                                        (long long)text_get(t, "index")->integer);
-        if (!named(tasks, name) || (tasks->n == 0 && !running(t)))
+    for (size_t i = 0; i < job.task_list.n; i++) {
+        const struct task_view *task = &job.task_list.at[i];
+        if (!named(tasks, task->name) || (tasks->n == 0 && task->state != TASK_RUNNING))
             continue;
         if (s->n == TASKS_MAX)
             return err_set(err, ERR_TOO_LARGE, "more than %d tasks at once", TASKS_MAX);
-        s->at[s->n++] = (struct one){ .all = s, .task = name };
+        s->at[s->n++] = (struct one){ .all = s, .task = task->name };
     }
     for (size_t i = 0; i < tasks->n; i++) {
         bool there = false;
@@ -101,10 +94,9 @@ static void stored(void *arg, const struct ctl_answer *answer)
 
 static bool job_ended(struct sending *s)
 {
-    const struct text_node *tree =
-        ctl_job_tree(core(s), s->call->arena, s->order.job, s->call->owner, 0, NULL);
-    const struct text_node *state = tree ? text_get(tree, "state") : NULL;
-    return !state || job_state_final(job_state_parse(state->str));
+    const struct job_ask ask = { .job = s->order.job, .owner = s->call->owner };
+    struct job_view job;
+    return ctl_job_view(core(s), s->call->arena, &ask, &job, NULL) || job_state_final(job.state);
 }
 
 static struct text_node *record(struct sending *s)

@@ -233,29 +233,32 @@ static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_v
                                                                     : verbs[verb](c, err);
 }
 
-static struct text_node *state_tree(const struct command *c, struct arena *arena)
+/* It is answered at the end of the turn: the job may be gone by then. */
+static struct job_view *state_view(const struct command *c, struct arena *arena)
 {
-    char id[JOB_ID_TEXT], counts[JOB_ARRAY_TEXT];
+    char counts[JOB_ARRAY_TEXT];
     const struct live_array *array = array_find(c->ctl, c->row.id);
     const struct job_row *row = c->job ? &c->job->row : array ? &array->row : &c->row;
     struct reader reader = reader_of(c->ctl, arena, c->owner);
-    struct job_view view = { .id = job_id_format(id, row->id),
-                             .number = row->number,
-                             .name = row->name,
-                             .owner = row->owner,
-                             .state = job_state_word(row->state),
-                             .outcome = row->outcome ? job_outcome_word(row->outcome) : NULL,
-                             .reason = array ? job_array_counts(counts, array->counts)
-                                             : reader_text(&reader, &row->reason),
-                             .array = array_number(row),
-                             .has_index = row->array != 0,
-                             .index = row->index,
-                             .members = row->members,
-                             .tasks = row->tasks,
-                             .gpu_milli = row->gpu_milli,
-                             .generation = row->generation,
-                             .restarts = row->restarts };
-    return view_put(arena, NULL, NULL, VIEW_JOB, &view);
+    const char *reason =
+        array ? job_array_counts(counts, array->counts) : reader_text(&reader, &row->reason);
+    struct job_view *view = ARENA_NEW(arena, struct job_view);
+    *view = (struct job_view){ .id = row->id,
+                               .number = row->number,
+                               .name = arena_strdup(arena, row->name),
+                               .owner = arena_strdup(arena, row->owner),
+                               .state = row->state,
+                               .outcome = row->outcome,
+                               .reason = arena_strdup(arena, reason),
+                               .array = array_number(row),
+                               .has_index = row->array != 0,
+                               .index = row->index,
+                               .members = row->members,
+                               .tasks = row->tasks,
+                               .gpu_milli = row->gpu_milli,
+                               .generation = row->generation,
+                               .restarts = row->restarts };
+    return view;
 }
 
 void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb verb,
@@ -271,7 +274,7 @@ void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb
     if (run(&c, answer, job, verb, &err))
         answer->err = err;
     else
-        answer->tree = state_tree(&c, answer->arena);
+        answer->state = state_view(&c, answer->arena);
     audit_job(ctl, owner, actions[(int)verb < CTL_PRIORITY ? (int)verb : CTL_PRIORITY], &c.row,
               &answer->err);
 }
@@ -345,7 +348,7 @@ void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done,
     answer->writes = true;
     answer->job = ask->job;
     if (restart(&c, ask, answer) == 0)
-        answer->tree = state_tree(&c, answer->arena);
+        answer->state = state_view(&c, answer->arena);
     audit_job(ctl, ask->owner, ask->how == RESTART_NEVER ? "job.fail" : "job.restart", &c.row,
               &answer->err);
 }

@@ -17,6 +17,7 @@
 
 #define TOKEN_LEN 32
 
+struct job_view;
 struct answer { /* a command whose caller waits for the end of the turn */
     ctl_done *done;
     void *arg;
@@ -26,6 +27,7 @@ struct answer { /* a command whose caller waits for the end of the turn */
     bool has_report;
     struct report report;
     struct text_node *tree;
+    struct job_view *state; /* with all of its texts in the arena */
     uint64_t job;
 };
 

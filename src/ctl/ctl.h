@@ -13,6 +13,9 @@
 #include "store/store.h"
 
 struct ctl;
+struct job_view;
+struct job_list;
+struct event_list;
 
 struct ctl *ctl_create(const struct ctl_config *, struct err *);
 void ctl_destroy(struct ctl *);
@@ -37,6 +40,7 @@ struct ctl_answer {
     const struct err *err; /* NULL on success */
     const struct report *report;
     const struct text_node *tree;
+    const struct job_view *state; /* of a command to a job: what became of it */
     uint64_t job;
 };
 typedef void ctl_done(void *arg, const struct ctl_answer *);
@@ -140,27 +144,24 @@ struct ctl_signal {
 };
 int ctl_signal(struct ctl *, const struct ctl_signal *, struct err *);
 
-/* ---- reading: answers are trees in the caller's arena, shaped by the field tables of ctl/view.h
- * ---- */
+/* ---- reading: answers in the caller's arena, as ctl/views.h has them ---- */
 /* "12", "ddp" (newest live, else newest), a 13-character id, "dlc" + id; "12[3]", "ddp[3]": the
  * member of an array that has the index. -1 with ERR_UNAVAILABLE: that member is accepted, but its
  * row is still to be written; its id is told all the same. */
 int ctl_find(struct ctl *, const char *job, uint64_t *id, struct err *);
 /* The newest of that owner that has exactly this name. */
 int ctl_find_owned(struct ctl *, const char *owner, const char *name, uint64_t *id, struct err *);
-/* _EMPTY: the list is there and empty, to be filled by ctl/pages.h. */
-enum ctl_parts {
-    CTL_TASKS = 1,
-    CTL_SPEC = 2,
-    CTL_ORIGIN = 4,
-    CTL_TIMELINE = 8,
-    CTL_TASKS_EMPTY = 16,
-    CTL_TIMELINE_EMPTY = 32
+/* The lists of tasks and events can be long: ctl/pages.h reads them in pages. */
+enum ctl_parts { CTL_TASKS = 1, CTL_SPEC = 2, CTL_ORIGIN = 4, CTL_TIMELINE = 8 };
+struct job_ask {
+    uint64_t job;
+    const char *owner; /* who asks; NULL: nobody that may change it */
+    unsigned parts;
 };
-struct text_node *ctl_job_tree(struct ctl *, struct arena *, uint64_t job, const char *owner,
-                               unsigned parts, struct err *);
-struct text_node *ctl_list_tree(struct ctl *, struct arena *, const struct job_filter *,
-                                struct err *); /* {jobs, next} */
+int ctl_job_view(struct ctl *, struct arena *, const struct job_ask *, struct job_view *,
+                 struct err *);
+int ctl_list_view(struct ctl *, struct arena *, const struct job_filter *, struct job_list *,
+                  struct err *);
 int ctl_list_count(struct ctl *, const struct job_filter *, uint64_t *n, struct err *);
 struct text_node *ctl_catalogue_tree(struct ctl *, struct arena *,
                                      enum entry_kind);          /* {datasets: [...]} by name */
@@ -194,8 +195,8 @@ struct ctl_events {
     uint64_t job, after; /* job 0: of all, also of those that the reader may not read */
     size_t limit;
 };
-struct text_node *ctl_events_tree(struct ctl *, struct arena *, const struct ctl_events *,
-                                  struct err *); /* list */
+int ctl_events_view(struct ctl *, struct arena *, const struct ctl_events *, struct event_list *,
+                    struct err *);
 /* Why a job waits, until when, what would change it; with changes: what they would do together. */
 struct ctl_explain {
     struct arena *arena;

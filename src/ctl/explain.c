@@ -8,6 +8,7 @@
 #include "ctl/foretold.h"
 #include "ctl/pass.h"
 #include "ctl/reasons.h"
+#include "ctl/view_tables.h"
 
 #include "base/mem.h"
 #include "base/scan.h"

@@ -7,7 +7,6 @@
 #include "ctl/core.h"
 #include "ctl/lines.h"
 #include "ctl/reasons.h"
-#include "ctl/views.h"
 
 #include <string.h>
 

@@ -12,6 +12,10 @@ struct ctl_listed {
     char id[JOB_ID_TEXT];
     uint32_t running; /* tasks that run now */
 };
+/* What memory and the row know of it together. */
+void listed_fill(const struct ctl *, const struct job_row *stored, struct ctl_listed *out);
+/* A canonical text as a tree; may: with the values of variables. */
+struct text_node *listed_spec(struct arena *, const char *text, bool may);
 /* Newest first, in arena; texts hold until the next turn. 0, or -1 with err. */
 int ctl_list(struct ctl *, struct arena *, const struct job_filter *, struct ctl_listed **,
              size_t *n, struct err *);

@@ -5,6 +5,7 @@
 #include "ctl/core.h"
 #include "ctl/tasks.h"
 #include "ctl/timeline.h"
+#include "ctl/views.h"
 
 #include "base/mem.h"
 
@@ -52,9 +53,10 @@ static int check(const struct ctl_pages *p, struct err *err)
                    (unsigned long long)p->row.number);
 }
 
-int ctl_pages_tasks(struct ctl_pages *p, struct arena *arena, struct text_node *list,
+int ctl_pages_tasks(struct ctl_pages *p, struct arena *arena, struct task_list *list,
                     struct err *err)
 {
+    *list = (struct task_list){ 0 };
     if (check(p, err))
         return -1;
     if (!p->spec || p->role >= p->spec->n_roles)
@@ -62,7 +64,9 @@ int ctl_pages_tasks(struct ctl_pages *p, struct arena *arena, struct text_node *
     uint32_t left = p->spec->roles[p->role].replicas - p->index;
     uint32_t n = left < p->page ? left : p->page;
     const struct task_span span = { .role = p->role, .first = p->index, .n = n };
-    size_t attempts = tasks_put(p->ctl, arena, &(struct tasks_of){ &p->row, p->spec }, &span, list);
+    *list = (struct task_list){ .at = ARENA_ARRAY(arena, n, struct task_view), .n = n };
+    size_t attempts =
+        tasks_read(p->ctl, arena, &(struct tasks_of){ &p->row, p->spec }, &span, list->at);
     p->page = attempts > PAGE ? p->page / 2 + 1 : PAGE;
     p->index += n;
     if (n == left) {
@@ -72,8 +76,9 @@ int ctl_pages_tasks(struct ctl_pages *p, struct arena *arena, struct text_node *
     return p->role < p->spec->n_roles;
 }
 
-int ctl_pages_timeline(struct ctl_pages *p, struct arena *arena, struct text_node *list,
+int ctl_pages_timeline(struct ctl_pages *p, struct arena *arena, struct event_list *list,
                        struct err *err)
 {
-    return check(p, err) ? -1 : timeline_put(p->ctl, arena, &p->timeline, PAGE, list);
+    *list = (struct event_list){ 0 };
+    return check(p, err) ? -1 : timeline_read(p->ctl, arena, &p->timeline, PAGE, list);
 }

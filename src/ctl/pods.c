@@ -7,6 +7,7 @@
 #include "ctl/listed.h"
 #include "ctl/notes.h"
 #include "ctl/tasks.h"
+#include "ctl/view_tables.h"
 #include "ctl/views.h"
 
 #include "base/buf.h"

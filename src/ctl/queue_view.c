@@ -2,6 +2,7 @@
  * Reads live jobs once and adds up the tree; changes nothing. */
 #include "ctl/core.h"
 #include "ctl/reasons.h"
+#include "ctl/view_tables.h"
 #include "ctl/views.h"
 
 #include "base/mem.h"

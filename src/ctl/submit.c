@@ -13,6 +13,7 @@
 #include "ctl/resolve.h"
 #include "ctl/share.h"
 #include "ctl/update.h"
+#include "ctl/view_tables.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -451,7 +452,7 @@ static void try_out(struct submission *s, struct submitted_view *view)
                          .file = s->ask.file };
     view->dry_run = true;
     view->explain = explain_newcomer(&e, s->ask.explain);
-    view->state = job_state_word(e.when.starts ? JOB_STARTING : JOB_QUEUED);
+    view->state = e.when.starts ? JOB_STARTING : JOB_QUEUED;
     const struct text_node *reason = text_get(view->explain, "reason");
     view->reason = reason ? reason->str : NULL;
     view->places = text_get(view->explain, "places");
@@ -459,13 +460,12 @@ static void try_out(struct submission *s, struct submitted_view *view)
 
 static void answer_tree(struct submission *s)
 {
-    char id[JOB_ID_TEXT] = "";
     const struct job_spec *spec = s->read.job;
     struct submitted_view view = { .name = s->row.name,
                                    .number = s->row.number,
                                    .dialect = s->read.dialect->name,
                                    .title = s->read.dialect->title,
-                                   .state = job_state_word(s->row.state),
+                                   .state = s->row.state,
                                    .work_dir = s->site.code_dir ? NULL : s->site.work_dir,
                                    .code_dir = s->site.code_dir,
                                    .roles = spec->n_roles,
@@ -475,25 +475,24 @@ static void answer_tree(struct submission *s)
     if (s->ask.dry_run)
         try_out(s, &view);
     else
-        view.id = job_id_format(id, s->row.id);
+        view.id = s->row.id;
     s->answer->job = s->row.id;
     s->answer->tree = view_put(s->arena, NULL, NULL, VIEW_SUBMITTED, &view);
 }
 
 static void answer_existing(struct submission *s)
 {
-    char id[JOB_ID_TEXT];
     const struct job_row *row = &s->row;
     const struct dialect *dialect = dialect_find(s->ctl->config.dialects, row->dialect);
     struct reader reader = reader_of(s->ctl, s->arena, s->ask.owner);
     struct site_notes site;
     notes_read_site(s->arena, row->site, &site);
-    struct submitted_view view = { .id = job_id_format(id, row->id),
+    struct submitted_view view = { .id = row->id,
                                    .name = row->name,
                                    .number = row->number,
                                    .dialect = row->dialect,
                                    .title = dialect ? dialect->title : NULL,
-                                   .state = job_state_word(row->state),
+                                   .state = row->state,
                                    .tasks = row->tasks,
                                    .gpu_milli = row->gpu_milli,
                                    .work_dir = site.code_dir ? NULL : site.work_dir,

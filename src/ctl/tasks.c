@@ -1,5 +1,5 @@
-/* Tasks and their attempts from rows: trees for answers, log directories for readers, the way into
- * a running task for exec. */
+/* Tasks and their attempts from rows: what answers say of them, log directories for readers, the
+ * way into a running task for exec. */
 #include "ctl/tasks.h"
 
 #include "base/mem.h"
@@ -27,16 +27,7 @@ const struct job_spec *tasks_spec(struct ctl *ctl, struct arena *arena, const st
     return tree ? job_decode(arena, tree, &report) : NULL;
 }
 
-/* ---- trees ---- */
-
-static struct text_node *numbers_tree(struct arena *arena, struct text_node *parent,
-                                      const char *key, const uint32_t *at, uint32_t n)
-{
-    struct text_node *list = text_list(arena, parent, key);
-    for (uint32_t i = 0; i < n; i++)
-        text_int(arena, list, NULL, at[i]);
-    return list;
-}
+/* ---- views ---- */
 
 static void add_place(const struct ctl *ctl, struct arena *arena, const struct attempt_row *row,
                       struct attempt_view *view)
@@ -46,16 +37,11 @@ static void add_place(const struct ctl *ctl, struct arena *arena, const struct a
     task.place.node = row->node;
     view->address = task.place.address;
     if (task.place.n_gpus)
-        view->gpus = numbers_tree(arena, NULL, NULL, devices_numbers(ctl, arena, &task.place),
-                                  task.place.n_gpus);
+        view->gpus =
+            (struct number_list){ devices_numbers(ctl, arena, &task.place), task.place.n_gpus };
     if (!attempt_state_final(row->state))
         view->devices = devices_of_place(ctl, arena, &task.place);
-    if (task.place.n_ports)
-        view->ports = text_map(arena, NULL, NULL);
-    for (uint32_t i = 0; i < task.place.n_ports; i++) {
-        const struct placed_port *port = &task.place.ports[i];
-        numbers_tree(arena, view->ports, port->label, port->numbers, port->count);
-    }
+    view->ports = (struct port_list){ task.place.ports, task.place.n_ports };
 }
 
 static void add_end(const struct ctl *ctl, const struct job_spec *spec,
@@ -68,8 +54,8 @@ static void add_end(const struct ctl *ctl, const struct job_spec *spec,
     view->has_signal = !end->exited && end->signal;
     view->signal = end->signal;
     view->oom = end->oom;
-    view->by = end_by_word(end->by);
-    view->class = end_class_word(words.class);
+    view->by = end->by;
+    view->class = words.class;
     view->has_foreign_code = true;
     view->foreign_code = words.code;
     view->phrase = words.phrase;
@@ -79,22 +65,21 @@ static void add_end(const struct ctl *ctl, const struct job_spec *spec,
     view->tail = end->tail;
 }
 
-static void put_attempt(const struct ctl *ctl, struct arena *arena, struct text_node *list,
-                        const struct job_spec *spec, const struct attempt_row *row)
+static void fill_attempt(const struct ctl *ctl, struct arena *arena, const struct job_spec *spec,
+                         const struct attempt_row *row, struct attempt_view *view)
 {
-    struct attempt_view view = { .attempt = row->attempt,
-                                 .generation = row->generation,
-                                 .state = attempt_state_word(row->state),
-                                 .node = row->node,
-                                 .pid = row->pid,
-                                 .placed_ms = row->placed_ms,
-                                 .started_ms = row->started_ms,
-                                 .ended_ms = row->ended_ms,
-                                 .log_end = row->log_end };
-    add_place(ctl, arena, row, &view);
+    *view = (struct attempt_view){ .attempt = row->attempt,
+                                   .generation = row->generation,
+                                   .state = row->state,
+                                   .node = row->node,
+                                   .pid = row->pid,
+                                   .placed_ms = row->placed_ms,
+                                   .started_ms = row->started_ms,
+                                   .ended_ms = row->ended_ms,
+                                   .log_end = row->log_end };
+    add_place(ctl, arena, row, view);
     if (attempt_state_final(row->state))
-        add_end(ctl, spec, row, &view);
-    view_put(arena, list, NULL, VIEW_ATTEMPT, &view);
+        add_end(ctl, spec, row, view);
 }
 
 uint32_t tasks_flat(const struct job_spec *spec, struct task_ref ref)
@@ -104,14 +89,9 @@ uint32_t tasks_flat(const struct job_spec *spec, struct task_ref ref)
     return job_task_flat(spec, ref.role, ref.index);
 }
 
-struct task_rows { /* what the rows say of one task */
-    const struct task_row *task;
-    struct text_node *attempts;
-};
-
 /* By index, from the first of the span; returns how many attempts they have. */
-static size_t collect(struct ctl *ctl, struct arena *arena, const struct tasks_of *of,
-                      const struct task_span *span, struct task_rows *out)
+static size_t views_of(struct ctl *ctl, struct arena *arena, const struct tasks_of *of,
+                       const struct task_span *span, struct task_view *out)
 {
     struct store *store = ctl->config.store;
     const struct task_range range = {
@@ -126,48 +106,49 @@ static size_t collect(struct ctl *ctl, struct arena *arena, const struct tasks_o
         n_tasks = 0;
     if (store_attempts_in(store, arena, &range, &attempts, &n_attempts, NULL))
         n_attempts = 0;
-    for (size_t i = 0; i < n_tasks; i++)
-        out[tasks[i].ref.index - span->first].task = &tasks[i];
-    for (size_t i = 0; i < n_attempts; i++) {
-        struct task_rows *at = &out[attempts[i].ref.index - span->first];
-        if (!at->attempts)
-            at->attempts = text_list(arena, NULL, NULL);
-        put_attempt(ctl, arena, at->attempts, of->spec, &attempts[i]);
+    for (size_t i = 0; i < n_tasks; i++) {
+        struct task_view *view = &out[tasks[i].ref.index - span->first];
+        view->state = tasks[i].state;
+        view->attempt = tasks[i].attempt;
+    }
+    struct attempt_view *views = ARENA_ARRAY(arena, n_attempts, struct attempt_view);
+    for (size_t i = 0; i < n_attempts; i++) { /* those of a task follow each other */
+        struct attempt_list *list = &out[attempts[i].ref.index - span->first].attempts;
+        list->at = list->n ? list->at : &views[i];
+        list->n++;
+        fill_attempt(ctl, arena, of->spec, &attempts[i], &views[i]);
     }
     return n_attempts;
 }
 
-size_t tasks_put(struct ctl *ctl, struct arena *arena, const struct tasks_of *of,
-                 const struct task_span *span, struct text_node *list)
+size_t tasks_read(struct ctl *ctl, struct arena *arena, const struct tasks_of *of,
+                  const struct task_span *span, struct task_view *out)
 {
     const struct convention *words = convention_of(ctl->config.dialects, of->spec);
     const struct role *role = &of->spec->roles[span->role];
-    struct task_rows *rows = ARENA_ARRAY(arena, span->n, struct task_rows);
-    size_t attempts = span->n ? collect(ctl, arena, of, span, rows) : 0;
-    for (uint32_t i = 0; i < span->n; i++) {
-        enum task_state state = rows[i].task ? rows[i].task->state : TASK_WAITING;
-        uint32_t index = span->first + i;
-        struct task_view view = { .name = arena_printf(arena, "%s/%u", role->name, index),
-                                  .role = role->name,
-                                  .index = index,
-                                  .state = task_state_word(state),
-                                  .word = words->task_word ? words->task_word(state) : NULL,
-                                  .open_stdin = role->open_stdin,
-                                  .tty = role->tty,
-                                  .attempt = rows[i].task ? rows[i].task->attempt : 0,
-                                  .attempts = rows[i].attempts };
-        view_put(arena, list, NULL, VIEW_TASK, &view);
-    }
+    for (uint32_t i = 0; i < span->n; i++)
+        out[i] =
+            (struct task_view){ .name = arena_printf(arena, "%s/%u", role->name, span->first + i),
+                                .role = role->name,
+                                .index = span->first + i,
+                                .state = TASK_WAITING,
+                                .open_stdin = role->open_stdin,
+                                .tty = role->tty };
+    size_t attempts = span->n ? views_of(ctl, arena, of, span, out) : 0;
+    for (uint32_t i = 0; i < span->n; i++)
+        out[i].word = words->task_word ? words->task_word(out[i].state) : NULL;
     return attempts;
 }
 
-struct text_node *tasks_tree(struct ctl *ctl, struct arena *arena, const struct job_row *job)
+struct task_list tasks_all(struct ctl *ctl, struct arena *arena, const struct job_row *job)
 {
     const struct job_spec *spec = tasks_spec(ctl, arena, job);
-    struct text_node *list = text_list(arena, NULL, NULL);
-    for (uint32_t r = 0; spec && r < spec->n_roles; r++)
-        tasks_put(ctl, arena, &(struct tasks_of){ job, spec },
-                  &(struct task_span){ .role = r, .n = spec->roles[r].replicas }, list);
+    struct task_list list = { .n = spec ? job_task_count(spec) : 0 };
+    list.at = ARENA_ARRAY(arena, list.n, struct task_view);
+    struct task_view *out = list.at;
+    for (uint32_t r = 0; spec && r < spec->n_roles; out += spec->roles[r++].replicas)
+        tasks_read(ctl, arena, &(struct tasks_of){ job, spec },
+                   &(struct task_span){ .role = r, .n = spec->roles[r].replicas }, out);
     return list;
 }
 

@@ -1,4 +1,4 @@
-/* Tasks of any job, live or ended, as trees (ctl_logs and ctl_exec of ctl/ctl.h live in the same
+/* Tasks of any job, live or ended, as views (ctl_logs and ctl_exec of ctl/ctl.h live in the same
  * file). */
 #ifndef CTL_TASKS_H
 #define CTL_TASKS_H
@@ -23,10 +23,13 @@ struct tasks_of {
 struct task_span {
     uint32_t role, first, n;
 };
-/* Adds those tasks to a list, with their attempts; returns how many these are. */
-size_t tasks_put(struct ctl *, struct arena *, const struct tasks_of *, const struct task_span *,
-                 struct text_node *list);
-/* All of them: [Task], roles in order. */
-struct text_node *tasks_tree(struct ctl *, struct arena *, const struct job_row *);
+/* Those tasks, with their attempts, into out; returns how many these are. The spec has to live as
+ * long. */
+struct task_view;
+struct task_list;
+size_t tasks_read(struct ctl *, struct arena *, const struct tasks_of *, const struct task_span *,
+                  struct task_view *out);
+/* All of them, roles in order. */
+struct task_list tasks_all(struct ctl *, struct arena *, const struct job_row *);
 
 #endif

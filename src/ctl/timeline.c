@@ -2,30 +2,36 @@
  * decided here. */
 #include "ctl/timeline.h"
 
+#include "ctl/views.h"
+
 #include <string.h>
 
-static bool tells(const struct text_node *event)
+static bool tells(const struct event_view *event)
 {
-    const struct text_node *type = text_get(event, "type");
-    if (strncmp(type->str, "task.", 5) != 0)
+    if (strncmp(event->type, "task.", 5) != 0)
         return true;
-    return strcmp(type->str, "task.retry") == 0 || strcmp(type->str, "task.failed") == 0 ||
-           strcmp(type->str, "task.port") == 0;
+    return strcmp(event->type, "task.retry") == 0 || strcmp(event->type, "task.failed") == 0 ||
+           strcmp(event->type, "task.port") == 0;
 }
 
-int timeline_put(struct ctl *ctl, struct arena *arena, struct timeline *line, size_t look,
-                 struct text_node *list)
+int timeline_read(struct ctl *ctl, struct arena *arena, struct timeline *line, size_t look,
+                  struct event_list *list)
 {
     const struct ctl_events ask = {
         .reader = line->reader, .job = line->job, .after = line->after, .limit = look
     };
-    const struct text_node *page = ctl_events_tree(ctl, arena, &ask, NULL);
-    for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
-        line->after = (uint64_t)text_get(one, "seq")->integer;
-        if (!tells(one) || line->told == TIMELINE_MAX)
+    *list = (struct event_list){ 0 };
+    if (ctl_events_view(ctl, arena, &ask, list, NULL))
+        return 0;
+    bool all = list->n < look;
+    size_t kept = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        line->after = list->at[i].seq;
+        if (!tells(&list->at[i]) || line->told == TIMELINE_MAX)
             continue;
-        text_copy(arena, list, NULL, one);
+        list->at[kept++] = list->at[i];
         line->told++;
     }
-    return page && page->count == look && line->told < TIMELINE_MAX;
+    list->n = kept;
+    return !all && line->told < TIMELINE_MAX;
 }

@@ -13,8 +13,9 @@ struct timeline { /* how far it was read; zero at the beginning */
     uint64_t after;     /* event */
     size_t told;
 };
-/* Looks at up to `look` more events and adds what they tell to list. 1: there may be more; 0. */
-int timeline_put(struct ctl *, struct arena *, struct timeline *, size_t look,
-                 struct text_node *list);
+/* Looks at up to `look` more events: those of them that tell something. 1: there may be more; 0. */
+struct event_list;
+int timeline_read(struct ctl *, struct arena *, struct timeline *, size_t look,
+                  struct event_list *);
 
 #endif

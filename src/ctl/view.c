@@ -1,6 +1,5 @@
 /* Reading: jobs, lists, events, nodes and figures as trees. Rows are the truth; what lives in
  * memory is newer for reasons and log ends. Nothing here writes. */
-#include "ctl/view.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -13,6 +12,7 @@
 #include "ctl/reasons.h"
 #include "ctl/tasks.h"
 #include "ctl/timeline.h"
+#include "ctl/view_tables.h"
 #include "ctl/views.h"
 #include "job/old_sentence.h"
 #include "store/find.h"
@@ -33,14 +33,10 @@ static struct text_node *parse(struct arena *arena, const char *text)
 static void fill_array(struct ctl *ctl, const struct job_row *row, struct arena *arena,
                        struct job_view *view)
 {
-    uint32_t counts[JOB_STATE_N];
+    uint32_t *counts = ARENA_ARRAY(arena, JOB_STATE_N, uint32_t);
     array_counts(ctl, row, counts);
     view->members = row->members;
-    view->member_states = text_map(arena, NULL, NULL);
-    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
-        if (counts[state])
-            text_int(arena, view->member_states, job_state_word((enum job_state)state),
-                     counts[state]);
+    view->member_states = counts;
 }
 
 /* The indices are in the canonical job; a list reads them where it is in memory, and of the others
@@ -109,14 +105,14 @@ static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *
 {
     const struct job_row *row = &job->row;
     const struct live_job *live = live_find(ctl->live, row->id);
-    *view = (struct job_view){ .id = job->id,
+    *view = (struct job_view){ .id = row->id,
                                .name = row->name,
                                .owner = row->owner,
                                .project = row->project,
                                .queue = row->queue,
                                .dialect = row->dialect,
-                               .state = job_state_word(row->state),
-                               .outcome = row->outcome ? job_outcome_word(row->outcome) : NULL,
+                               .state = row->state,
+                               .outcome = row->outcome,
                                .reason = ctl_listed_reason(ctl, arena, job, owner),
                                .number = row->number,
                                .priority = row->priority,
@@ -159,13 +155,19 @@ static const char *origin_text(struct ctl *ctl, struct arena *arena, const struc
 
 #define TIMELINE_PAGE 1000
 
-static struct text_node *timeline_tree(struct ctl *ctl, struct arena *arena, uint64_t id,
-                                       const char *owner)
+static struct event_list timeline_of(struct ctl *ctl, struct arena *arena, uint64_t id,
+                                     const char *owner)
 {
-    struct text_node *list = text_list(arena, NULL, NULL);
+    struct event_list all = { .at = ARENA_ARRAY(arena, TIMELINE_MAX, struct event_view) }, page;
     struct timeline line = { .job = id, .reader = owner };
-    while (timeline_put(ctl, arena, &line, TIMELINE_PAGE, list)) {}
-    return list;
+    bool more = true;
+    while (more) {
+        more = timeline_read(ctl, arena, &line, TIMELINE_PAGE, &page);
+        if (page.n)
+            memcpy(all.at + all.n, page.at, page.n * sizeof *page.at);
+        all.n += page.n;
+    }
+    return all;
 }
 
 /* Of one that began anew, its reason speaks of the generation before. */
@@ -177,14 +179,12 @@ static void fill_first(struct ctl *ctl, struct arena *arena, const struct job_ro
     enum job_outcome outcome = live ? live->row.outcome : row->outcome;
     if (!first.n || (row->state != JOB_FAILED && outcome != OUTCOME_FAILED))
         return;
-    view->first = text_list(arena, NULL, NULL);
-    for (size_t i = 0; i < first.n; i++)
-        text_str(arena, view->first, NULL, first.at[i]);
+    view->first = first;
 }
 
 /* A job whose description is gone is shown as far as it is known. */
-static struct text_node *warnings_of(struct arena *arena, const struct job_row *row,
-                                     const struct site_notes *site)
+static const struct text_node *warnings_of(struct arena *arena, const struct job_row *row,
+                                           const struct site_notes *site)
 {
     if (row->spec)
         return site->warnings;
@@ -195,66 +195,67 @@ static struct text_node *warnings_of(struct arena *arena, const struct job_row *
     return list;
 }
 
-struct text_node *ctl_job_tree(struct ctl *ctl, struct arena *arena, uint64_t id, const char *owner,
-                               unsigned parts, struct err *err)
+/* Of its row: where it runs and what was said when it came. */
+static void fill_site(const struct ctl *ctl, struct arena *arena, const struct job_row *row,
+                      struct job_view *view)
+{
+    struct site_notes site;
+    notes_read_site(arena, row->site, &site);
+    view->parent = site.parent;
+    view->file = site.file;
+    view->work_dir = site.code_dir ? NULL : site.work_dir;
+    view->code_dir = site.code_dir;
+    view->output_dir = site.output_dir;
+    view->python = site.python_from ? site.python : ctl->config.python;
+    view->python_from = site.python_from ? site.python_from
+                        : view->python   ? PYTHON_OF_SERVER
+                                         : NULL;
+    view->warnings = warnings_of(arena, row, &site);
+    view->differs = site.differs;
+}
+
+static void fill_lists(struct ctl *ctl, struct arena *arena, const struct job_row *row,
+                       const struct job_ask *ask, struct job_view *view)
+{
+    if ((ask->parts & CTL_TASKS) && !row->members)
+        view->task_list = tasks_all(ctl, arena, row);
+    if (ask->parts & CTL_TIMELINE)
+        view->timeline = timeline_of(ctl, arena, row->id, ask->owner);
+}
+
+int ctl_job_view(struct ctl *ctl, struct arena *arena, const struct job_ask *ask,
+                 struct job_view *view, struct err *err)
 {
     struct job_row row;
     struct ctl_listed job;
-    struct job_view view;
-    struct site_notes site;
-    if (core_row(ctl, arena, id, &row)) {
-        err_set(err, ERR_NOT_FOUND, "no such job");
-        return NULL;
-    }
-    if (!core_reads(ctl, owner, &row)) {
-        err_set(err, ERR_NOT_FOUND, "no such job");
-        return NULL;
-    }
-    bool may = core_may(ctl, owner, &row);
+    if (core_row(ctl, arena, ask->job, &row) || !core_reads(ctl, ask->owner, &row))
+        return err_set(err, ERR_NOT_FOUND, "no such job");
+    bool may = core_may(ctl, ask->owner, &row);
     listed_fill(ctl, &row, &job);
-    fill_job(ctl, &job, owner, arena, &view);
-    fill_first(ctl, arena, &row, &view);
-    notes_read_site(arena, row.site, &site);
-    view.parent = site.parent;
-    view.file = site.file;
-    view.work_dir = site.code_dir ? NULL : site.work_dir;
-    view.code_dir = site.code_dir;
-    view.output_dir = site.output_dir;
-    view.python = site.python_from ? site.python : ctl->config.python;
-    view.python_from = site.python_from ? site.python_from : view.python ? PYTHON_OF_SERVER : NULL;
-    view.warnings = warnings_of(arena, &row, &site);
-    view.differs = site.differs;
-    if ((parts & CTL_TASKS) && !row.members)
-        view.task_list = tasks_tree(ctl, arena, &row);
-    if ((parts & CTL_TASKS_EMPTY) && !row.members)
-        view.task_list = text_list(arena, NULL, NULL);
-    if (parts & CTL_SPEC)
-        view.spec = listed_spec(arena, row.spec, may);
-    if (parts & CTL_ORIGIN)
-        view.origin = origin_text(ctl, arena, &row, may);
-    if (parts & CTL_TIMELINE)
-        view.timeline = timeline_tree(ctl, arena, id, owner);
-    if (parts & CTL_TIMELINE_EMPTY)
-        view.timeline = text_list(arena, NULL, NULL);
-    return view_put(arena, NULL, NULL, VIEW_JOB, &view);
+    fill_job(ctl, &job, ask->owner, arena, view);
+    fill_first(ctl, arena, &row, view);
+    fill_site(ctl, arena, &row, view);
+    fill_lists(ctl, arena, &row, ask, view);
+    if (ask->parts & CTL_SPEC)
+        view->spec = listed_spec(arena, row.spec, may);
+    if (ask->parts & CTL_ORIGIN)
+        view->origin = origin_text(ctl, arena, &row, may);
+    return 0;
 }
 
-struct text_node *ctl_list_tree(struct ctl *ctl, struct arena *arena,
-                                const struct job_filter *filter, struct err *err)
+int ctl_list_view(struct ctl *ctl, struct arena *arena, const struct job_filter *filter,
+                  struct job_list *list, struct err *err)
 {
     struct ctl_listed *all;
     size_t n = 0;
     if (ctl_list(ctl, arena, filter, &all, &n, err))
-        return NULL;
-    struct text_node *root = text_map(arena, NULL, NULL), *jobs = text_list(arena, root, "jobs");
-    for (size_t i = 0; i < n; i++) {
-        struct job_view view;
-        fill_job(ctl, &all[i], filter->reader, arena, &view);
-        view_put(arena, jobs, NULL, VIEW_JOB, &view);
-    }
+        return -1;
+    *list = (struct job_list){ .at = ARENA_ARRAY(arena, n, struct job_view), .n = n };
+    for (size_t i = 0; i < n; i++)
+        fill_job(ctl, &all[i], filter->reader, arena, &list->at[i]);
     if (n == filter->limit && n > 0)
-        text_str(arena, root, "next", all[n - 1].id);
-    return root;
+        list->next = all[n - 1].row.id;
+    return 0;
 }
 
 int ctl_list_count(struct ctl *ctl, const struct job_filter *filter, uint64_t *n, struct err *err)
@@ -402,33 +403,37 @@ static struct text_node *rest_of(struct reader *reader, const struct text_node *
     return rest->count ? rest : NULL;
 }
 
-static void put_event(struct reader *reader, struct text_node *list, const struct event_row *row,
-                      struct event_names *names)
+/* Its job, and what that is called, are the reader's to know already. */
+static struct event_view event_of(struct reader *reader, const struct event_row *row,
+                                  struct event_names *names)
 {
-    char id[JOB_ID_TEXT];
     struct arena *arena = reader->arena;
     const struct text_node *body = parse(arena, row->body);
     const struct sentence said = recorded_sentence(arena, member(body, "text"), row->named);
     name_job(reader->ctl, arena, row->job, names);
     struct event_view view = { .seq = row->seq,
+                               .job = row->job,
                                .number = names->number,
-                               .job = row->job ? job_id_format(id, row->job) : NULL,
                                .at_ms = row->at_ms,
                                .steady_ms = row->steady_ms,
                                .type = row->type,
+                               .has_task = row->has_task,
+                               .index = row->task.index,
                                .attempt = row->attempt,
                                .state = member(body, "state"),
                                .text = reader_text(reader, &said),
                                .body = rest_of(reader, body) };
+    if (!row->has_task && view.state)
+        view.job_state = job_state_parse(view.state);
     if (row->has_task && names->spec && row->task.role < names->spec->n_roles) {
         view.role = names->spec->roles[row->task.role].name;
         view.task = arena_printf(arena, "%s/%u", view.role, row->task.index);
     }
-    view_put(arena, list, NULL, VIEW_EVENT, &view);
+    return view;
 }
 
-struct text_node *ctl_events_tree(struct ctl *ctl, struct arena *arena,
-                                  const struct ctl_events *ask, struct err *err)
+int ctl_events_view(struct ctl *ctl, struct arena *arena, const struct ctl_events *ask,
+                    struct event_list *list, struct err *err)
 {
     struct event_row *rows;
     size_t n = 0;
@@ -436,11 +441,11 @@ struct text_node *ctl_events_tree(struct ctl *ctl, struct arena *arena,
     struct event_range range = { .job = ask->job, .after = ask->after, .limit = ask->limit };
     struct reader reader = reader_of(ctl, arena, ask->reader);
     if (store_events(ctl->config.store, arena, &range, &rows, &n, err))
-        return NULL;
-    struct text_node *list = text_list(arena, NULL, NULL);
+        return -1;
+    *list = (struct event_list){ .at = ARENA_ARRAY(arena, n, struct event_view), .n = n };
     for (size_t i = 0; i < n; i++)
-        put_event(&reader, list, &rows[i], &names);
-    return list;
+        list->at[i] = event_of(&reader, &rows[i], &names);
+    return 0;
 }
 
 /* ---- nodes and figures ---- */

@@ -1,15 +1,18 @@
-/* The tables of ctl/view.h: each row is a JSON member, its place in the struct, how it is printed
- * and what it means. One printer and one schema writer walk them, so answers and their description
- * cannot drift apart. Zero and NULL mean "left out", except for counters and flags that always say
- * something (ALWAYS). */
-#include "ctl/views.h"
+/* The tables of ctl/view_tables.h: each row is a JSON member, its place in the struct, how it is
+ * printed and what it means. One printer and one schema writer walk them, so answers and their
+ * description cannot drift apart. Zero and NULL mean "left out", except for counters and flags that
+ * always say something (ALWAYS). */
+#include "ctl/view_tables.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/views.h"
+#include "job/ids.h"
 
 #include <stddef.h>
+#include <string.h>
 
-enum shape { TEXT, COUNT, SIGNED, FLAG, TIME, TREE };
+enum shape { TEXT, COUNT, SIGNED, FLAG, TIME, TREE, WORD, ID, WORDS, PUT, LIST, SHAPE_N };
 enum { ALWAYS = 1 };
 struct row {
     const char *name, *doc;
@@ -17,7 +20,13 @@ struct row {
     enum shape shape;
     unsigned flags;
     size_t at;
-    size_t given; /* SIGNED: offset of its has_ flag */
+    union {
+        size_t given;                  /* SIGNED: offset of its has_ flag */
+        const char *(*word)(unsigned); /* WORD: of a value of its enum that is not 0 */
+        enum view_kind kind;           /* LIST: of an element */
+        /* PUT: adds what is there under that name, or nothing */
+        void (*put)(struct arena *, struct text_node *map, const char *name, const void *member);
+    };
 };
 #define ROW(view, field, kind, how, text)                                                          \
     {                                                                                              \
@@ -38,13 +47,93 @@ struct row {
         .name = #field, .doc = text, .of = schema, .shape = TREE,                                  \
         .at = offsetof(struct view, field)                                                         \
     }
+#define WORD_OF(view, field, function, text)                                                       \
+    {                                                                                              \
+        .name = #field, .doc = text, .shape = WORD, .at = offsetof(struct view, field),            \
+        .word = function                                                                           \
+    }
+#define PUT_BY(view, field, function, text)                                                        \
+    {                                                                                              \
+        .name = #field, .doc = text, .shape = PUT, .at = offsetof(struct view, field),             \
+        .put = function                                                                            \
+    }
+#define LIST_OF(view, field, kind_, text)                                                          \
+    {                                                                                              \
+        .name = #field, .doc = text, .shape = LIST, .at = offsetof(struct view, field),            \
+        .kind = kind_                                                                              \
+    }
 #define END                                                                                        \
     {                                                                                              \
         .name = NULL                                                                               \
     }
 
+/* ---- members that are not printed as they are ---- */
+
+static const char *job_word(unsigned state)
+{
+    return job_state_word((enum job_state)state);
+}
+
+static const char *outcome_word(unsigned outcome)
+{
+    return job_outcome_word((enum job_outcome)outcome);
+}
+
+static const char *task_word(unsigned state)
+{
+    return task_state_word((enum task_state)state);
+}
+
+static const char *attempt_word(unsigned state)
+{
+    return attempt_state_word((enum attempt_state)state);
+}
+
+static const char *by_word(unsigned by)
+{
+    return end_by_word((enum end_by)by);
+}
+
+static const char *class_word(unsigned class)
+{
+    return end_class_word((enum end_class) class);
+}
+
+static void put_numbers(struct arena *arena, struct text_node *map, const char *name,
+                        const void *member)
+{
+    const struct number_list *list = member;
+    struct text_node *out = list->n ? text_list(arena, map, name) : NULL;
+    for (size_t i = 0; i < list->n; i++)
+        text_int(arena, out, NULL, list->at[i]);
+}
+
+static void put_ports(struct arena *arena, struct text_node *map, const char *name,
+                      const void *member)
+{
+    const struct port_list *list = member;
+    struct text_node *out = list->n ? text_map(arena, map, name) : NULL;
+    for (size_t i = 0; i < list->n; i++) {
+        struct text_node *numbers = text_list(arena, out, list->at[i].label);
+        for (uint32_t k = 0; k < list->at[i].count; k++)
+            text_int(arena, numbers, NULL, list->at[i].numbers[k]);
+    }
+}
+
+static void put_states(struct arena *arena, struct text_node *map, const char *name,
+                       const void *member)
+{
+    const uint32_t *counts = *(const uint32_t *const *)member;
+    struct text_node *out = counts ? text_map(arena, map, name) : NULL;
+    for (int state = JOB_NONE + 1; out && state < JOB_STATE_N; state++)
+        if (counts[state])
+            text_int(arena, out, job_state_word((enum job_state)state), counts[state]);
+}
+
+/* ---- the tables ---- */
+
 static const struct row job_rows[] = {
-    ROW(job_view, id, TEXT, 0, "13 characters, for ever"),
+    ROW(job_view, id, ID, 0, "13 characters, for ever"),
     ROW(job_view, number, COUNT, 0, "what people type"),
     ROW(job_view, name, TEXT, 0, "the owner's name for it"),
     ROW(job_view, owner, TEXT, 0, "who submitted it"),
@@ -53,10 +142,10 @@ static const struct row job_rows[] = {
     ROW(job_view, dialect, TEXT, 0, "format it came in"),
     ROW(job_view, title, TEXT, 0, "the format's name for people"),
     ROW(job_view, priority, COUNT, 0, "1 to 9, 9 first"),
-    ROW(job_view, state, TEXT, 0,
-        "suspended queued starting running restarting stopping succeeded failed stopped"),
+    WORD_OF(job_view, state, job_word,
+            "suspended queued starting running restarting stopping succeeded failed stopped"),
     ROW(job_view, word, TEXT, 0, "the state in the words of its dialect"),
-    ROW(job_view, outcome, TEXT, 0, "what it becomes once its tasks are gone"),
+    WORD_OF(job_view, outcome, outcome_word, "what it becomes once its tasks are gone"),
     ROW(job_view, reason, TEXT, 0, "one sentence: why it waits, ends, ended"),
     ROW(job_view, generation, COUNT, ALWAYS, "whole-job starts so far"),
     ROW(job_view, restarts, COUNT, ALWAYS, "whole-job restarts so far"),
@@ -66,7 +155,7 @@ static const struct row job_rows[] = {
     ROW(job_view, members, COUNT, 0, "of an array: jobs that were submitted with it"),
     ROW(job_view, indices, TEXT, 0, "of its members: 0-99, 1-9:2"),
     ROW(job_view, at_once, COUNT, 0, "of an array: members that run at a time; absent: no limit"),
-    NESTED(job_view, member_states, NULL, "of an array: state: members in it"),
+    PUT_BY(job_view, member_states, put_states, "of an array: state: members in it"),
     ROW(job_view, tasks, COUNT, ALWAYS, "tasks in all"),
     ROW(job_view, tasks_running, COUNT, ALWAYS, "tasks that run now"),
     ROW(job_view, tasks_succeeded, COUNT, ALWAYS, "tasks that ended well"),
@@ -86,24 +175,23 @@ static const struct row job_rows[] = {
     ROW(job_view, python, TEXT, 0, "interpreter that its tasks' Python environment is made from"),
     ROW(job_view, python_from, TEXT, 0,
         "who named that: option VIRTUAL_ENV CONDA_PREFIX PATH (of its submitter) job server"),
-    NESTED(
-        job_view, first, NULL,
+    ROW(job_view, first, WORDS, 0,
         "of a job that failed: the task that died first, before the others; several when nothing "
         "tells which of them it was"),
     NESTED(job_view, warnings, NULL, "said at submission"),
     NESTED(job_view, differs, NULL, "what the command line changed of the file"),
-    NESTED(job_view, task_list, "Task", "with parts=tasks"),
+    LIST_OF(job_view, task_list, VIEW_TASK, "with parts=tasks"),
     NESTED(job_view, spec, NULL, "the canonical job, with parts=spec"),
     ROW(job_view, origin, TEXT, 0,
         "the text as sent (secrets masked for others), with parts=origin"),
-    NESTED(job_view, timeline, "Event", "with parts=timeline"),
+    LIST_OF(job_view, timeline, VIEW_EVENT, "with parts=timeline"),
     END
 };
 static const struct row task_rows[] = {
     ROW(task_view, name, TEXT, 0, "role/index"),
     ROW(task_view, role, TEXT, 0, ""),
     ROW(task_view, index, COUNT, ALWAYS, "from 0 in its role"),
-    ROW(task_view, state, TEXT, 0, "waiting starting running succeeded failed stopped"),
+    WORD_OF(task_view, state, task_word, "waiting starting running succeeded failed stopped"),
     ROW(task_view, word, TEXT, 0, "the state in the words of its dialect"),
     { .name = "stdin",
       .doc = "it keeps an open stdin, to attach to",
@@ -111,19 +199,19 @@ static const struct row task_rows[] = {
       .at = offsetof(struct task_view, open_stdin) },
     ROW(task_view, tty, FLAG, 0, "on a terminal of its own"),
     ROW(task_view, attempt, COUNT, ALWAYS, "current or last; 0: none yet"),
-    NESTED(task_view, attempts, "Attempt", "oldest first"),
+    LIST_OF(task_view, attempts, VIEW_ATTEMPT, "oldest first"),
     END
 };
 static const struct row attempt_rows[] = {
     ROW(attempt_view, attempt, COUNT, 0, "from 1"),
     ROW(attempt_view, generation, COUNT, 0, "whole-job start it belongs to"),
-    ROW(attempt_view, state, TEXT, 0, "starting running succeeded failed stopped lost"),
+    WORD_OF(attempt_view, state, attempt_word, "starting running succeeded failed stopped lost"),
     ROW(attempt_view, node, TEXT, 0, ""),
     ROW(attempt_view, address, TEXT, 0, "address its peers use"),
-    NESTED(attempt_view, gpus, NULL, "device numbers"),
+    PUT_BY(attempt_view, gpus, put_numbers, "device numbers"),
     NESTED(attempt_view, devices, NULL,
            "while it lasts: what the driver says of each, as of nodes"),
-    NESTED(attempt_view, ports, NULL, "label: numbers"),
+    PUT_BY(attempt_view, ports, put_ports, "label: numbers"),
     ROW(attempt_view, pid, COUNT, 0, ""),
     STAMP(attempt_view, placed, "when it was given its node"),
     STAMP(attempt_view, started, "when its program began"),
@@ -131,9 +219,10 @@ static const struct row attempt_rows[] = {
     GIVEN(attempt_view, exit_code, "of its program"),
     GIVEN(attempt_view, signal, "that ended it"),
     ROW(attempt_view, oom, FLAG, 0, "killed for want of memory"),
-    ROW(attempt_view, by, TEXT, 0, "itself kernel stranger policy user limit platform conflict"),
-    ROW(attempt_view, class, TEXT, 0,
-        "success user unknown platform conflict stopped: what retry goes by"),
+    WORD_OF(attempt_view, by, by_word,
+            "itself kernel stranger policy user limit platform conflict"),
+    WORD_OF(attempt_view, class, class_word,
+            "success user unknown platform conflict stopped: what retry goes by"),
     GIVEN(attempt_view, foreign_code, "exit code in the dialect's own numbers"),
     ROW(attempt_view, phrase, TEXT, 0, "the dialect's name for this end"),
     ROW(attempt_view, text, TEXT, 0, "one sentence for people"),
@@ -145,7 +234,7 @@ static const struct row attempt_rows[] = {
 };
 static const struct row event_rows[] = {
     ROW(event_view, seq, COUNT, 0, "server-wide, ascending"),
-    ROW(event_view, job, TEXT, 0, "id"),
+    ROW(event_view, job, ID, 0, "id"),
     ROW(event_view, number, COUNT, 0, "of the job"),
     STAMP(event_view, at, "by the wall clock"),
     ROW(event_view, steady_ms, COUNT, 0,
@@ -224,12 +313,13 @@ static const struct row queue_user_rows[] = {
     END
 };
 static const struct row submitted_rows[] = {
-    ROW(submitted_view, id, TEXT, 0, ""),
+    ROW(submitted_view, id, ID, 0, ""),
     ROW(submitted_view, number, COUNT, 0, ""),
     ROW(submitted_view, name, TEXT, 0, ""),
     ROW(submitted_view, dialect, TEXT, 0, "format it was read as"),
     ROW(submitted_view, title, TEXT, 0, "the format's name for people"),
-    ROW(submitted_view, state, TEXT, 0, "queued or suspended; with dry_run starting or queued"),
+    WORD_OF(submitted_view, state, job_word,
+            "queued or suspended; with dry_run starting or queued"),
     ROW(submitted_view, reason, TEXT, 0,
         "why it would wait (dry_run); of a job that was there (apply)"),
     ROW(submitted_view, applied, TEXT, 0, "with apply: created configured unchanged"),
@@ -390,11 +480,12 @@ static const struct row pod_event_rows[] = {
 static const struct {
     const char *name;
     const struct row *rows;
+    size_t size; /* of one in a list */
 } views[VIEW_N] = {
-    [VIEW_JOB] = { .name = "Job", .rows = job_rows },
-    [VIEW_TASK] = { .name = "Task", .rows = task_rows },
-    [VIEW_ATTEMPT] = { .name = "Attempt", .rows = attempt_rows },
-    [VIEW_EVENT] = { .name = "Event", .rows = event_rows },
+    [VIEW_JOB] = { "Job", job_rows, sizeof(struct job_view) },
+    [VIEW_TASK] = { "Task", task_rows, sizeof(struct task_view) },
+    [VIEW_ATTEMPT] = { "Attempt", attempt_rows, sizeof(struct attempt_view) },
+    [VIEW_EVENT] = { "Event", event_rows, sizeof(struct event_view) },
     [VIEW_NODE] = { .name = "Node", .rows = node_rows },
     [VIEW_SUBMITTED] = { .name = "Submitted", .rows = submitted_rows },
     [VIEW_EXPLAIN] = { .name = "Explanation", .rows = explain_rows },
@@ -417,6 +508,49 @@ static void put_time(struct arena *arena, struct text_node *map, const char *nam
         return;
     text_str(arena, map, name, fmt_time(text, ms));
     text_int(arena, map, arena_printf(arena, "%s_ms", name), (int64_t)ms);
+}
+
+static void put_id(struct arena *arena, struct text_node *map, const char *name, uint64_t id)
+{
+    char text[JOB_ID_TEXT];
+    if (id)
+        text_str(arena, map, name, job_id_format(text, id));
+}
+
+static void put_words(struct arena *arena, struct text_node *map, const char *name,
+                      const struct words *words)
+{
+    struct text_node *list = words->n ? text_list(arena, map, name) : NULL;
+    for (size_t i = 0; i < words->n; i++)
+        text_str(arena, list, NULL, words->at[i]);
+}
+
+/* Every list of views is a pointer to the first of them and their number. */
+static void put_list(struct arena *arena, struct text_node *map, const struct row *row,
+                     const void *member)
+{
+    struct {
+        const char *at;
+        size_t n;
+    } list;
+    memcpy(&list, member, sizeof list);
+    struct text_node *out = list.at ? text_list(arena, map, row->name) : NULL;
+    for (size_t i = 0; out && i < list.n; i++)
+        view_put(arena, out, NULL, row->kind, list.at + i * views[row->kind].size);
+}
+
+/* Members that are more than one value. */
+static void put_part(struct arena *arena, struct text_node *map, const struct row *row,
+                     const void *at)
+{
+    if (row->shape == WORDS)
+        put_words(arena, map, row->name, at);
+    else if (row->shape == PUT)
+        row->put(arena, map, row->name, at);
+    else if (row->shape == LIST)
+        put_list(arena, map, row, at);
+    else if (*(struct text_node *const *)at)
+        text_share(arena, map, row->name, *(struct text_node *const *)at);
 }
 
 static void put_row(struct arena *arena, struct text_node *map, const struct row *row,
@@ -446,12 +580,12 @@ static void put_row(struct arena *arena, struct text_node *map, const struct row
             text_bool(arena, map, row->name, *(const bool *)at);
         break;
     case TIME: put_time(arena, map, row->name, *(const uint64_t *)at); break;
-    case TREE: {
-        const struct text_node *tree = *(struct text_node *const *)at;
-        if (tree)
-            text_share(arena, map, row->name, tree);
+    case WORD:
+        if (*(const unsigned *)at)
+            text_str(arena, map, row->name, row->word(*(const unsigned *)at));
         break;
-    }
+    case ID: put_id(arena, map, row->name, *(const uint64_t *)at); break;
+    default: put_part(arena, map, row, at); break;
     }
 }
 
@@ -464,16 +598,16 @@ struct text_node *view_put(struct arena *arena, struct text_node *parent, const 
     return map;
 }
 
-static const char *const shape_words[] = { [TEXT] = "string",
-                                           [COUNT] = "integer",
-                                           [SIGNED] = "integer",
-                                           [FLAG] = "boolean",
-                                           [TIME] = "string" };
+static const char *const shape_words[SHAPE_N] = {
+    [TEXT] = "string", [COUNT] = "integer", [SIGNED] = "integer", [FLAG] = "boolean",
+    [TIME] = "string", [WORD] = "string",   [ID] = "string"
+};
 
 static void schema_row(struct arena *arena, struct text_node *properties, const struct row *row)
 {
     struct text_node *one = text_map(arena, properties, row->name);
-    if (row->shape != TREE)
+    const char *of = row->shape == LIST ? views[row->kind].name : row->of;
+    if (shape_words[row->shape])
         text_str(arena, one, "type", shape_words[row->shape]);
     if (row->shape == TIME) {
         text_str(arena, one, "format", "date-time");
@@ -481,10 +615,10 @@ static void schema_row(struct arena *arena, struct text_node *properties, const 
         text_str(arena, ms, "type", "integer");
         text_str(arena, ms, "description", "the same in Unix milliseconds");
     }
-    if (row->of) {
+    if (of) {
         text_str(arena, one, "type", "array");
         struct text_node *items = text_map(arena, one, "items");
-        text_str(arena, items, "$ref", arena_printf(arena, "#/components/schemas/%s", row->of));
+        text_str(arena, items, "$ref", arena_printf(arena, "#/components/schemas/%s", of));
     }
     if (*row->doc)
         text_str(arena, one, "description", row->doc);

@@ -1,47 +1,93 @@
-/* The structs behind the answers (internal to ctl): filled by view.c, explain.c and submit.c,
- * printed by their tables. */
+/* What the core answers of jobs, tasks, attempts and events: one struct an answer. What is zero,
+ * NULL or false is not known, or was not asked for. All of it lies in the arena that it was asked
+ * with, but for texts and lists that are the core's own: those hold until its next turn. */
 #ifndef CTL_VIEWS_H
 #define CTL_VIEWS_H
 
-#include "ctl/view.h"
+#include "job/ending.h"
+#include "job/job.h"
+#include "job/place.h"
+#include "job/state.h"
+#include "text/tree.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct number_list {
+    const uint32_t *at;
+    size_t n;
+};
+struct port_list {
+    const struct placed_port *at;
+    size_t n;
+};
+struct attempt_view {
+    uint64_t attempt, generation, pid, placed_ms, started_ms, ended_ms, log_end, memory_peak;
+    enum attempt_state state;
+    const char *node, *address;
+    struct number_list gpus;
+    const struct text_node *devices; /* what the driver says of each, while it lasts */
+    struct port_list ports;
+    /* since it ended */
+    enum end_by by;
+    enum end_class class;
+    const char *phrase, *text, *reason, *tail;
+    bool has_exit_code, has_signal, has_foreign_code, oom;
+    int64_t exit_code, signal, foreign_code;
+};
+struct attempt_list { /* oldest first */
+    struct attempt_view *at;
+    size_t n;
+};
+struct task_view {
+    const char *name, *role, *word;
+    uint64_t index, attempt; /* in its role; current or last, 0: none yet */
+    enum task_state state;
+    bool open_stdin, tty;
+    struct attempt_list attempts;
+};
+struct task_list { /* at NULL: was not asked for */
+    struct task_view *at;
+    size_t n;
+};
+struct event_view {
+    uint64_t seq, job, number, at_ms, steady_ms, attempt;
+    bool has_task;
+    uint32_t index;           /* of the task, in its role */
+    const char *task, *role;  /* NULL: the job, or what it was, is gone */
+    enum job_state job_state; /* of the job after it; JOB_NONE: it is no event of a job's state */
+    const char *type, *state, *text;
+    const struct text_node *body; /* what else is recorded, as it is recorded */
+};
+struct event_list { /* at NULL: was not asked for */
+    struct event_view *at;
+    size_t n;
+};
 struct job_view {
-    const char *id, *name, *owner, *project, *queue, *dialect, *title, *state, *word, *outcome,
-        *reason;
-    uint64_t number, priority, generation, restarts, tasks, tasks_running, tasks_succeeded,
+    uint64_t id, number, priority, generation, restarts, tasks, tasks_running, tasks_succeeded,
         tasks_failed, gpu_milli;
+    enum job_state state;
+    enum job_outcome outcome;
+    const char *name, *owner, *project, *queue, *dialect, *title, *word, *reason;
     uint64_t submitted_ms, started_ms, ended_ms, not_before_ms, held_until_ms, expected_ms,
         promised_ms;
     uint64_t parent, array, members, at_once;
     bool has_index;
     int64_t index;
     const char *indices;
-    struct text_node *member_states;
+    const uint32_t *member_states; /* of an array: by state, JOB_STATE_N */
     const char *file, *work_dir, *code_dir, *output_dir, *python, *python_from;
-    struct text_node *first, *warnings, *differs, *task_list, *spec, *timeline;
+    struct words first; /* tasks that died first */
+    /* Documents, as they were kept: {path, what, hint, line, col}, texts, the canonical job. */
+    const struct text_node *warnings, *differs, *spec;
     const char *origin;
+    struct task_list task_list;
+    struct event_list timeline;
 };
-struct attempt_view {
-    uint64_t attempt, generation, pid, placed_ms, started_ms, ended_ms, log_end, memory_peak;
-    const char *state, *node, *address, *by, *class, *phrase, *text, *reason, *tail;
-    bool has_exit_code, has_signal, has_foreign_code, oom;
-    int64_t exit_code, signal, foreign_code;
-    struct text_node *gpus, *devices, *ports;
-};
-struct task_view {
-    const char *name, *role, *state, *word;
-    uint64_t index, attempt;
-    bool open_stdin, tty;
-    struct text_node *attempts;
-};
-struct event_view {
-    uint64_t seq, number, at_ms, steady_ms, attempt, index;
-    bool has_task;
-    const char *job, *type, *task, *role, *state, *text;
-    struct text_node *body;
+struct job_list {
+    struct job_view *at;
+    size_t n;
+    uint64_t next; /* id before which the next page begins; 0: there is none */
 };
 struct node_view_out {
     const char *name, *address, *host, *state, *gpu_type, *gpu_driver, *gpu_error;
@@ -64,8 +110,9 @@ struct queue_user_view {
     struct text_node *held, *cap;
 };
 struct submitted_view {
-    const char *id, *name, *dialect, *title, *state, *reason, *work_dir, *code_dir, *applied,
-        *indices;
+    uint64_t id;
+    enum job_state state;
+    const char *name, *dialect, *title, *reason, *work_dir, *code_dir, *applied, *indices;
     uint64_t number, roles, tasks, members, cpu_milli, memory, gpu_milli;
     bool existing, dry_run;
     struct text_node *warnings, *places, *explain;
@@ -104,18 +151,5 @@ struct pod_event_view {
     const char *type, *reason, *from, *message;
     uint64_t count, first_ms, last_ms;
 };
-
-/* What memory and the row know of a job together (listed.c). */
-struct ctl;
-struct job_row;
-struct ctl_listed;
-void listed_fill(const struct ctl *, const struct job_row *stored, struct ctl_listed *);
-/* A canonical text as a tree; may: with the values of variables. */
-struct text_node *listed_spec(struct arena *, const char *text, bool may);
-
-/* Adds one view as a member (key) or element (NULL) of parent; NULL parent makes a root. Trees in
- * it become part of the answer: they have to live as long, and are not changed any more. */
-struct text_node *view_put(struct arena *, struct text_node *parent, const char *key,
-                           enum view_kind kind, const void *view);
 
 #endif

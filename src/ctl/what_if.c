@@ -6,6 +6,7 @@
 #include "ctl/core.h"
 #include "ctl/pass.h"
 #include "ctl/submit.h"
+#include "ctl/view_tables.h"
 
 #include "base/mem.h"
 

@@ -7,6 +7,8 @@
 #include "base/scan.h"
 #include "cli/out.h"
 #include "cli/table.h"
+#include "ctl/view_tables.h"
+#include "ctl/views.h"
 #include "main/core_config.h"
 #include "main/nodes.h"
 #include "replay/replay.h"
@@ -181,32 +183,24 @@ static int read_at(const char *text, struct replay_config *config, struct err *e
 
 /* ---- the queue at a moment ---- */
 
-static const char *text_of(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->str ? node->str : "";
-}
-
-static void put_row(struct table *table, const struct text_node *job)
+static void put_row(struct playing *p, struct table *table, const struct job_view *job)
 {
     const char **row = table_row(table);
-    row[0] = text_of(job, "number");
-    row[1] = text_of(job, "name");
-    row[2] = text_of(job, "state");
-    row[3] = text_of(job, "queue");
-    row[4] = text_of(job, "reason");
+    row[0] = arena_printf(p->arena, "%llu", (unsigned long long)job->number);
+    row[1] = job->name;
+    row[2] = job_state_word(job->state);
+    row[3] = job->queue;
+    row[4] = job->reason;
 }
 
 static void put_explained(struct playing *p, struct ctl *ctl, const char *admin,
-                          const struct text_node *job)
+                          const struct job_view *job)
 {
     struct err err;
-    uint64_t id;
     struct text_node *map = text_map(p->arena, NULL, NULL);
-    text_copy(p->arena, map, "job", job);
-    if (strcmp(text_of(job, "state"), "queued") == 0 &&
-        ctl_find(ctl, text_of(job, "id"), &id, &err) == 0) {
-        const struct ctl_explain ask = { .arena = p->arena, .owner = admin, .job = id };
+    view_put(p->arena, map, "job", VIEW_JOB, job);
+    if (job->state == JOB_QUEUED) {
+        const struct ctl_explain ask = { .arena = p->arena, .owner = admin, .job = job->id };
         const struct text_node *why = ctl_explain_tree(ctl, &ask, &err);
         if (why)
             text_copy(p->arena, map, "explain", why);
@@ -229,18 +223,17 @@ static void print_queue(struct playing *p, struct replay *replay)
         if (state != JOB_NONE && !job_state_final((enum job_state)state))
             filter.states |= 1u << state;
     table_init(&table, p->arena, columns, ARRAY_LEN(columns), false);
-    for (const struct text_node *page; (page = ctl_list_tree(ctl, p->arena, &filter, &err));) {
-        const struct text_node *jobs = text_get(page, "jobs");
-        for (const struct text_node *job = jobs ? jobs->first : NULL; job; job = job->next) {
-            job_id_parse(text_of(job, "id"), &filter.before_id);
-            if (p->ask->json)
-                put_explained(p, ctl, replay_admin(replay), job);
-            else
-                put_row(&table, job);
-        }
-        if (!jobs || jobs->count < LIST_PAGE)
+    struct job_list page;
+    do {
+        if (ctl_list_view(ctl, p->arena, &filter, &page, &err))
             break;
-    }
+        for (size_t i = 0; i < page.n; i++)
+            if (p->ask->json)
+                put_explained(p, ctl, replay_admin(replay), &page.at[i]);
+            else
+                put_row(p, &table, &page.at[i]);
+        filter.before_id = page.next;
+    } while (page.next);
     AUTO_BUF struct buf out = BUF_INIT(OUT_BYTES);
     table_print(&table, 0, false, &out);
     if (!p->ask->json)

@@ -1,6 +1,7 @@
 /* The ways into a job that runs: the address of its own page, and a terminal in a pod by an address
  * that opens once and soon expires. */
 #include "api/dlc/op.h"
+#include "api/view_trees.h"
 
 #include "api/dlc/state.h"
 
@@ -36,8 +37,10 @@ void dlc_dashboard(struct dlc_call *d)
     struct err err;
     if (!dlc_job(d, d->param[0], &id))
         return;
-    const struct text_node *tree =
-        ctl_job_tree(d->ctl, d->arena, id, d->call->owner, CTL_TASKS | CTL_SPEC, &err);
+    const struct text_node *tree = tree_of_job(
+        d->ctl, d->arena,
+        &(struct job_ask){ .job = id, .owner = d->call->owner, .parts = CTL_TASKS | CTL_SPEC },
+        &err);
     const struct text_node *tasks = tree ? text_get(tree, "task_list") : NULL;
     const struct text_node *spec = tree ? text_get(tree, "spec") : NULL;
     const struct text_node *roles = spec ? text_get(spec, "roles") : NULL;

@@ -6,11 +6,13 @@
  * Caveats: a job of another format is said as dlc_dialect.write says it; secrets of an image's
  * registry are never answered. Spelling is the vendor's: GmtSuccessedTime. */
 #include "api/dlc/kept.h"
+#include "api/view_trees.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/pages.h"
+#include "ctl/views.h"
 #include "text/detect.h"
 #include "text/json.h"
 
@@ -276,7 +278,9 @@ static int add_history(void *lists, struct arena *a, struct text_node *to, struc
 {
     struct dlc_lists *l = lists;
     struct text_node *events = text_list(a, NULL, NULL);
-    int more = ctl_pages_timeline(l->pages, a, events, err);
+    struct event_list page;
+    int more = ctl_pages_timeline(l->pages, a, &page, err);
+    trees_of_events(a, events, &page);
     for (const struct text_node *one = events->first; one; one = one->next)
         note_state(l, one);
     for (const struct text_node *one = more == 0 ? l->history->first : NULL; one; one = one->next)
@@ -321,7 +325,9 @@ int dlc_add_pods(void *lists, struct arena *a, struct text_node *to, struct err 
 {
     struct dlc_lists *l = lists;
     struct text_node *tasks = text_list(a, NULL, NULL);
-    int more = ctl_pages_tasks(l->pages, a, tasks, err);
+    struct task_list page;
+    int more = ctl_pages_tasks(l->pages, a, &page, err);
+    trees_of_tasks(a, tasks, &page);
     for (const struct text_node *task = tasks->first; task; task = task->next) {
         const struct text_node *attempts = text_get(task, "attempts");
         if (!attempts || !attempts->count)
@@ -389,8 +395,10 @@ struct text_node *dlc_job_item(struct dlc_call *d, uint64_t id)
 {
     struct arena *a = d->arena;
     char text[DLC_JOB_ID_TEXT];
-    const struct text_node *tree =
-        ctl_job_tree(d->ctl, a, id, d->call->owner, CTL_ORIGIN | CTL_SPEC, NULL);
+    const struct text_node *tree = tree_of_job(
+        d->ctl, a,
+        &(struct job_ask){ .job = id, .owner = d->call->owner, .parts = CTL_ORIGIN | CTL_SPEC },
+        NULL);
     if (!tree)
         return NULL;
     struct text_node *out = text_map(a, NULL, NULL);

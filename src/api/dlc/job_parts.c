@@ -3,6 +3,7 @@
  * Measures of pods are not taken here, and no sanity checks are made: their lists are empty, which
  * is what is known. */
 #include "api/dlc/kept.h"
+#include "api/view_trees.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -23,8 +24,9 @@ bool dlc_pod(struct dlc_call *d, struct dlc_pod *pod)
     *pod = (struct dlc_pod){ .id = d->param[1] };
     if (!dlc_job(d, d->param[0], &pod->job))
         return false;
-    const struct text_node *tree =
-        ctl_job_tree(d->ctl, d->arena, pod->job, d->call->owner, CTL_TASKS, &err);
+    const struct text_node *tree = tree_of_job(
+        d->ctl, d->arena,
+        &(struct job_ask){ .job = pod->job, .owner = d->call->owner, .parts = CTL_TASKS }, &err);
     const struct text_node *tasks = tree ? text_get(tree, "task_list") : NULL;
     for (const struct text_node *t = tasks ? tasks->first : NULL; t; t = t->next) {
         uint64_t index = (uint64_t)text_get(t, "index")->integer;
@@ -134,7 +136,7 @@ static void answer_events(struct dlc_call *d, struct events_ask *ask, struct tex
     struct text_node *all = text_list(d->arena, NULL, NULL), *page;
     struct ctl_events of = { .reader = d->call->owner, .job = ask->job, .limit = EVENTS_PAGE };
     do {
-        page = ctl_events_tree(d->ctl, d->arena, &of, NULL);
+        page = tree_of_events(d->ctl, d->arena, &of, NULL);
         for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
             of.after = (uint64_t)text_get(one, "seq")->integer;
             if (wanted(ask, one) && dlc_text(one, "at"))

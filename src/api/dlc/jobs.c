@@ -4,6 +4,7 @@
  * answer is refused by name: a filter that is silently left out would list other people's idea of
  * the question. */
 #include "api/dlc/kept.h"
+#include "api/view_trees.h"
 
 #include "api/accounts.h"
 #include "base/buf.h"
@@ -412,7 +413,8 @@ void dlc_update_job(struct dlc_call *d)
     uint64_t id, wanted = 0;
     if (!dlc_job(d, d->param[0], &id))
         return;
-    const struct text_node *tree = ctl_job_tree(d->ctl, d->arena, id, d->call->owner, 0, NULL);
+    const struct text_node *tree = tree_of_job(
+        d->ctl, d->arena, &(struct job_ask){ .job = id, .owner = d->call->owner }, NULL);
     const struct text_node *is = tree ? text_get(tree, "priority") : NULL;
     const char *priority = dlc_text(d->body, "Priority");
     bool said = priority && scan_u64(priority, 0, UINT32_MAX, &wanted);

@@ -3,6 +3,7 @@
  * The program is the node's own; where there is none the job ends with 127, and the answer says
  * so. */
 #include "api/dlc/served.h"
+#include "api/view_trees.h"
 
 #include "api/accounts.h"
 #include "base/buf.h"
@@ -19,7 +20,9 @@ static const struct text_node *job_of(struct dlc_call *d, const struct text_node
     const char *text = dlc_text(dlc_spec(object), "Runs");
     if (!text || !job_id_parse(text, id))
         return NULL;
-    return ctl_job_tree(d->ctl, d->arena, *id, d->call->owner, CTL_TASKS, NULL);
+    return tree_of_job(d->ctl, d->arena,
+                       &(struct job_ask){ .job = *id, .owner = d->call->owner, .parts = CTL_TASKS },
+                       NULL);
 }
 
 static const char *status_of(const struct dlc_served *of, const struct text_node *job)

@@ -1,6 +1,7 @@
 /* CreateSignal, GetSignal, ListSignals. A signal that was sent is answered at once with what came
  * of it: agents answer in milliseconds, so there is no state of one on its way. */
 #include "api/dlc/kept.h"
+#include "api/view_trees.h"
 
 #include "api/signals.h"
 #include "base/buf.h"
@@ -156,8 +157,10 @@ static bool read_target(struct creating *c, const struct text_node *target)
     if (!key)
         return true;
     const struct text_node *words = dlc_list(target, key);
-    const struct text_node *tree =
-        ctl_job_tree(d->ctl, d->arena, c->order.job, d->call->owner, CTL_TASKS, NULL);
+    const struct text_node *tree = tree_of_job(
+        d->ctl, d->arena,
+        &(struct job_ask){ .job = c->order.job, .owner = d->call->owner, .parts = CTL_TASKS },
+        NULL);
     const struct text_node *tasks = tree ? text_get(tree, "task_list") : NULL;
     if (!words) {
         dlc_fail(d, 400, "MissingParameter", "Target.%s is missing", key);

@@ -1,6 +1,7 @@
 /* TensorBoards: each is a job that runs the node's own `tensorboard` over the summaries of a job, a
  * data set or a path. What the operations answer is read from that job. */
 #include "api/dlc/served.h"
+#include "api/view_trees.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -82,7 +83,9 @@ static void copy_mounts(struct dlc_call *d, const char *job, struct text_node *d
     uint64_t id;
     const struct text_node *tree =
         job && job_id_parse(job, &id)
-            ? ctl_job_tree(d->ctl, d->arena, id, d->call->owner, CTL_SPEC, NULL)
+            ? tree_of_job(
+                  d->ctl, d->arena,
+                  &(struct job_ask){ .job = id, .owner = d->call->owner, .parts = CTL_SPEC }, NULL)
             : NULL;
     const struct text_node *spec = tree ? text_get(tree, "spec") : NULL;
     const struct text_node *inputs = spec ? text_get(spec, "inputs") : NULL;

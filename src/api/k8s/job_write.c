@@ -2,6 +2,7 @@
  * here unknown fields are refused or taken out as the client wishes, problems become causes and
  * warnings become headers. */
 #include "api/k8s/kube.h"
+#include "api/view_trees.h"
 
 #include "api/accounts.h"
 #include "base/buf.h"
@@ -114,8 +115,9 @@ static const struct text_node *compared(struct kube *k)
     struct err err;
     struct text_node *body = text_copy(k->arena, NULL, NULL, k->body);
     struct text_node *metadata = text_get(body, "metadata");
-    const struct text_node *job =
-        ctl_job_tree(k->ctl, k->arena, k->job, k->call->owner, CTL_SPEC, &err);
+    const struct text_node *job = tree_of_job(
+        k->ctl, k->arena,
+        &(struct job_ask){ .job = k->job, .owner = k->call->owner, .parts = CTL_SPEC }, &err);
     const struct text_node *spec = job ? text_get(job, "spec") : NULL;
     const struct text_node *labels = spec ? text_get(spec, "labels") : NULL;
     kube_drop(metadata, "labels");
@@ -329,7 +331,8 @@ void jobs_change(struct kube *k, const struct text_node *old, struct text_node *
         kube_problem(k, &err, NULL);
         return;
     }
-    const struct text_node *view = ctl_job_tree(k->ctl, k->arena, k->job, k->call->owner, 0, &err);
+    const struct text_node *view = tree_of_job(
+        k->ctl, k->arena, &(struct job_ask){ .job = k->job, .owner = k->call->owner }, &err);
     *c = (struct change){ .k = k, .old = old, .owner = view ? kube_in(view, "owner", NULL) : "" };
     k->body = object;
     k->pending = c;

@@ -1,6 +1,7 @@
 /* `kubectl logs`: the output of a pod's attempt as it is, or followed; of the master's pod, which
  * is the server, the events of its job. */
 #include "api/k8s/kube.h"
+#include "api/view_trees.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -78,7 +79,7 @@ static void master_log(struct kube *k, const struct spot *p)
     struct err err;
     AUTO_BUF struct buf text = BUF_INIT(EVENTS_BYTES);
     const struct ctl_events ask = { .reader = k->call->owner, .job = p->job, .limit = EVENTS_MAX };
-    const struct text_node *list = ctl_events_tree(k->ctl, k->arena, &ask, &err);
+    const struct text_node *list = tree_of_events(k->ctl, k->arena, &ask, &err);
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
         buf_addf(&text, "%s %s%s%s %s\n", kube_in(one, "at", NULL), kube_in(one, "type", NULL),
                  *kube_in(one, "task", NULL) ? " " : "", kube_in(one, "task", NULL),

@@ -1,6 +1,7 @@
 /* Tasks as Pods, and what happened as Events: of pods, as the core tells it in the words of their
  * system, and of the job itself. */
 #include "api/k8s/kube.h"
+#include "api/view_trees.h"
 
 #include "base/buf.h"
 
@@ -305,7 +306,7 @@ static void put_job_events(struct kube *k, const struct kube_job *job, const str
     struct arena *a = k->scratch;
     struct err err;
     const struct ctl_events ask = { .reader = k->call->owner, .job = job->id, .limit = EVENTS_MAX };
-    const struct text_node *list = ctl_events_tree(k->ctl, a, &ask, &err);
+    const struct text_node *list = tree_of_events(k->ctl, a, &ask, &err);
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
         const char *type = word(one, "type");
         if (strchr(type, '.') || is(type, "noted"))

@@ -3,6 +3,7 @@
  * costs. Objects that are of no job are all looked at, there are few. The version of a watch is the
  * number of an event. */
 #include "api/k8s/kube.h"
+#include "api/view_trees.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -317,7 +318,7 @@ static void catch_up(struct watch *w)
         const struct ctl_events ask = { .reader = w->k->call->owner,
                                         .after = w->seen,
                                         .limit = PAGE };
-        const struct text_node *page = ctl_events_tree(w->k->ctl, a, &ask, &err);
+        const struct text_node *page = tree_of_events(w->k->ctl, a, &ask, &err);
         more = page && page->count == PAGE;
         if (page && page->last)
             w->seen = (uint64_t)text_get(page->last, "seq")->integer;

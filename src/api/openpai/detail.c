@@ -1,10 +1,12 @@
 /* One job: its detail in both versions, its earlier starts, its events. Exit codes and phrases are
  * those of the job's convention, whatever format it came in. */
 #include "api/openpai/pai.h"
+#include "api/view_trees.h"
 #include "api/work.h"
 
 #include "base/mem.h"
 #include "ctl/pages.h"
+#include "ctl/views.h"
 #include "dialect/openpai/openpai.h"
 
 #include <ctype.h>
@@ -12,7 +14,7 @@
 
 #define EVENTS_PAGE 1000u
 #define EVENTS_MAX  10000u
-#define IN_PAGES    (CTL_TASKS_EMPTY | CTL_SPEC)
+#define IN_PAGES    (TREE_TASKS_EMPTY | CTL_SPEC)
 
 static bool is(const char *text, const char *word)
 {
@@ -185,7 +187,9 @@ static int read_page(struct detail *d, struct err *err)
 {
     d->ahead = arena_create();
     d->page = text_list(d->ahead, NULL, NULL);
-    int more = ctl_pages_tasks(d->pages, d->ahead, d->page, err);
+    struct task_list tasks;
+    int more = ctl_pages_tasks(d->pages, d->ahead, &tasks, err);
+    trees_of_tasks(d->ahead, d->page, &tasks);
     d->more = more > 0;
     return more < 0 ? -1 : 0;
 }
@@ -447,7 +451,7 @@ void pai_job_events(struct pai *p)
     struct ctl_events ask = { .reader = p->as, .job = p->id, .limit = EVENTS_PAGE };
     size_t n = 0;
     do { /* oldest first; the newest are kept */
-        page = ctl_events_tree(p->ctl, p->a, &ask, NULL);
+        page = tree_of_events(p->ctl, p->a, &ask, NULL);
         for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
             bool warning = warns(pai_text(one, "type"));
             ask.after = pai_number(one, "seq");

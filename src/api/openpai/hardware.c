@@ -1,8 +1,10 @@
 /* Nodes and the tasks on them as Kubernetes' lists: what the portal's pages for admins read. Only
  * the members that those pages use are there. */
 #include "api/openpai/pai.h"
+#include "api/view_trees.h"
 
 #include "base/mem.h"
+#include "ctl/views.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -102,12 +104,11 @@ void pai_kubernetes_pods(struct pai *p)
                                       1u << JOB_RESTARTING | 1u << JOB_STOPPING,
                             .limit = PODS_JOBS };
     struct err err;
-    const struct text_node *jobs = text_get(ctl_list_tree(p->ctl, p->a, &f, &err), "jobs");
-    for (const struct text_node *one = jobs ? jobs->first : NULL; one; one = one->next) {
-        uint64_t id;
-        const struct text_node *job = job_id_parse(pai_text(one, "id"), &id)
-                                          ? ctl_job_tree(p->ctl, p->a, id, p->me, CTL_TASKS, &err)
-                                          : NULL;
+    struct job_list jobs = { 0 };
+    ctl_list_view(p->ctl, p->a, &f, &jobs, &err);
+    for (size_t i = 0; i < jobs.n; i++) {
+        const struct job_ask ask = { .job = jobs.at[i].id, .owner = p->me, .parts = CTL_TASKS };
+        const struct text_node *job = tree_of_job(p->ctl, p->a, &ask, &err);
         const struct text_node *tasks = text_get(job, "task_list");
         for (const struct text_node *t = tasks ? tasks->first : NULL; t; t = t->next)
             put_pod(p, items, job, t);

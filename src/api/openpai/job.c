@@ -2,6 +2,7 @@
  * user~job; where a user has several jobs of one name (other front ends allow that), it is the
  * newest, and the number stands for any. */
 #include "api/openpai/pai.h"
+#include "api/view_trees.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -34,7 +35,8 @@ static bool found(struct pai *p, const char *user, const char *job)
     if (user && ctl_find_owned(p->ctl, user, job, &p->id, &err) < 0) {
         if (!scan_u64(job, 1, INT64_MAX, &number) || ctl_find(p->ctl, job, &p->id, &err) < 0)
             return false;
-        const struct text_node *tree = ctl_job_tree(p->ctl, p->a, p->id, NULL, 0, &err);
+        const struct text_node *tree =
+            tree_of_job(p->ctl, p->a, &(struct job_ask){ .job = p->id }, &err);
         if (!tree || strcmp(pai_text(tree, "owner"), user) != 0)
             return false;
     }
@@ -76,7 +78,8 @@ bool pai_own_job(struct pai *p, const char *what)
 struct text_node *pai_job_tree(struct pai *p, unsigned parts)
 {
     struct err err;
-    struct text_node *tree = ctl_job_tree(p->ctl, p->a, p->id, p->as, parts, &err);
+    struct text_node *tree = tree_of_job(
+        p->ctl, p->a, &(struct job_ask){ .job = p->id, .owner = p->as, .parts = parts }, &err);
     if (tree && ctl_listed(p->ctl, p->a, p->id, p->as, &p->row, &err) < 0)
         tree = NULL;
     if (!tree)

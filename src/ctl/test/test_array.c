@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/views.h"
 #include "store/db.h"
 #include "store/deletion.h"
 
@@ -62,10 +63,11 @@ static unsigned in_state(struct world *w, uint64_t array, enum job_state wanted)
 {
     struct arena *arena = arena_create();
     struct err err;
-    const struct text_node *tree = ctl_job_tree(w->ctl, arena, array, "ada", 0, &err);
-    const struct text_node *counts = text_get(tree, "member_states"),
-                           *n = counts ? text_get(counts, job_state_word(wanted)) : NULL;
-    unsigned count = n ? (unsigned)n->integer : 0;
+    struct job_view view;
+    assert_int_equal(
+        ctl_job_view(w->ctl, arena, &(struct job_ask){ .job = array, .owner = "ada" }, &view, &err),
+        0);
+    unsigned count = view.member_states ? view.member_states[wanted] : 0;
     arena_destroy(arena);
     return count;
 }
@@ -75,9 +77,10 @@ static uint64_t listed(struct world *w, uint64_t array, uint32_t members)
     struct job_filter filter = { .limit = 1000, .array = array, .members = members };
     struct arena *arena = arena_create();
     struct err err;
-    uint64_t n = text_get(ctl_list_tree(w->ctl, arena, &filter, &err), "jobs")->count;
+    struct job_list list;
+    assert_int_equal(ctl_list_view(w->ctl, arena, &filter, &list, &err), 0);
     arena_destroy(arena);
-    return n;
+    return list.n;
 }
 
 static void one_submission_many_jobs(void **state)

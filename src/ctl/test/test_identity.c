@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/view_tables.h"
+#include "ctl/views.h"
 #include "text/json.h"
 
 #include <signal.h>
@@ -180,14 +182,15 @@ static void test_rights(void **state)
             assert_int_equal(err.code, ERR_NOT_FOUND);
         struct job_filter filter = { .limit = 10 };
         ctl_filter_for(ctl_of(f), f->arena, &who, &filter);
-        const struct text_node *jobs =
-            text_get(ctl_list_tree(ctl_of(f), f->arena, &filter, &err), "jobs");
+        const struct job_ask ask = { .job = job, .owner = rows[i].name };
+        struct job_list jobs;
+        struct job_view view;
         uint64_t n = 9;
-        assert_int_equal(jobs->count, rows[i].reads);
+        assert_int_equal(ctl_list_view(ctl_of(f), f->arena, &filter, &jobs, &err), 0);
+        assert_int_equal(jobs.n, rows[i].reads);
         assert_int_equal(ctl_list_count(ctl_of(f), &filter, &n, &err), 0);
         assert_int_equal(n, rows[i].reads);
-        assert_int_equal(ctl_job_tree(ctl_of(f), f->arena, job, rows[i].name, 0, &err) != NULL,
-                         rows[i].reads);
+        assert_int_equal(ctl_job_view(ctl_of(f), f->arena, &ask, &view, &err) == 0, rows[i].reads);
     }
     world_command_as(&f->world, "eve", job, CTL_STOP);
     assert_int_equal(f->world.code, ERR_NOT_FOUND);
@@ -481,7 +484,10 @@ static void test_at_rest(void **state)
         buf_puts(&text, rows[0].spec);
     }
     const struct ctl_events all = { .limit = 100 };
-    json_print(ctl_events_tree(ctl_of(f), f->arena, &all, &err), 0, &text);
+    struct event_list events;
+    assert_int_equal(ctl_events_view(ctl_of(f), f->arena, &all, &events, &err), 0);
+    for (size_t i = 0; i < events.n; i++)
+        json_print(view_put(f->arena, NULL, NULL, VIEW_EVENT, &events.at[i]), 0, &text);
     assert_non_null(strstr(buf_str(&text), "token.created"));
     assert_non_null(strstr(buf_str(&text), "key.created"));
     assert_non_null(strstr(buf_str(&text), "user.changed"));

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "ctl/test/world.h"
+#include "ctl/views.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -213,14 +214,16 @@ static void lost_agent_is_a_platform_failure(void **state)
     assert_over(w, job, JOB_SUCCEEDED);
     assert_true(world_attempts(w, job) >= 3); /* the other one may have been there too */
     struct arena *arena = arena_create();
-    struct text_node *tree = ctl_job_tree(w->ctl, arena, job, "ada",
-                                          CTL_TASKS | CTL_SPEC | CTL_ORIGIN | CTL_TIMELINE, NULL);
-    const struct text_node *task = text_get(tree, "task_list")->first;
-    const struct text_node *attempt = text_get(task, "attempts")->first;
-    assert_string_equal(text_get(attempt, "state")->str, "lost");
-    assert_string_equal(text_get(attempt, "class")->str, "platform");
-    assert_non_null(text_get(tree, "spec"));
-    assert_non_null(text_get(tree, "origin"));
+    const struct job_ask ask = { .job = job,
+                                 .owner = "ada",
+                                 .parts = CTL_TASKS | CTL_SPEC | CTL_ORIGIN | CTL_TIMELINE };
+    struct job_view view;
+    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &view, NULL), 0);
+    const struct attempt_view *attempt = &view.task_list.at[0].attempts.at[0];
+    assert_int_equal(attempt->state, ATTEMPT_LOST);
+    assert_int_equal(attempt->class, END_PLATFORM);
+    assert_non_null(view.spec);
+    assert_non_null(view.origin);
     arena_destroy(arena);
 }
 
@@ -348,7 +351,9 @@ static void dropping_ends_and_removes(void **state)
     struct arena *arena = arena_create();
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++) {
         struct err err;
-        assert_null(ctl_job_tree(w->ctl, arena, gone[i], NULL, 0, &err));
+        struct job_view view;
+        const struct job_ask ask = { .job = gone[i] };
+        assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &view, &err), -1);
         assert_int_equal(err.code, ERR_NOT_FOUND);
     }
     arena_destroy(arena);

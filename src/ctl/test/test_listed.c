@@ -1,4 +1,4 @@
-/* Jobs as plain values: the same as their trees, in every state; parts of what they say, for who
+/* Jobs as plain values: the same as their views, in every state; parts of what they say, for who
  * may see them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,8 @@
 #include "ctl/objects.h"
 #include "ctl/pages.h"
 #include "ctl/test/world.h"
+#include "ctl/view_tables.h"
+#include "ctl/views.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,42 +45,35 @@ static uint64_t submit(struct world *w, const char *name, unsigned cpu, const ch
     return id;
 }
 
-static void is_text(const struct text_node *tree, const char *key, const char *value)
+static void is_text(const char *said, const char *value)
 {
-    const struct text_node *node = text_get(tree, key);
-    assert_string_equal(node ? node->str : "", value ? value : "");
-}
-
-static void is_number(const struct text_node *tree, const char *key, uint64_t value)
-{
-    const struct text_node *node = text_get(tree, key);
-    assert_int_equal(node ? node->integer : 0, value);
+    assert_string_equal(said ? said : "", value ? value : "");
 }
 
 static void is_the_same(struct world *w, struct arena *arena, const struct ctl_listed *job,
-                        const struct text_node *tree)
+                        const struct job_view *view)
 {
     const struct job_row *row = &job->row;
-    is_text(tree, "id", job->id);
-    is_number(tree, "number", row->number);
-    is_text(tree, "name", row->name);
-    is_text(tree, "owner", row->owner);
-    is_text(tree, "project", row->project);
-    is_text(tree, "queue", row->queue);
-    is_text(tree, "dialect", row->dialect);
-    is_text(tree, "state", job_state_word(row->state));
-    is_text(tree, "outcome", row->outcome ? job_outcome_word(row->outcome) : NULL);
-    is_text(tree, "reason", ctl_listed_reason(w->ctl, arena, job, NULL));
-    is_number(tree, "restarts", row->restarts);
-    is_number(tree, "tasks", row->tasks);
-    if (!row->members) /* of an array the tree counts what its members run */
-        is_number(tree, "tasks_running", job->running);
-    is_number(tree, "members", row->members);
-    is_number(tree, "started_ms", row->started_ms);
-    is_number(tree, "ended_ms", row->ended_ms);
+    assert_true(view->id == row->id);
+    assert_int_equal(view->number, row->number);
+    is_text(view->name, row->name);
+    is_text(view->owner, row->owner);
+    is_text(view->project, row->project);
+    is_text(view->queue, row->queue);
+    is_text(view->dialect, row->dialect);
+    assert_int_equal(view->state, row->state);
+    assert_int_equal(view->outcome, row->outcome);
+    is_text(view->reason, ctl_listed_reason(w->ctl, arena, job, NULL));
+    assert_int_equal(view->restarts, row->restarts);
+    assert_int_equal(view->tasks, row->tasks);
+    if (!row->members) /* of an array the view counts what its members run */
+        assert_int_equal(view->tasks_running, job->running);
+    assert_int_equal(view->members, row->members);
+    assert_true(view->started_ms == row->started_ms);
+    assert_true(view->ended_ms == row->ended_ms);
 }
 
-static void are_their_trees(void **state)
+static void are_their_views(void **state)
 {
     struct world *w = *state;
     struct arena *arena = arena_create();
@@ -98,17 +93,20 @@ static void are_their_trees(void **state)
     world_command(w, first, CTL_STOP);
     const struct job_filter filter = { .limit = 100 };
     assert_int_equal(ctl_list(w->ctl, arena, &filter, &jobs, &n, &err), 0);
-    const struct text_node *tree =
-        text_get(ctl_list_tree(w->ctl, arena, &filter, &err), "jobs")->first;
+    struct job_list list;
+    struct job_view view;
+    assert_int_equal(ctl_list_view(w->ctl, arena, &filter, &list, &err), 0);
     unsigned running = 0, waits = 0;
-    for (size_t i = 0; i < n; i++, tree = tree->next) {
-        is_the_same(w, arena, &jobs[i], tree);
+    for (size_t i = 0; i < n; i++) {
+        const struct job_ask ask = { .job = jobs[i].row.id, .owner = "ada" };
+        is_the_same(w, arena, &jobs[i], &list.at[i]);
         assert_int_equal(ctl_listed(w->ctl, arena, jobs[i].row.id, "ada", &one, &err), 0);
-        is_the_same(w, arena, &one, ctl_job_tree(w->ctl, arena, one.row.id, "ada", 0, &err));
+        assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &view, &err), 0);
+        is_the_same(w, arena, &one, &view);
         running += one.running;
         waits += strncmp(ctl_listed_reason(w->ctl, arena, &one, NULL), "cpu: ", 5) == 0;
     }
-    assert_null(tree);
+    assert_int_equal(list.n, n);
     assert_int_equal(n, 45);
     assert_true(running > 0 && waits > 0);
     assert_int_equal(ctl_listed(w->ctl, arena, first, "eve", &one, &err), -1);
@@ -189,18 +187,36 @@ static void documents_are_their_specs(void **state)
     arena_destroy(arena);
 }
 
-typedef int add_page(struct ctl_pages *, struct arena *, struct text_node *, struct err *);
-
-static struct text_node *all_pages(struct ctl_pages *pages, struct arena *arena, add_page *add,
-                                   unsigned *n)
+/* All pages, as they would be printed; n: how many these are. */
+static struct text_node *all_tasks(struct ctl_pages *pages, struct arena *arena, unsigned *n)
 {
     struct text_node *list = text_list(arena, NULL, NULL);
+    struct task_list page;
     struct err err;
     int more;
     *n = 0;
     do {
-        more = add(pages, arena, list, &err);
+        more = ctl_pages_tasks(pages, arena, &page, &err);
         assert_true(more >= 0);
+        for (size_t i = 0; i < page.n; i++)
+            view_put(arena, list, NULL, VIEW_TASK, &page.at[i]);
+        (*n)++;
+    } while (more);
+    return list;
+}
+
+static struct text_node *all_events(struct ctl_pages *pages, struct arena *arena, unsigned *n)
+{
+    struct text_node *list = text_list(arena, NULL, NULL);
+    struct event_list page;
+    struct err err;
+    int more;
+    *n = 0;
+    do {
+        more = ctl_pages_timeline(pages, arena, &page, &err);
+        assert_true(more >= 0);
+        for (size_t i = 0; i < page.n; i++)
+            view_put(arena, list, NULL, VIEW_EVENT, &page.at[i]);
         (*n)++;
     } while (more);
     return list;
@@ -230,19 +246,15 @@ static void pages_are_the_lists(void **state)
     world_run(w);
     world_pass(w, 60000);
     assert_int_equal(world_state(w, id), JOB_SUCCEEDED);
-    const struct text_node *whole =
-        ctl_job_tree(w->ctl, arena, id, NULL, CTL_TASKS | CTL_TIMELINE, &err);
-    const struct text_node *empty =
-        ctl_job_tree(w->ctl, arena, id, NULL, CTL_TASKS_EMPTY | CTL_TIMELINE_EMPTY, &err);
-    assert_int_equal(text_get(empty, "task_list")->count, 0);
-    assert_int_equal(text_get(empty, "timeline")->count, 0);
+    const struct job_ask ask = { .job = id, .parts = CTL_TASKS | CTL_TIMELINE };
+    struct job_view view;
+    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &view, &err), 0);
+    const struct text_node *whole = view_put(arena, NULL, NULL, VIEW_JOB, &view);
     struct ctl_pages *pages = ctl_pages_open(w->ctl, id, NULL, &err);
-    assert_true(
-        text_equal(text_get(whole, "task_list"), all_pages(pages, arena, ctl_pages_tasks, &n)));
+    assert_true(text_equal(text_get(whole, "task_list"), all_tasks(pages, arena, &n)));
     assert_int_equal(text_get(whole, "task_list")->count, 153);
     assert_true(n > 3); /* pages of 64, and of fewer after many attempts */
-    assert_true(
-        text_equal(text_get(whole, "timeline"), all_pages(pages, arena, ctl_pages_timeline, &n)));
+    assert_true(text_equal(text_get(whole, "timeline"), all_events(pages, arena, &n)));
     assert_true(n > 1);
     ctl_pages_close(pages);
     arena_destroy(arena);
@@ -252,16 +264,17 @@ static void pages_end_with_their_job(void **state)
 {
     struct world *w = *state;
     struct arena *arena = arena_create();
-    struct text_node *list = text_list(arena, NULL, NULL);
+    struct task_list tasks;
+    struct event_list events;
     struct err err;
     uint64_t id = submit(w, "a", 1, "");
     struct ctl_pages *pages = ctl_pages_open(w->ctl, id, NULL, &err);
     world_command(w, id, CTL_STOP);
     world_run(w);
     world_command(w, id, CTL_DELETE);
-    assert_int_equal(ctl_pages_tasks(pages, arena, list, &err), -1);
+    assert_int_equal(ctl_pages_tasks(pages, arena, &tasks, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);
-    assert_int_equal(ctl_pages_timeline(pages, arena, list, &err), -1);
+    assert_int_equal(ctl_pages_timeline(pages, arena, &events, &err), -1);
     assert_null(ctl_pages_open(w->ctl, id, NULL, &err));
     ctl_pages_close(pages);
     arena_destroy(arena);
@@ -270,7 +283,7 @@ static void pages_end_with_their_job(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(are_their_trees, setup, teardown),
+        cmocka_unit_test_setup_teardown(are_their_views, setup, teardown),
         cmocka_unit_test_setup_teardown(texts_are_masked, setup, teardown),
         cmocka_unit_test_setup_teardown(documents_are_their_specs, setup, teardown),
         cmocka_unit_test_setup_teardown(pages_are_the_lists, setup, teardown),

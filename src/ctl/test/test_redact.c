@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/redact.h"
+#include "ctl/views.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -134,12 +135,13 @@ static void test_where_read(void **state)
     ctl_user_put(f->world.ctl, &bob, ignore, NULL);
     ctl_turn(f->world.ctl);
     assert_true(core_reads(f->world.ctl, "bob", &row));
-    const struct text_node *job = ctl_job_tree(f->world.ctl, f->arena, waits, "bob", 0, &err);
-    assert_string_equal(text_get(job, "reason")->str,
-                        "waits for another user's job to end well: it is suspended");
-    job = ctl_job_tree(f->world.ctl, f->arena, waits, "alice", 0, &err);
-    assert_string_equal(text_get(job, "reason")->str,
-                        "waits for job 1 (j) to end well: it is suspended");
+    struct job_ask ask = { .job = waits, .owner = "bob" };
+    struct job_view job;
+    assert_int_equal(ctl_job_view(f->world.ctl, f->arena, &ask, &job, &err), 0);
+    assert_string_equal(job.reason, "waits for another user's job to end well: it is suspended");
+    ask.owner = "alice";
+    assert_int_equal(ctl_job_view(f->world.ctl, f->arena, &ask, &job, &err), 0);
+    assert_string_equal(job.reason, "waits for job 1 (j) to end well: it is suspended");
 }
 
 int main(void)

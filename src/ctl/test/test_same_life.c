@@ -12,6 +12,7 @@
 #include "base/dice.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "ctl/views.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -152,10 +153,10 @@ static void tell_promises(struct life *l)
 {
     struct arena *arena = arena_create();
     for (size_t i = 0; i < l->n; i++) {
-        struct text_node *tree = ctl_job_tree(l->world.ctl, arena, l->jobs[i], "ada", 0, NULL);
-        const struct text_node *at = tree ? text_get(tree, "promised_ms") : NULL;
-        if (at)
-            buf_addf(&l->told, "j%zu promised %" PRIu64 "\n", i, (uint64_t)at->integer - BEGIN);
+        const struct job_ask ask = { .job = l->jobs[i], .owner = "ada" };
+        struct job_view view;
+        if (ctl_job_view(l->world.ctl, arena, &ask, &view, NULL) == 0 && view.promised_ms)
+            buf_addf(&l->told, "j%zu promised %" PRIu64 "\n", i, view.promised_ms - BEGIN);
     }
     arena_destroy(arena);
 }

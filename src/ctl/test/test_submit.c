@@ -9,7 +9,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "ctl/view.h"
+#include "ctl/view_tables.h"
+#include "ctl/views.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -221,13 +222,17 @@ static void others_see_no_secrets(void **state)
         w, "{\"name\":\"x\",\"roles\":{\"w\":{\"run\":\"x\",\"env\":{\"K\":\"hunter2\"}}}}");
     struct arena *arena = arena_create();
     struct err err;
-    struct text_node *mine = ctl_job_tree(w->ctl, arena, job, "ada", CTL_SPEC | CTL_ORIGIN, &err);
-    struct text_node *theirs = ctl_job_tree(w->ctl, arena, job, NULL, CTL_SPEC | CTL_ORIGIN, &err);
-    assert_null(ctl_job_tree(w->ctl, arena, job, "bob", 0, &err));
+    struct job_ask ask = { .job = job, .owner = "ada", .parts = CTL_SPEC | CTL_ORIGIN };
+    struct job_view mine, theirs;
+    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &mine, &err), 0);
+    ask.owner = NULL;
+    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &theirs, &err), 0);
+    ask.owner = "bob";
+    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &theirs, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);
-    assert_non_null(strstr(text_get(mine, "origin")->str, "hunter2"));
-    assert_null(strstr(text_get(theirs, "origin")->str, "hunter2"));
-    struct text_node *role = text_get(text_get(theirs, "spec"), "roles")->first;
+    assert_non_null(strstr(mine.origin, "hunter2"));
+    assert_null(strstr(theirs.origin, "hunter2"));
+    const struct text_node *role = text_get(theirs.spec, "roles")->first;
     assert_string_equal(text_get(text_get(role, "env"), "K")->str, "***");
     arena_destroy(arena);
 }
@@ -241,10 +246,11 @@ static void lists_and_schemas(void **state)
     for (int i = 0; i < 5; i++)
         world_submit(w, ONE);
     struct job_filter filter = { .limit = 3 };
-    struct text_node *list = ctl_list_tree(w->ctl, arena, &filter, &err);
-    assert_int_equal(text_get(list, "jobs")->count, 3);
-    assert_non_null(text_get(list, "next"));
-    assert_int_equal(text_get(text_get(list, "jobs")->first, "number")->integer, 5);
+    struct job_list list;
+    assert_int_equal(ctl_list_view(w->ctl, arena, &filter, &list, &err), 0);
+    assert_int_equal(list.n, 3);
+    assert_int_equal(list.at[0].number, 5);
+    assert_true(list.next == list.at[2].id);
     struct text_node *why =
         ctl_explain_tree(w->ctl, &(struct ctl_explain){ .arena = arena, .job = w->job }, &err);
     assert_non_null(text_get(why, "state"));
@@ -314,7 +320,9 @@ static void full_disk(void **state)
     struct job_filter filter = { .limit = 10 };
     struct arena *arena = arena_create();
     struct err err;
-    assert_int_equal(text_get(ctl_list_tree(w->ctl, arena, &filter, &err), "jobs")->count, 2);
+    struct job_list list;
+    assert_int_equal(ctl_list_view(w->ctl, arena, &filter, &list, &err), 0);
+    assert_int_equal(list.n, 2);
     arena_destroy(arena);
 }
 
@@ -337,7 +345,10 @@ static void names_may_have_to_be_new(void **state)
     uint64_t second = world_submit_as(w, &ask);
     assert_true(second != 0);
     struct arena *arena = arena_create();
-    const char *name = text_get(ctl_job_tree(w->ctl, arena, first, NULL, 0, &err), "name")->str;
+    struct job_view view;
+    assert_int_equal(ctl_job_view(w->ctl, arena, &(struct job_ask){ .job = first }, &view, &err),
+                     0);
+    const char *name = view.name;
     assert_int_equal(ctl_find_owned(w->ctl, "ada", name, &found, &err), 0);
     assert_true(found == second);
     assert_int_equal(ctl_find_owned(w->ctl, "bob", name, &found, &err), 0);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "ctl/views.h"
 #include "store/seal.h"
 
 #include <stdio.h>
@@ -293,9 +294,10 @@ const char *world_reason(struct world *w, uint64_t job)
 {
     static char text[400];
     struct arena *arena = arena_create();
-    struct text_node *tree = ctl_job_tree(w->ctl, arena, job, "ada", 0, NULL);
-    const struct text_node *reason = tree ? text_get(tree, "reason") : NULL;
-    snprintf(text, sizeof text, "%s", reason ? reason->str : "");
+    struct job_view view;
+    bool there = ctl_job_view(w->ctl, arena, &(struct job_ask){ .job = job, .owner = "ada" }, &view,
+                              NULL) == 0;
+    snprintf(text, sizeof text, "%s", there && view.reason ? view.reason : "");
     arena_destroy(arena);
     return text;
 }
