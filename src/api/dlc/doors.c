@@ -1,7 +1,6 @@
 /* The ways into a job that runs: the address of its own page, and a terminal in a pod by an address
  * that opens once and soon expires. */
 #include "api/dlc/op.h"
-#include "api/view_trees.h"
 
 #include "api/dlc/state.h"
 
@@ -9,51 +8,58 @@
 
 /* ---- the page of a Ray job ---- */
 
-/* Of a task that runs, the port of that label: its address. */
-static const char *address_of(struct dlc_call *d, const struct text_node *task, const char *label)
+const char *dlc_port_url(struct arena *a, const struct attempt_view *attempt, const char *label)
 {
-    const struct text_node *attempts = text_get(task, "attempts");
-    const struct text_node *attempt = attempts ? attempts->last : NULL;
-    const struct text_node *ports = attempt ? text_get(attempt, "ports") : NULL;
-    const struct text_node *port = ports ? text_get(ports, label) : NULL;
-    if (!port || !port->first)
-        return NULL;
-    const char *host = dlc_text(attempt, "address");
-    return arena_printf(d->arena, "http://%s:%lld/", host ? host : "localhost",
-                        (long long)port->first->integer);
+    const char *address = attempt->address;
+    for (size_t i = 0; i < attempt->ports.n; i++) {
+        const struct placed_port *port = &attempt->ports.at[i];
+        if (port->count && strcmp(port->label, label) == 0)
+            return arena_printf(a, "http://%s:%u/", address && *address ? address : "localhost",
+                                port->numbers[0]);
+    }
+    return NULL;
 }
 
-static bool runs(const struct text_node *task)
+/* Has a role of the canonical job a port of that label? */
+static bool has_port(struct arena *a, const struct text_node *spec, const char *label)
 {
-    const char *state = dlc_text(task, "state");
-    return state && strcmp(state, "running") == 0;
+    struct report report;
+    report_init(&report, a);
+    const struct job_spec *job = spec ? job_decode(a, spec, &report) : NULL;
+    for (size_t i = 0; job && i < job->n_roles; i++)
+        for (size_t k = 0; k < job->roles[i].n_ports; k++)
+            if (strcmp(job->roles[i].ports[k].label, label) == 0)
+                return true;
+    return false;
+}
+
+/* Of the first task that runs and has it; NULL: none does. */
+static const char *dashboard_of(struct arena *a, const struct task_list *tasks)
+{
+    const char *url = NULL;
+    for (size_t i = 0; i < tasks->n && !url; i++) {
+        const struct attempt_list *all = &tasks->at[i].attempts;
+        if (tasks->at[i].state == TASK_RUNNING && all->n)
+            url = dlc_port_url(a, &all->at[all->n - 1], DLC_DASHBOARD_PORT);
+    }
+    return url;
 }
 
 /* The address is the job's own, as it is with TensorBoards: nothing is shared by asking, and a
  * token says no more than who may ask. */
 void dlc_dashboard(struct dlc_call *d)
 {
-    uint64_t id;
+    struct job_ask ask = { .owner = d->call->owner, .parts = CTL_TASKS | CTL_SPEC };
+    struct job_view job = { 0 };
     struct err err;
-    if (!dlc_job(d, d->param[0], &id))
+    if (!dlc_job(d, d->param[0], &ask.job))
         return;
-    const struct text_node *tree = tree_of_job(
-        d->ctl, d->arena,
-        &(struct job_ask){ .job = id, .owner = d->call->owner, .parts = CTL_TASKS | CTL_SPEC },
-        &err);
-    const struct text_node *tasks = tree ? text_get(tree, "task_list") : NULL;
-    const struct text_node *spec = tree ? text_get(tree, "spec") : NULL;
-    const struct text_node *roles = spec ? text_get(spec, "roles") : NULL;
-    const char *url = NULL;
-    bool has = false;
-    for (const struct text_node *role = roles ? roles->first : NULL; role; role = role->next) {
-        const struct text_node *ports = text_get(role, "ports");
-        has = has || (ports && ports->kind == TEXT_MAP && text_get(ports, DLC_DASHBOARD_PORT));
+    if (ctl_job_view(d->ctl, d->arena, &ask, &job, &err)) {
+        dlc_err(d, &err, NULL);
+        return;
     }
-    for (const struct text_node *t = tasks ? tasks->first : NULL; t && !url; t = t->next)
-        if (runs(t))
-            url = address_of(d, t, DLC_DASHBOARD_PORT);
-    if (!url && !has) {
+    const char *url = dashboard_of(d->arena, &job.task_list);
+    if (!url && !has_port(d->arena, job.spec, DLC_DASHBOARD_PORT)) {
         dlc_fail(
             d, 400, "BadRequest",
             "job \"%.40s\" has no dashboard: a RayJob has one, and any job with a port that is "
@@ -63,7 +69,7 @@ void dlc_dashboard(struct dlc_call *d)
     }
     if (!url) {
         dlc_fail(d, 400, "BadRequest", "the dashboard of job \"%.40s\" does not run: it is %s",
-                 d->param[0], dlc_job_status(tree));
+                 d->param[0], dlc_job_status(&job));
         return;
     }
     struct text_node *out = dlc_map(d);
@@ -95,8 +101,7 @@ void dlc_web_terminal(struct dlc_call *d)
     struct dlc_pod pod;
     if (!dlc_pod(d, &pod))
         return;
-    const struct text_node *attempt = text_get(pod.task, "attempt");
-    if (!runs(pod.task) || (pod.attempt && attempt && attempt->integer != pod.attempt)) {
+    if (pod.task->state != TASK_RUNNING || (pod.attempt && pod.task->attempt != pod.attempt)) {
         dlc_fail(d, 400, "BadRequest", "pod \"%.100s\" does not run", d->param[1]);
         return;
     }

@@ -1,12 +1,11 @@
 /* A job in the words of the API, whoever submitted it: what it was asked for (its CreateJob body,
  * or the one that would make it), what became of it, and its tasks as pods.
  *
- * Inputs: the trees of ctl. Effects: none.
+ * Inputs: the views of ctl. Effects: none.
  *
  * Caveats: a job of another format is said as dlc_dialect.write says it; secrets of an image's
  * registry are never answered. Spelling is the vendor's: GmtSuccessedTime. */
 #include "api/dlc/kept.h"
-#include "api/view_trees.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -20,26 +19,15 @@
 #include <string.h>
 #include <strings.h>
 
-const char *dlc_seconds(struct arena *a, const char *time)
-{
-    return time && strlen(time) >= 20 ? arena_printf(a, "%.19sZ", time) : NULL;
-}
-
-static uint64_t number(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = map ? text_get(map, key) : NULL;
-    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
-}
-
 static const char *word(const struct text_node *map, const char *key)
 {
     const char *text = map ? dlc_text(map, key) : NULL;
     return text ? text : "";
 }
 
-static bool of_dlc(const struct text_node *tree)
+static bool of_dlc(const struct job_view *job)
 {
-    return strcmp(word(tree, "dialect"), "dlc") == 0;
+    return strcmp(job->dialect, "dlc") == 0;
 }
 
 /* ---- names ---- */
@@ -67,63 +55,52 @@ const char *dlc_pod_uid(struct arena *a, uint64_t job, const char *pod, uint64_t
 
 /* ---- states ---- */
 
-const char *dlc_job_status(const struct text_node *tree)
+const char *dlc_job_status(const struct job_view *job)
 {
-    if (of_dlc(tree) && *word(tree, "word"))
-        return word(tree, "word");
-    return dlc_convention.job_word(job_state_parse(word(tree, "state")),
-                                   number(tree, "tasks_running") > 0);
+    if (of_dlc(job) && job->word)
+        return job->word;
+    return dlc_convention.job_word(job->state, job->tasks_running > 0);
 }
 
-static const char *reason_code(const char *state)
+static const struct {
+    const char *code, *time; /* members: why it ended, when */
+} ends[JOB_STATE_N] = {
+    [JOB_SUCCEEDED] = { "JobSucceeded", "GmtSuccessedTime" },
+    [JOB_FAILED] = { "JobFailed", "GmtFailedTime" },
+    [JOB_STOPPED] = { "JobStoppedByUser", "GmtStoppedTime" },
+};
+
+static const char *reason_code(enum job_state state)
 {
-    static const char *const codes[][2] = { { "succeeded", "JobSucceeded" },
-                                            { "failed", "JobFailed" },
-                                            { "stopped", "JobStoppedByUser" } };
-    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
-        if (strcmp(state, codes[i][0]) == 0)
-            return codes[i][1];
-    return "";
+    return ends[state].code ? ends[state].code : "";
 }
 
-static void put_times(struct arena *a, struct text_node *out, const struct text_node *tree)
+static void put_times(struct arena *a, struct text_node *out, const struct job_view *job)
 {
-    static const char *const ends[][2] = { { "succeeded", "GmtSuccessedTime" },
-                                           { "failed", "GmtFailedTime" },
-                                           { "stopped", "GmtStoppedTime" } };
-    const char *ended = dlc_seconds(a, dlc_text(tree, "ended"));
-    dlc_put(a, out, "GmtCreateTime", dlc_seconds(a, dlc_text(tree, "submitted")));
-    dlc_put(a, out, "GmtSubmittedTime", dlc_seconds(a, dlc_text(tree, "submitted")));
-    dlc_put(a, out, "GmtRunningTime", dlc_seconds(a, dlc_text(tree, "started")));
-    for (size_t i = 0; ended && i < ARRAY_LEN(ends); i++)
-        if (strcmp(word(tree, "state"), ends[i][0]) == 0) {
-            dlc_put(a, out, ends[i][1], ended);
-            dlc_put(a, out, "GmtFinishTime", ended);
-        }
+    const char *submitted = facade_time(a, job->submitted_ms), *end = ends[job->state].time;
+    dlc_put(a, out, "GmtCreateTime", submitted);
+    dlc_put(a, out, "GmtSubmittedTime", submitted);
+    dlc_put(a, out, "GmtRunningTime", facade_time(a, job->started_ms));
+    if (end && job->ended_ms) {
+        dlc_put(a, out, end, facade_time(a, job->ended_ms));
+        dlc_put(a, out, "GmtFinishTime", facade_time(a, job->ended_ms));
+    }
 }
 
-static uint64_t time_of(const struct text_node *map, const char *key, uint64_t otherwise)
+/* to 0: it lasts. */
+static int64_t seconds_between(uint64_t from_ms, uint64_t to_ms, uint64_t now_ms)
 {
-    uint64_t ms = otherwise;
-    const char *text = map ? dlc_text(map, key) : NULL;
-    return text && dlc_scan_time(text, &ms) ? ms : otherwise;
-}
-
-static int64_t seconds_between(const struct text_node *map, const char *from, const char *to,
-                               uint64_t now_ms)
-{
-    uint64_t began = time_of(map, from, 0), ended = time_of(map, to, now_ms);
-    return began && ended > began ? (int64_t)((ended - began) / 1000) : 0;
+    uint64_t ended = to_ms ? to_ms : now_ms;
+    return from_ms && ended > from_ms ? (int64_t)((ended - from_ms) / 1000) : 0;
 }
 
 /* ---- what was asked for ---- */
 
-static struct text_node *parsed_origin(struct arena *a, const struct text_node *tree)
+static struct text_node *parsed_origin(struct arena *a, const char *text)
 {
-    const char *text = dlc_text(tree, "origin");
     struct report report;
     size_t n = 0;
-    if (!text)
+    if (!text || !*text)
         return NULL;
     report_init(&report, a);
     struct text_node *root = text_parse_documents(a, text, strlen(text), &n, &report);
@@ -152,12 +129,11 @@ static void hide_secrets(struct text_node *body)
     }
 }
 
-struct text_node *dlc_job_body(struct dlc_call *d, const struct text_node *tree, uint64_t id)
+struct text_node *dlc_job_body(struct dlc_call *d, const struct job_view *job)
 {
-    (void)id;
-    struct text_node *body = of_dlc(tree) ? parsed_origin(d->arena, tree) : NULL;
+    struct text_node *body = of_dlc(job) ? parsed_origin(d->arena, job->origin) : NULL;
     if (!body)
-        body = written(d->arena, text_get(tree, "spec"));
+        body = written(d->arena, job->spec);
     if (body)
         hide_secrets(body);
     return body;
@@ -219,29 +195,29 @@ static void put_tags(struct dlc_call *d, struct text_node *out, uint64_t id)
     settings->count = fresh->count;
 }
 
-static void put_requests(struct arena *a, struct text_node *out, const struct text_node *tree)
+static void put_requests(struct arena *a, struct text_node *out, const struct job_view *job)
 {
-    uint64_t cpu = 0, memory = 0, nodes = 0;
+    uint64_t cpu = 0, memory = 0, nodes = 0, retries = 0;
     char text[FMT_MAX];
-    const struct text_node *spec = text_get(tree, "spec");
     struct report report;
     report_init(&report, a);
-    const struct job_spec *job = spec ? job_decode(a, spec, &report) : NULL;
-    for (size_t i = 0; job && i < job->n_roles; i++) {
-        const struct role *role = &job->roles[i];
+    const struct job_spec *spec = job->spec ? job_decode(a, job->spec, &report) : NULL;
+    for (size_t i = 0; spec && i < spec->n_roles; i++) {
+        const struct role *role = &spec->roles[i];
         cpu += role->replicas * role->resources.cpu_milli;
         memory += role->replicas * role->resources.memory;
         nodes += role->replicas;
     }
     text_int(a, out, "RequestCPU", (int64_t)((cpu + 999) / 1000));
     text_str(a, out, "RequestMemory", fmt_size(text, memory));
-    text_str(a, out, "RequestGPU", fmt_milli(text, number(tree, "gpu_milli")));
+    text_str(a, out, "RequestGPU", fmt_milli(text, job->gpu_milli));
     text_str(a, out, "NodeCount", arena_printf(a, "%llu", (unsigned long long)nodes));
-    const struct text_node *retry = spec ? text_get(spec, "retry") : NULL;
+    if (spec && spec->retry.unknown.kind == COUNT_NUMBER)
+        retries = spec->retry.unknown.n;
     text_str(a, out, "RestartTimes",
-             arena_printf(a, "%llu/%llu", (unsigned long long)number(tree, "restarts"),
-                          (unsigned long long)number(retry, "unknown")));
-    text_int(a, out, "RetryCount", (int64_t)number(tree, "restarts"));
+             arena_printf(a, "%llu/%llu", (unsigned long long)job->restarts,
+                          (unsigned long long)retries));
+    text_int(a, out, "RetryCount", (int64_t)job->restarts);
 }
 
 /* ---- history ---- */
@@ -255,14 +231,13 @@ struct dlc_lists {
 };
 
 /* The states it went through, each with its beginning and end: few, of all its events. */
-static void note_state(struct dlc_lists *l, const struct text_node *event)
+static void note_state(struct dlc_lists *l, const struct event_view *event)
 {
     struct arena *a = l->d->arena;
-    enum job_state state = job_state_parse(word(event, "state"));
-    const char *at = dlc_seconds(a, dlc_text(event, "at"));
-    if (state == JOB_NONE || text_get(event, "task"))
+    const char *at = facade_time(a, event->at_ms);
+    if (event->job_state == JOB_NONE)
         return;
-    const char *status = dlc_convention.job_word(state, false);
+    const char *status = dlc_convention.job_word(event->job_state, false);
     if (l->last && strcmp(word(l->last, "Status"), status) == 0)
         return;
     if (l->last)
@@ -270,53 +245,49 @@ static void note_state(struct dlc_lists *l, const struct text_node *event)
     l->last = text_map(a, l->history, NULL);
     text_str(a, l->last, "Status", status);
     dlc_put(a, l->last, "StartTime", at);
-    text_str(a, l->last, "ReasonCode", reason_code(job_state_word(state)));
-    text_str(a, l->last, "ReasonMessage", arena_strdup(a, word(event, "text")));
+    text_str(a, l->last, "ReasonCode", reason_code(event->job_state));
+    text_str(a, l->last, "ReasonMessage", event->text ? event->text : "");
 }
 
 static int add_history(void *lists, struct arena *a, struct text_node *to, struct err *err)
 {
     struct dlc_lists *l = lists;
-    struct text_node *events = text_list(a, NULL, NULL);
-    struct event_list page;
-    int more = ctl_pages_timeline(l->pages, a, &page, err);
-    trees_of_events(a, events, &page);
-    for (const struct text_node *one = events->first; one; one = one->next)
-        note_state(l, one);
+    struct event_list events;
+    int more = ctl_pages_timeline(l->pages, a, &events, err);
+    for (size_t i = 0; i < events.n; i++)
+        note_state(l, &events.at[i]);
     for (const struct text_node *one = more == 0 ? l->history->first : NULL; one; one = one->next)
         text_copy(a, to, NULL, one);
     return more;
 }
 
-static const char *pod_status(const char *state)
+static const char *pod_status(enum attempt_state state)
 {
-    static const char *const words[][2] = { { "starting", "Pending" },
-                                            { "running", "Running" },
-                                            { "succeeded", "Succeeded" },
-                                            { "lost", "Unknown" } };
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (strcmp(state, words[i][0]) == 0)
-            return words[i][1];
-    return "Failed";
+    static const char *const words[ATTEMPT_STATE_N] = { [ATTEMPT_STARTING] = "Pending",
+                                                        [ATTEMPT_RUNNING] = "Running",
+                                                        [ATTEMPT_SUCCEEDED] = "Succeeded",
+                                                        [ATTEMPT_LOST] = "Unknown" };
+    return words[state] ? words[state] : "Failed";
 }
 
 static struct text_node *put_pod(const struct dlc_lists *l, struct arena *a, struct text_node *list,
-                                 const struct text_node *task, const struct text_node *attempt)
+                                 const struct task_view *task, const struct attempt_view *attempt)
 {
     struct text_node *pod = text_map(a, list, NULL);
-    const char *id = dlc_pod_id(a, l->id, word(task, "role"), number(task, "index"));
-    text_str(a, pod, "Type", word(task, "role"));
+    const char *id = dlc_pod_id(a, l->id, task->role, task->index);
+    text_str(a, pod, "Type", task->role);
     text_str(a, pod, "PodId", id);
-    text_str(a, pod, "PodUid", dlc_pod_uid(a, l->id, id, number(attempt, "attempt")));
-    text_str(a, pod, "Status", pod_status(word(attempt, "state")));
+    text_str(a, pod, "PodUid", dlc_pod_uid(a, l->id, id, attempt->attempt));
+    text_str(a, pod, "Status", pod_status(attempt->state));
     text_str(a, pod, "SubStatus", "Normal");
     text_str(a, pod, "ResourceType", "Normal");
-    dlc_put(a, pod, "Ip", dlc_text(attempt, "address"));
-    dlc_put(a, pod, "NodeName", dlc_text(attempt, "node"));
-    dlc_put(a, pod, "GmtCreateTime", dlc_seconds(a, dlc_text(attempt, "placed")));
-    dlc_put(a, pod, "GmtStartTime", dlc_seconds(a, dlc_text(attempt, "started")));
-    dlc_put(a, pod, "GmtFinishTime", dlc_seconds(a, dlc_text(attempt, "ended")));
-    text_int(a, pod, "Duration", seconds_between(attempt, "started", "ended", l->d->now_ms));
+    dlc_put(a, pod, "Ip", attempt->address);
+    dlc_put(a, pod, "NodeName", attempt->node);
+    dlc_put(a, pod, "GmtCreateTime", facade_time(a, attempt->placed_ms));
+    dlc_put(a, pod, "GmtStartTime", facade_time(a, attempt->started_ms));
+    dlc_put(a, pod, "GmtFinishTime", facade_time(a, attempt->ended_ms));
+    text_int(a, pod, "Duration",
+             seconds_between(attempt->started_ms, attempt->ended_ms, l->d->now_ms));
     return pod;
 }
 
@@ -324,18 +295,16 @@ static struct text_node *put_pod(const struct dlc_lists *l, struct arena *a, str
 int dlc_add_pods(void *lists, struct arena *a, struct text_node *to, struct err *err)
 {
     struct dlc_lists *l = lists;
-    struct text_node *tasks = text_list(a, NULL, NULL);
-    struct task_list page;
-    int more = ctl_pages_tasks(l->pages, a, &page, err);
-    trees_of_tasks(a, tasks, &page);
-    for (const struct text_node *task = tasks->first; task; task = task->next) {
-        const struct text_node *attempts = text_get(task, "attempts");
-        if (!attempts || !attempts->count)
+    struct task_list tasks;
+    int more = ctl_pages_tasks(l->pages, a, &tasks, err);
+    for (const struct task_view *task = tasks.at; task < tasks.at + tasks.n; task++) {
+        const struct attempt_list *attempts = &task->attempts;
+        if (!attempts->n)
             continue;
-        struct text_node *pod = put_pod(l, a, to, task, attempts->last);
+        struct text_node *pod = put_pod(l, a, to, task, &attempts->at[attempts->n - 1]);
         struct text_node *history = text_list(a, pod, "HistoryPods");
-        for (const struct text_node *one = attempts->first; one->next; one = one->next)
-            put_pod(l, a, history, task, one);
+        for (size_t i = 0; i + 1 < attempts->n; i++)
+            put_pod(l, a, history, task, &attempts->at[i]);
     }
     return more;
 }
@@ -366,13 +335,13 @@ void dlc_ok_lists(struct dlc_call *d, uint64_t id, struct text_node *tree,
 
 /* ---- the whole ---- */
 
-static void put_end(struct arena *a, struct text_node *out, const struct text_node *tree,
+static void put_end(struct arena *a, struct text_node *out, const struct job_view *job,
                     const char *type)
 {
-    const char *state = word(tree, "state"), *reason = word(tree, "reason");
-    if (strcmp(state, "succeeded") == 0)
+    const char *reason = job->reason ? job->reason : "";
+    if (job->state == JOB_SUCCEEDED)
         reason = arena_printf(a, "%s %s is successfully completed.", type, word(out, "JobId"));
-    text_str(a, out, "ReasonCode", reason_code(state));
+    text_str(a, out, "ReasonCode", reason_code(job->state));
     text_str(a, out, "ReasonMessage", reason);
 }
 
@@ -395,32 +364,33 @@ struct text_node *dlc_job_item(struct dlc_call *d, uint64_t id)
 {
     struct arena *a = d->arena;
     char text[DLC_JOB_ID_TEXT];
-    const struct text_node *tree = tree_of_job(
-        d->ctl, a,
-        &(struct job_ask){ .job = id, .owner = d->call->owner, .parts = CTL_ORIGIN | CTL_SPEC },
-        NULL);
-    if (!tree)
+    const struct job_ask ask = { .job = id,
+                                 .owner = d->call->owner,
+                                 .parts = CTL_ORIGIN | CTL_SPEC };
+    struct job_view job;
+    if (ctl_job_view(d->ctl, a, &ask, &job, NULL))
         return NULL;
+    const char *owner = job.owner, *space = dlc_workspace(job.project);
     struct text_node *out = text_map(a, NULL, NULL);
-    const struct text_node *body = dlc_job_body(d, tree, id);
+    const struct text_node *body = dlc_job_body(d, &job);
     const char *type = body ? word(body, "JobType") : "PyTorchJob";
     const char *queue = body ? word(body, "ResourceId") : "";
     text_str(a, out, "JobId", dlc_job_id(text, id));
-    text_str(a, out, "DisplayName", word(tree, "name"));
+    text_str(a, out, "DisplayName", job.name);
     text_str(a, out, "JobType", type);
-    text_str(a, out, "Status", dlc_job_status(tree));
+    text_str(a, out, "Status", dlc_job_status(&job));
     text_str(a, out, "SubStatus", "");
-    put_end(a, out, tree, type);
+    put_end(a, out, &job, type);
     put_asked(a, out, body);
     put_tags(d, out, id);
     put_notes(d, out, body, id);
-    put_times(a, out, tree);
-    text_int(a, out, "Duration", seconds_between(tree, "started", "ended", d->now_ms));
-    text_int(a, out, "Priority", (int64_t)number(tree, "priority"));
-    text_str(a, out, "UserId", word(tree, "owner"));
-    text_str(a, out, "Username", word(tree, "owner"));
-    text_str(a, out, "WorkspaceId", dlc_workspace(word(tree, "project")));
-    text_str(a, out, "WorkspaceName", dlc_workspace(word(tree, "project")));
+    put_times(a, out, &job);
+    text_int(a, out, "Duration", seconds_between(job.started_ms, job.ended_ms, d->now_ms));
+    text_int(a, out, "Priority", (int64_t)job.priority);
+    text_str(a, out, "UserId", owner);
+    text_str(a, out, "Username", owner);
+    text_str(a, out, "WorkspaceId", space);
+    text_str(a, out, "WorkspaceName", space);
     text_str(a, out, "ResourceId", queue);
     text_str(a, out, "ResourceName", queue);
     text_str(a, out, "ResourceQuotaName", queue);
@@ -429,7 +399,7 @@ struct text_node *dlc_job_item(struct dlc_call *d, uint64_t id)
     text_str(a, out, "ClusterId", "muster");
     text_bool(a, out, "EnabledDebugger", false);
     text_bool(a, out, "UseOversoldResource", false);
-    put_requests(a, out, tree);
+    put_requests(a, out, &job);
     return out;
 }
 

@@ -3,7 +3,6 @@
  * Measures of pods are not taken here, and no sanity checks are made: their lists are empty, which
  * is what is known. */
 #include "api/dlc/kept.h"
-#include "api/view_trees.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -16,6 +15,19 @@
 
 /* ---- pods ---- */
 
+/* 0: it has none of that PodUid. */
+static uint32_t attempt_of(struct dlc_call *d, const struct dlc_pod *pod, const char *uid)
+{
+    const struct attempt_list *all = &pod->task->attempts;
+    uint32_t found = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        uint64_t n = all->at[i].attempt;
+        if (strcasecmp(dlc_pod_uid(d->arena, pod->job, pod->id, n), uid) == 0)
+            found = (uint32_t)n;
+    }
+    return found;
+}
+
 /* "dlc0abc-worker-0" of param 1; its attempt by PodUid. */
 bool dlc_pod(struct dlc_call *d, struct dlc_pod *pod)
 {
@@ -24,27 +36,17 @@ bool dlc_pod(struct dlc_call *d, struct dlc_pod *pod)
     *pod = (struct dlc_pod){ .id = d->param[1] };
     if (!dlc_job(d, d->param[0], &pod->job))
         return false;
-    const struct text_node *tree = tree_of_job(
-        d->ctl, d->arena,
-        &(struct job_ask){ .job = pod->job, .owner = d->call->owner, .parts = CTL_TASKS }, &err);
-    const struct text_node *tasks = tree ? text_get(tree, "task_list") : NULL;
-    for (const struct text_node *t = tasks ? tasks->first : NULL; t; t = t->next) {
-        uint64_t index = (uint64_t)text_get(t, "index")->integer;
-        const char *role = text_get(t, "role")->str;
-        if (strcasecmp(dlc_pod_id(d->arena, pod->job, role, index), pod->id) != 0)
+    const struct job_ask ask = { .job = pod->job, .owner = d->call->owner, .parts = CTL_TASKS };
+    struct job_view job = { 0 };
+    ctl_job_view(d->ctl, d->arena, &ask, &job, &err);
+    for (size_t i = 0; i < job.task_list.n; i++) {
+        const struct task_view *task = &job.task_list.at[i];
+        if (strcasecmp(dlc_pod_id(d->arena, pod->job, task->role, task->index), pod->id) != 0)
             continue;
-        pod->role = role;
-        pod->index = (uint32_t)index;
-        pod->task = t;
-        const struct text_node *attempts = text_get(t, "attempts");
-        for (const struct text_node *one = attempts ? attempts->first : NULL; one;
-             one = one->next) {
-            const struct text_node *n = text_get(one, "attempt");
-            if (uid && n &&
-                strcasecmp(dlc_pod_uid(d->arena, pod->job, pod->id, (uint64_t)n->integer), uid) ==
-                    0)
-                pod->attempt = (uint32_t)n->integer;
-        }
+        pod->role = task->role;
+        pod->index = (uint32_t)task->index;
+        pod->task = task;
+        pod->attempt = uid ? attempt_of(d, pod, uid) : 0;
         if (!uid || pod->attempt)
             return true;
     }
@@ -56,8 +58,7 @@ bool dlc_pod(struct dlc_call *d, struct dlc_pod *pod)
 static struct text_node *pod_answer(struct dlc_call *d, const struct dlc_pod *pod)
 {
     char id[DLC_JOB_ID_TEXT];
-    const struct text_node *attempt = text_get(pod->task, "attempt");
-    uint64_t n = pod->attempt ? pod->attempt : attempt ? (uint64_t)attempt->integer : 0;
+    uint64_t n = pod->attempt ? pod->attempt : pod->task->attempt;
     struct text_node *out = dlc_map(d);
     text_str(d->arena, out, "JobId", dlc_job_id(id, pod->job));
     text_str(d->arena, out, "PodId", pod->id);
@@ -100,49 +101,43 @@ struct events_ask {
     uint32_t attempt; /* 0: all */
 };
 
-static bool wanted(const struct events_ask *ask, const struct text_node *event)
+static bool wanted(const struct events_ask *ask, const struct event_view *event)
 {
-    const char *at = dlc_text(event, "at"), *task = dlc_text(event, "task");
-    const struct text_node *attempt = text_get(event, "attempt");
-    uint64_t ms = 0;
-    if (at && !dlc_scan_time(at, &ms))
+    if (event->at_ms < ask->since || (ask->until && event->at_ms >= ask->until))
         return false;
-    if (ms < ask->since || (ask->until && ms >= ask->until))
+    if (ask->task && (!event->task || strcmp(event->task, ask->task) != 0))
         return false;
-    if (ask->task && (!task || strcmp(task, ask->task) != 0))
-        return false;
-    return !ask->attempt || (attempt && attempt->integer == ask->attempt);
+    return !ask->attempt || event->attempt == ask->attempt;
 }
 
 /* "2021-01-28 14:07:24 Created pod: dlc...-worker-0" */
-static const char *sentence(struct dlc_call *d, uint64_t job, const struct text_node *event)
+static const char *sentence(struct dlc_call *d, uint64_t job, const struct event_view *event)
 {
-    const char *at = dlc_text(event, "at"), *role = dlc_text(event, "role");
-    const char *task = dlc_text(event, "task"), *type = dlc_text(event, "type");
-    const char *text = dlc_text(event, "text"), *slash = task ? strrchr(task, '/') : NULL;
-    uint64_t index = 0;
-    const char *pod = "";
-    if (role && slash && scan_u64(slash + 1, 0, UINT32_MAX, &index))
-        pod = dlc_pod_id(d->arena, job, role, index);
-    if (type && strcmp(type, "task.placed") == 0)
+    char at[FMT_MAX];
+    const char *text = event->text && *event->text ? event->text : NULL;
+    const char *pod = event->role ? dlc_pod_id(d->arena, job, event->role, event->index) : "";
+    fmt_time(at, event->at_ms);
+    if (strcmp(event->type, "task.placed") == 0)
         return arena_printf(d->arena, "%.10s %.8s Created pod: %s", at, at + 11, pod);
-    return arena_printf(d->arena, "%.10s %.8s %s%s%s%s%s", at, at + 11, type ? type : "",
+    return arena_printf(d->arena, "%.10s %.8s %s%s%s%s%s", at, at + 11, event->type,
                         *pod ? " pod: " : "", pod, text ? ": " : "", text ? text : "");
 }
 
 /* The newest of the window, oldest first. */
 static void answer_events(struct dlc_call *d, struct events_ask *ask, struct text_node *out)
 {
-    struct text_node *all = text_list(d->arena, NULL, NULL), *page;
+    struct text_node *all = text_list(d->arena, NULL, NULL);
     struct ctl_events of = { .reader = d->call->owner, .job = ask->job, .limit = EVENTS_PAGE };
+    struct event_list page;
     do {
-        page = tree_of_events(d->ctl, d->arena, &of, NULL);
-        for (const struct text_node *one = page ? page->first : NULL; one; one = one->next) {
-            of.after = (uint64_t)text_get(one, "seq")->integer;
-            if (wanted(ask, one) && dlc_text(one, "at"))
-                text_str(d->arena, all, NULL, sentence(d, ask->job, one));
+        page.n = 0;
+        ctl_events_view(d->ctl, d->arena, &of, &page, NULL);
+        for (size_t i = 0; i < page.n; i++) {
+            of.after = page.at[i].seq;
+            if (page.at[i].at_ms && wanted(ask, &page.at[i]))
+                text_str(d->arena, all, NULL, sentence(d, ask->job, &page.at[i]));
         }
-    } while (page && page->count == EVENTS_PAGE);
+    } while (page.n == EVENTS_PAGE);
     struct text_node *list = text_list(d->arena, out, "Events");
     size_t skip = all->count > ask->most ? all->count - (size_t)ask->most : 0;
     for (const struct text_node *one = all->first; one; one = one->next)

@@ -4,7 +4,6 @@
  * answer is refused by name: a filter that is silently left out would list other people's idea of
  * the question. */
 #include "api/dlc/kept.h"
-#include "api/view_trees.h"
 
 #include "api/accounts.h"
 #include "base/buf.h"
@@ -387,20 +386,18 @@ static void prioritized(void *arg, const struct ctl_answer *answer)
 
 /* Only a job of a quota that waits has a use for one; of others the service says 200 and does
  * nothing. false: answered. */
-static bool may_prioritize(struct dlc_call *d, const struct text_node *job, uint64_t priority)
+static bool may_prioritize(struct dlc_call *d, const struct job_view *job, uint64_t priority)
 {
-    const char *word = dlc_text(job, "word"), *queue = dlc_text(job, "queue");
-    enum job_state state = job_state_parse(dlc_text(job, "state"));
     if (priority < 1 || priority > JOB_PRIORITY)
         dlc_fail(d, 400, "InvalidParameter", "Priority is %llu, not 1 to %u",
                  (unsigned long long)priority, JOB_PRIORITY);
-    else if (queue && strcmp(queue, DLC_PUBLIC_QUEUE) == 0)
+    else if (strcmp(job->queue, DLC_PUBLIC_QUEUE) == 0)
         dlc_fail(d, 400, "NotSupported",
                  "Priority has no effect on public resources: it orders the jobs of a quota "
                  "(ResourceId)");
-    else if (state != JOB_QUEUED && state != JOB_SUSPENDED)
+    else if (job->state != JOB_QUEUED && job->state != JOB_SUSPENDED)
         dlc_fail(d, 400, "BadRequest", "the job is %s: Priority counts while it is Queuing",
-                 word ? word : "");
+                 job->word ? job->word : "");
     else
         return true;
     return false;
@@ -410,20 +407,21 @@ static bool may_prioritize(struct dlc_call *d, const struct text_node *job, uint
  * change. */
 void dlc_update_job(struct dlc_call *d)
 {
-    uint64_t id, wanted = 0;
-    if (!dlc_job(d, d->param[0], &id))
+    struct job_ask ask = { .owner = d->call->owner };
+    struct job_view job = { 0 };
+    uint64_t wanted = 0;
+    if (!dlc_job(d, d->param[0], &ask.job))
         return;
-    const struct text_node *tree = tree_of_job(
-        d->ctl, d->arena, &(struct job_ask){ .job = id, .owner = d->call->owner }, NULL);
-    const struct text_node *is = tree ? text_get(tree, "priority") : NULL;
+    bool there = ctl_job_view(d->ctl, d->arena, &ask, &job, NULL) == 0;
     const char *priority = dlc_text(d->body, "Priority");
     bool said = priority && scan_u64(priority, 0, UINT32_MAX, &wanted);
-    if (!said || (is && (int64_t)wanted == is->integer)) {
-        put_note(d, id);
+    if (!there || !said || wanted == job.priority) {
+        put_note(d, ask.job);
         return;
     }
-    if (!may_prioritize(d, tree, wanted))
+    if (!may_prioritize(d, &job, wanted))
         return;
     call_keep(d->call);
-    ctl_command(d->ctl, d->call->owner, id, (enum ctl_verb)(CTL_PRIORITY + wanted), prioritized, d);
+    ctl_command(d->ctl, d->call->owner, ask.job, (enum ctl_verb)(CTL_PRIORITY + wanted),
+                prioritized, d);
 }

@@ -5,6 +5,7 @@
 #include "api/facade.h"
 #include "api/work.h"
 #include "ctl/objects.h"
+#include "ctl/views.h"
 #include "dialect/dlc/dlc.h"
 
 enum dlc_service { DLC_JOBS, DLC_SPACES };
@@ -130,16 +131,17 @@ void dlc_ok_lists(struct dlc_call *, uint64_t id, struct text_node *tree, const 
                   size_t n);
 int dlc_add_pods(void *, struct arena *, struct text_node *to, struct err *);
 /* The CreateJob body it is or would be, secrets masked; NULL: cannot be said. */
-struct text_node *dlc_job_body(struct dlc_call *, const struct text_node *tree, uint64_t id);
-const char *dlc_job_status(const struct text_node *tree);
-const char *dlc_seconds(struct arena *, const char *time); /* "...05.678Z" -> "...05Z" */
+struct text_node *dlc_job_body(struct dlc_call *, const struct job_view *);
+const char *dlc_job_status(const struct job_view *);
 const char *dlc_pod_id(struct arena *, uint64_t job, const char *role, uint64_t index);
 const char *dlc_pod_uid(struct arena *, uint64_t job, const char *pod, uint64_t attempt);
+/* "http://127.0.0.1:20001/": its first port of that label; NULL: it has none. */
+const char *dlc_port_url(struct arena *, const struct attempt_view *, const char *label);
 struct dlc_pod {
     uint64_t job;
     const char *id, *role;
     uint32_t index, attempt; /* attempt 0: the last */
-    const struct text_node *task;
+    const struct task_view *task;
 };
 bool dlc_pod(struct dlc_call *, struct dlc_pod *); /* of param 0 and 1; else answered */
 

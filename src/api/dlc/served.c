@@ -3,7 +3,6 @@
  * The program is the node's own; where there is none the job ends with 127, and the answer says
  * so. */
 #include "api/dlc/served.h"
-#include "api/view_trees.h"
 
 #include "api/accounts.h"
 #include "base/buf.h"
@@ -14,67 +13,57 @@
 
 /* ---- its job ---- */
 
-static const struct text_node *job_of(struct dlc_call *d, const struct text_node *object,
-                                      uint64_t *id)
+/* NULL: it has none, or it is gone. */
+static const struct job_view *job_of(struct dlc_call *d, const struct text_node *object,
+                                     uint64_t *id)
 {
     const char *text = dlc_text(dlc_spec(object), "Runs");
+    struct job_view *job = ARENA_NEW(d->arena, struct job_view);
     if (!text || !job_id_parse(text, id))
         return NULL;
-    return tree_of_job(d->ctl, d->arena,
-                       &(struct job_ask){ .job = *id, .owner = d->call->owner, .parts = CTL_TASKS },
-                       NULL);
+    const struct job_ask ask = { .job = *id, .owner = d->call->owner, .parts = CTL_TASKS };
+    return ctl_job_view(d->ctl, d->arena, &ask, job, NULL) ? NULL : job;
 }
 
-static const char *status_of(const struct dlc_served *of, const struct text_node *job)
+static const char *status_of(const struct dlc_served *of, const struct job_view *job)
 {
-    static const char *const words[][2] = { { "running", "Running" },
-                                            { "stopping", "Stopped" },
-                                            { "stopped", "Stopped" },
-                                            { "failed", "Failed" } };
-    const char *state = job ? dlc_text(job, "state") : NULL;
-    for (size_t i = 0; state && i < ARRAY_LEN(words); i++)
-        if (strcmp(state, words[i][0]) == 0)
-            return words[i][1];
-    if (!state)
-        return "Stopped";
-    return strcmp(state, "succeeded") == 0 ? of->done
-           : strcmp(state, "queued") == 0  ? of->waits
-                                           : "Creating";
+    switch (job ? job->state : JOB_STOPPED) {
+    case JOB_QUEUED: return of->waits;
+    case JOB_RUNNING: return "Running";
+    case JOB_STOPPING:
+    case JOB_STOPPED: return "Stopped";
+    case JOB_FAILED: return "Failed";
+    case JOB_SUCCEEDED: return of->done;
+    default: return "Creating";
+    }
 }
 
-static bool ended(const struct dlc_served *of, const char *status)
+static bool ended(const struct job_view *job)
 {
-    return strcmp(status, "Creating") != 0 && strcmp(status, of->waits) != 0 &&
-           strcmp(status, "Running") != 0;
+    return !job || job->state == JOB_STOPPING || job_state_final(job->state);
 }
 
-static const struct text_node *attempt_of(const struct text_node *job)
+/* NULL: its task has none yet. */
+static const struct attempt_view *attempt_of(const struct job_view *job)
 {
-    const struct text_node *tasks = job ? text_get(job, "task_list") : NULL;
-    const struct text_node *attempts =
-        tasks && tasks->first ? text_get(tasks->first, "attempts") : NULL;
-    return attempts ? attempts->last : NULL;
+    const struct attempt_list *all =
+        job && job->task_list.n ? &job->task_list.at[0].attempts : NULL;
+    return all && all->n ? &all->at[all->n - 1] : NULL;
 }
 
-static const char *url_of(struct dlc_call *d, const struct text_node *job)
+static const char *url_of(struct dlc_call *d, const struct job_view *job)
 {
-    const struct text_node *attempt = attempt_of(job);
-    const struct text_node *ports = attempt ? text_get(attempt, "ports") : NULL;
-    const struct text_node *web = ports ? text_get(ports, "web") : NULL;
-    if (!web || !web->first)
-        return NULL;
-    return arena_printf(d->arena, "http://%s:%lld/", dlc_text(attempt, "address"),
-                        (long long)web->first->integer);
+    const struct attempt_view *attempt = attempt_of(job);
+    return attempt ? dlc_port_url(d->arena, attempt, "web") : NULL;
 }
 
-static const char *why(const struct dlc_served *of, const struct text_node *job, const char *status)
+static const char *why(const struct dlc_served *of, const struct job_view *job)
 {
-    const struct text_node *attempt = attempt_of(job);
-    const struct text_node *code = attempt ? text_get(attempt, "exit_code") : NULL;
-    if (strcmp(status, "Failed") == 0 && code && code->integer == 127)
+    const struct attempt_view *attempt = attempt_of(job);
+    if (job && job->state == JOB_FAILED && attempt && attempt->has_exit_code &&
+        attempt->exit_code == 127)
         return of->lacks;
-    const char *reason = job ? dlc_text(job, "reason") : NULL;
-    return reason ? reason : "";
+    return job && job->reason ? job->reason : "";
 }
 
 struct text_node *served_job_of(struct dlc_call *d, const struct dlc_served *of,
@@ -107,17 +96,12 @@ struct text_node *served_job_of(struct dlc_call *d, const struct dlc_served *of,
 /* ---- showing ---- */
 
 /* Text, as the clients have it. */
-static const char *seconds_of(struct dlc_call *d, const struct text_node *job)
+static const char *seconds_of(struct dlc_call *d, const struct job_view *job)
 {
-    const char *started = job ? dlc_text(job, "started") : NULL;
-    const char *finished = job ? dlc_text(job, "ended") : NULL;
-    uint64_t began = 0, end = d->now_ms;
-    if (!started || !dlc_scan_time(started, &began))
-        return "0";
-    if (finished)
-        dlc_scan_time(finished, &end);
+    uint64_t began = job ? job->started_ms : 0;
+    uint64_t end = job && job->ended_ms ? job->ended_ms : d->now_ms;
     return arena_printf(d->arena, "%llu",
-                        (unsigned long long)(end > began ? (end - began) / 1000 : 0));
+                        (unsigned long long)(began && end > began ? (end - began) / 1000 : 0));
 }
 
 static struct text_node *shown(struct dlc_call *d, const struct dlc_served *of,
@@ -127,8 +111,7 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_served *of,
     const struct text_node *spec = dlc_spec(object);
     struct text_node *out = dlc_map(d);
     uint64_t id;
-    const struct text_node *job = job_of(d, object, &id);
-    const char *status = status_of(of, job);
+    const struct job_view *job = job_of(d, object, &id);
     text_str(a, out, of->id, dlc_text(object, "name"));
     for (const char *const *key = of->kept; *key; key++)
         dlc_copy(a, out, spec, *key);
@@ -136,14 +119,14 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_served *of,
         text_str(a, out, "Accessibility", "PRIVATE");
     if (!text_get(out, "WorkspaceId"))
         text_str(a, out, "WorkspaceId", dlc_workspace(NULL));
-    text_str(a, out, "Status", status);
-    text_str(a, out, "ReasonCode", strcmp(status, "Failed") == 0 ? "JobFailed" : "");
-    text_str(a, out, "ReasonMessage", why(of, job, status));
+    text_str(a, out, "Status", status_of(of, job));
+    text_str(a, out, "ReasonCode", job && job->state == JOB_FAILED ? "JobFailed" : "");
+    text_str(a, out, "ReasonMessage", why(of, job));
     dlc_put(a, out, of->url, url_of(d, job));
     text_str(a, out, "Duration", seconds_of(d, job));
     text_str(a, out, "GmtCreateTime", facade_time(a, dlc_when(object, "created_ms")));
     text_str(a, out, "GmtModifyTime", facade_time(a, dlc_when(object, "changed_ms")));
-    dlc_put(a, out, "GmtFinishTime", dlc_seconds(a, job ? dlc_text(job, "ended") : NULL));
+    dlc_put(a, out, "GmtFinishTime", facade_time(a, job ? job->ended_ms : 0));
     text_str(a, out, "UserId", dlc_text(object, "owner"));
     text_str(a, out, "Username", dlc_text(object, "owner"));
     if (of->more)
@@ -155,9 +138,9 @@ const char *served_url(struct dlc_call *d, const struct dlc_served *of,
                        const struct text_node *object, const char **status)
 {
     uint64_t id;
-    const struct text_node *job = job_of(d, object, &id);
+    const struct job_view *job = job_of(d, object, &id);
     *status = status_of(of, job);
-    return strcmp(*status, "Running") == 0 ? url_of(d, job) : NULL;
+    return job && job->state == JOB_RUNNING ? url_of(d, job) : NULL;
 }
 
 static bool wanted(struct dlc_call *d, const struct dlc_served *of, const struct text_node *row)
@@ -311,10 +294,11 @@ static const struct text_node *when(struct dlc_call *d, const struct dlc_served 
     const struct text_node *object = served_find(d, of);
     if (!object)
         return NULL;
-    const char *status = status_of(of, job_of(d, object, id));
-    if (ended(of, status) == over)
+    const struct job_view *job = job_of(d, object, id);
+    if (ended(job) == over)
         return object;
-    dlc_fail(d, 400, "BadRequest", "%s \"%.100s\" is %s%s", of->shown, d->param[0], status, hint);
+    dlc_fail(d, 400, "BadRequest", "%s \"%.100s\" is %s%s", of->shown, d->param[0],
+             status_of(of, job), hint);
     return NULL;
 }
 

@@ -1,7 +1,6 @@
 /* CreateSignal, GetSignal, ListSignals. A signal that was sent is answered at once with what came
  * of it: agents answer in milliseconds, so there is no state of one on its way. */
 #include "api/dlc/kept.h"
-#include "api/view_trees.h"
 
 #include "api/signals.h"
 #include "base/buf.h"
@@ -105,17 +104,15 @@ static void sent(void *arg, const struct err *err, const char *id, const struct 
 }
 
 /* Adds the tasks that a word means: of a pod's name, or a role in any case of letters. */
-static bool add_tasks(struct creating *c, const struct text_node *tasks, const char *word, bool pod)
+static bool add_tasks(struct creating *c, const struct task_list *tasks, const char *word, bool pod)
 {
     struct dlc_call *d = c->d;
     size_t before = c->order.tasks.n;
-    for (const struct text_node *t = tasks->first; t; t = t->next) {
-        const char *role = text_get(t, "role")->str;
-        uint64_t index = (uint64_t)text_get(t, "index")->integer;
-        const char *is = pod ? dlc_pod_id(d->arena, c->order.job, role, index) : role;
+    for (const struct task_view *task = tasks->at; task < tasks->at + tasks->n; task++) {
+        const char *is =
+            pod ? dlc_pod_id(d->arena, c->order.job, task->role, task->index) : task->role;
         if (strcasecmp(is, word) == 0)
-            c->order.tasks.at[c->order.tasks.n++] =
-                arena_printf(d->arena, "%s/%llu", role, (unsigned long long)index);
+            c->order.tasks.at[c->order.tasks.n++] = task->name;
     }
     if (c->order.tasks.n > before)
         return true;
@@ -157,16 +154,14 @@ static bool read_target(struct creating *c, const struct text_node *target)
     if (!key)
         return true;
     const struct text_node *words = dlc_list(target, key);
-    const struct text_node *tree = tree_of_job(
-        d->ctl, d->arena,
-        &(struct job_ask){ .job = c->order.job, .owner = d->call->owner, .parts = CTL_TASKS },
-        NULL);
-    const struct text_node *tasks = tree ? text_get(tree, "task_list") : NULL;
+    const struct job_ask ask = { .job = c->order.job, .owner = d->call->owner, .parts = CTL_TASKS };
+    struct job_view job = { 0 };
+    ctl_job_view(d->ctl, d->arena, &ask, &job, NULL);
     if (!words) {
         dlc_fail(d, 400, "MissingParameter", "Target.%s is missing", key);
         return false;
     }
-    size_t most = tasks ? tasks->count : 0;
+    size_t most = job.task_list.n;
     if (words->count > most) {
         dlc_fail(d, 404, "NotFound", "Target.%s has more names than the job has pods", key);
         return false;
@@ -174,7 +169,7 @@ static bool read_target(struct creating *c, const struct text_node *target)
     bool pods = strcmp(key, "PodNames") == 0;
     c->order.tasks.at = ARENA_ARRAY(d->arena, most * words->count + 1, const char *);
     for (const struct text_node *one = words->first; one; one = one->next)
-        if (!add_tasks(c, tasks, one->str ? one->str : "", pods))
+        if (!add_tasks(c, &job.task_list, one->str ? one->str : "", pods))
             return false;
     return true;
 }

@@ -1,7 +1,6 @@
 /* TensorBoards: each is a job that runs the node's own `tensorboard` over the summaries of a job, a
  * data set or a path. What the operations answer is read from that job. */
 #include "api/dlc/served.h"
-#include "api/view_trees.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -80,14 +79,11 @@ static const char *log_dir(struct dlc_call *d, const struct text_node *spec, str
 
 static void copy_mounts(struct dlc_call *d, const char *job, struct text_node *data)
 {
-    uint64_t id;
-    const struct text_node *tree =
-        job && job_id_parse(job, &id)
-            ? tree_of_job(
-                  d->ctl, d->arena,
-                  &(struct job_ask){ .job = id, .owner = d->call->owner, .parts = CTL_SPEC }, NULL)
-            : NULL;
-    const struct text_node *spec = tree ? text_get(tree, "spec") : NULL;
+    struct job_ask ask = { .owner = d->call->owner, .parts = CTL_SPEC };
+    struct job_view view;
+    if (!job || !job_id_parse(job, &ask.job) || ctl_job_view(d->ctl, d->arena, &ask, &view, NULL))
+        return;
+    const struct text_node *spec = view.spec;
     const struct text_node *inputs = spec ? text_get(spec, "inputs") : NULL;
     const struct text_node *list = inputs ? text_get(inputs, "data") : NULL;
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)

@@ -240,9 +240,6 @@ static void labels(void **state)
     assert_string_equal(dlc_workspace(NULL), "default");
     assert_string_equal(dlc_workspace(""), "default");
     assert_string_equal(dlc_workspace("team"), "team");
-    assert_string_equal(dlc_seconds(f->arena, "2020-11-08T16:00:00.678Z"), "2020-11-08T16:00:00Z");
-    assert_null(dlc_seconds(f->arena, NULL));
-    assert_null(dlc_seconds(f->arena, "2020-11-08"));
 }
 
 /* ---- pods ---- */
