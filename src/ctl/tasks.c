@@ -126,10 +126,11 @@ size_t tasks_read(struct ctl *ctl, struct arena *arena, const struct tasks_of *o
 {
     const struct convention *words = convention_of(ctl->config.dialects, of->spec);
     const struct role *role = &of->spec->roles[span->role];
+    const char *name = arena_strdup(arena, role->name);
     for (uint32_t i = 0; i < span->n; i++)
         out[i] =
             (struct task_view){ .name = arena_printf(arena, "%s/%u", role->name, span->first + i),
-                                .role = role->name,
+                                .role = name,
                                 .index = span->first + i,
                                 .state = TASK_WAITING,
                                 .open_stdin = role->open_stdin,

@@ -23,8 +23,7 @@ struct tasks_of {
 struct task_span {
     uint32_t role, first, n;
 };
-/* Those tasks, with their attempts, into out; returns how many these are. The spec has to live as
- * long. */
+/* Those tasks, with their attempts, into out; returns how many these are. */
 struct task_view;
 struct task_list;
 size_t tasks_read(struct ctl *, struct arena *, const struct tasks_of *, const struct task_span *,

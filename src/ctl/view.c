@@ -105,29 +105,30 @@ static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *
 {
     const struct job_row *row = &job->row;
     const struct live_job *live = live_find(ctl->live, row->id);
-    *view = (struct job_view){ .id = row->id,
-                               .name = row->name,
-                               .owner = row->owner,
-                               .project = row->project,
-                               .queue = row->queue,
-                               .dialect = row->dialect,
-                               .state = row->state,
-                               .outcome = row->outcome,
-                               .reason = ctl_listed_reason(ctl, arena, job, owner),
-                               .number = row->number,
-                               .priority = row->priority,
-                               .generation = row->generation,
-                               .restarts = row->restarts,
-                               .tasks = row->tasks,
-                               .tasks_running = job->running,
-                               .gpu_milli = row->gpu_milli,
-                               .submitted_ms = row->submitted_ms,
-                               .started_ms = row->started_ms,
-                               .ended_ms = row->ended_ms,
-                               .not_before_ms = core_date_of(ctl, row->not_before_ms),
-                               .array = array_number(row),
-                               .has_index = row->array != 0,
-                               .index = row->index };
+    *view =
+        (struct job_view){ .id = row->id,
+                           .name = arena_strdup(arena, row->name),
+                           .owner = arena_strdup(arena, row->owner),
+                           .project = arena_strdup(arena, row->project),
+                           .queue = arena_strdup(arena, row->queue),
+                           .dialect = arena_strdup(arena, row->dialect),
+                           .state = row->state,
+                           .outcome = row->outcome,
+                           .reason = arena_strdup(arena, ctl_listed_reason(ctl, arena, job, owner)),
+                           .number = row->number,
+                           .priority = row->priority,
+                           .generation = row->generation,
+                           .restarts = row->restarts,
+                           .tasks = row->tasks,
+                           .tasks_running = job->running,
+                           .gpu_milli = row->gpu_milli,
+                           .submitted_ms = row->submitted_ms,
+                           .started_ms = row->started_ms,
+                           .ended_ms = row->ended_ms,
+                           .not_before_ms = core_date_of(ctl, row->not_before_ms),
+                           .array = array_number(row),
+                           .has_index = row->array != 0,
+                           .index = row->index };
     fill_words(ctl, job, view);
     if (row->members)
         fill_array(ctl, row, arena, view);
@@ -179,7 +180,9 @@ static void fill_first(struct ctl *ctl, struct arena *arena, const struct job_ro
     enum job_outcome outcome = live ? live->row.outcome : row->outcome;
     if (!first.n || (row->state != JOB_FAILED && outcome != OUTCOME_FAILED))
         return;
-    view->first = first;
+    view->first.at = ARENA_ARRAY(arena, first.n, const char *);
+    for (; view->first.n < first.n; view->first.n++)
+        view->first.at[view->first.n] = arena_strdup(arena, first.at[view->first.n]);
 }
 
 /* A job whose description is gone is shown as far as it is known. */
@@ -426,7 +429,7 @@ static struct event_view event_of(struct reader *reader, const struct event_row 
     if (!row->has_task && view.state)
         view.job_state = job_state_parse(view.state);
     if (row->has_task && names->spec && row->task.role < names->spec->n_roles) {
-        view.role = names->spec->roles[row->task.role].name;
+        view.role = arena_strdup(arena, names->spec->roles[row->task.role].name);
         view.task = arena_printf(arena, "%s/%u", view.role, row->task.index);
     }
     return view;

@@ -1,6 +1,6 @@
 /* What the core answers of jobs, tasks, attempts and events: one struct an answer. What is zero,
  * NULL or false is not known, or was not asked for. All of it lies in the arena that it was asked
- * with, but for texts and lists that are the core's own: those hold until its next turn. */
+ * with, and says what was so then. */
 #ifndef CTL_VIEWS_H
 #define CTL_VIEWS_H
 
