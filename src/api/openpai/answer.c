@@ -154,6 +154,11 @@ struct words pai_list(struct arena *a, const char *text)
     return out;
 }
 
+const char *pai_said(const char *text)
+{
+    return text && *text ? text : NULL;
+}
+
 void pai_put_text(struct arena *a, struct text_node *map, const char *key, const char *text)
 {
     if (text)
@@ -168,25 +173,4 @@ void pai_put_ms(struct arena *a, struct text_node *map, const char *key, uint64_
         text_int(a, map, key, (int64_t)ms);
     else
         text_null(a, map, key);
-}
-
-void pai_put_fields(const struct pai *p, struct text_node *out, const struct pai_field *fields,
-                    size_t n, const struct text_node *from)
-{
-    for (size_t i = 0; i < n; i++) {
-        const struct pai_field *f = &fields[i];
-        if (!(f->versions & p->version))
-            continue;
-        if (f->kind == PAI_TEXT) {
-            pai_put_text(p->a, out, f->to, pai_text(from, f->from));
-            continue;
-        }
-        uint64_t number = pai_number(from, f->from);
-        switch (f->kind) {
-        case PAI_TEXT: break;
-        case PAI_COUNT: text_int(p->a, out, f->to, (int64_t)number); break;
-        case PAI_MS: pai_put_ms(p->a, out, f->to, number); break;
-        case PAI_DEVICES: text_int(p->a, out, f->to, (int64_t)((number + 999) / 1000)); break;
-        }
-    }
 }

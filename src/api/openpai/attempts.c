@@ -6,147 +6,139 @@
 
 #include <string.h>
 
-static bool is(const char *text, const char *word)
+static const struct attempt_view none; /* of a task that has none in that start */
+
+static const struct attempt_view *or_none(const struct attempt_view *attempt)
 {
-    return text && strcmp(text, word) == 0;
+    return attempt ? attempt : &none;
 }
 
-uint64_t pai_attempt_of(const struct text_node *job)
+uint64_t pai_attempt_of(const struct job_view *job)
 {
-    uint64_t generation = pai_number(job, "generation");
-    return generation ? generation - 1 : 0;
+    return job->generation ? job->generation - 1 : 0;
 }
 
-static const struct text_node *first_of(const struct text_node *task)
-{
-    const struct text_node *all = text_get(task, "attempts");
-    return all ? all->first : NULL;
-}
-
-size_t pai_attempts(const struct text_node *task, uint64_t n)
+size_t pai_attempts(const struct task_view *task, uint64_t n)
 {
     size_t count = 0;
-    for (const struct text_node *one = first_of(task); one; one = one->next)
-        count += pai_number(one, "generation") == n + 1;
+    for (size_t i = 0; i < task->attempts.n; i++)
+        count += task->attempts.at[i].generation == n + 1;
     return count;
 }
 
-const struct text_node *pai_attempt(const struct text_node *task, uint64_t n, uint64_t k)
+const struct attempt_view *pai_attempt(const struct task_view *task, uint64_t n, uint64_t k)
 {
-    for (const struct text_node *one = first_of(task); one; one = one->next)
-        if (pai_number(one, "generation") == n + 1 && k-- == 0)
-            return one;
+    for (size_t i = 0; i < task->attempts.n; i++)
+        if (task->attempts.at[i].generation == n + 1 && k-- == 0)
+            return &task->attempts.at[i];
     return NULL;
 }
 
-static const struct text_node *last_of(const struct text_node *task, uint64_t n)
+const struct attempt_view *pai_last_attempt(const struct task_view *task, uint64_t n)
 {
     size_t count = pai_attempts(task, n);
     return count ? pai_attempt(task, n, count - 1) : NULL;
 }
 
-const struct text_node *pai_task(const struct text_node *job, const char *role, uint64_t index)
+const struct task_view *pai_task(const struct job_view *job, const char *role, uint64_t index)
 {
-    const struct text_node *list = text_get(job, "task_list");
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
-        if (is(pai_text(one, "role"), role) && pai_number(one, "index") == index)
-            return one;
+    for (size_t i = 0; i < job->task_list.n; i++) {
+        const struct task_view *task = &job->task_list.at[i];
+        if (strcmp(task->role, role) == 0 && task->index == index)
+            return task;
+    }
     return NULL;
 }
 
 /* In OpenPAI's numbers where the job was written for it, else as the program ended. */
-bool pai_exit_code(unsigned version, const struct text_node *attempt, int64_t *code)
+bool pai_exit_code(unsigned version, const struct attempt_view *attempt, int64_t *code)
 {
-    const struct text_node *foreign = attempt ? text_get(attempt, "foreign_code") : NULL;
-    const struct text_node *own = attempt ? text_get(attempt, "exit_code") : NULL;
-    if (foreign)
-        *code = foreign->integer;
-    else if (attempt && is(pai_text(attempt, "state"), "stopped"))
+    if (!attempt)
+        return false;
+    if (attempt->has_foreign_code)
+        *code = attempt->foreign_code;
+    else if (attempt->state == ATTEMPT_STOPPED)
         *code = pai_stop_code(version, false);
-    else if (own)
-        *code = own->integer;
-    else if (attempt && pai_number(attempt, "signal"))
-        *code = 128 + (int64_t)pai_number(attempt, "signal");
+    else if (attempt->has_exit_code)
+        *code = attempt->exit_code;
+    else if (attempt->has_signal)
+        *code = 128 + attempt->signal;
     else
         return false;
     return true;
 }
 
-void pai_put_attempt_times(struct arena *a, struct text_node *out, const struct text_node *attempt)
+const char *pai_end_class(const struct attempt_view *attempt)
 {
-    pai_put_ms(a, out, "currentAttemptCreatedTime", pai_number(attempt, "placed_ms"));
-    pai_put_ms(a, out, "currentAttemptLaunchedTime", pai_number(attempt, "started_ms"));
-    pai_put_ms(a, out, "currentAttemptCompletedTime", pai_number(attempt, "ended_ms"));
+    return attempt && attempt->class ? end_class_word(attempt->class) : NULL;
 }
 
-static bool failed(const struct text_node *attempt)
+void pai_put_attempt_times(struct arena *a, struct text_node *out,
+                           const struct attempt_view *attempt)
 {
-    const char *state = pai_text(attempt, "state");
-    return is(state, "failed") || is(state, "lost");
+    pai_put_ms(a, out, "currentAttemptCreatedTime", attempt->placed_ms);
+    pai_put_ms(a, out, "currentAttemptLaunchedTime", attempt->started_ms);
+    pai_put_ms(a, out, "currentAttemptCompletedTime", attempt->ended_ms);
 }
 
-bool pai_failed_before(const struct text_node *task, uint64_t n, uint64_t *first_ms)
+bool pai_failed_before(const struct task_view *task, uint64_t n, uint64_t *first_ms)
 {
-    const struct text_node *last = last_of(task, n);
-    uint64_t at = last ? pai_number(last, "ended_ms") : 0;
-    if (!last || !failed(last) || at >= *first_ms)
+    const struct attempt_view *last = or_none(pai_last_attempt(task, n));
+    if ((last->state != ATTEMPT_FAILED && last->state != ATTEMPT_LOST) ||
+        last->ended_ms >= *first_ms)
         return false;
-    *first_ms = at;
+    *first_ms = last->ended_ms;
     return true;
 }
 
-const struct text_node *pai_culprit(const struct text_node *job, uint64_t n)
+const struct task_view *pai_culprit(const struct job_view *job, uint64_t n)
 {
-    const struct text_node *list = text_get(job, "task_list"), *found = NULL;
+    const struct task_view *found = NULL;
     uint64_t first = UINT64_MAX;
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
-        if (pai_failed_before(one, n, &first))
-            found = one;
+    for (size_t i = 0; i < job->task_list.n; i++)
+        if (pai_failed_before(&job->task_list.at[i], n, &first))
+            found = &job->task_list.at[i];
     return found;
 }
 
-const char *pai_log_path(struct pai *p, const struct text_node *task, uint64_t n, uint64_t k)
+const char *pai_log_path(struct pai *p, const struct task_view *task, uint64_t n, uint64_t k)
 {
     return arena_printf(
         p->a,
         "/rest-server/api/v2/jobs/%s/attempts/%llu/taskRoles/%s/taskIndex/%llu/attempts/%llu/logs",
-        p->frame, (unsigned long long)n, pai_text(task, "role"),
-        (unsigned long long)pai_number(task, "index"), (unsigned long long)k);
+        p->frame, (unsigned long long)n, task->role, (unsigned long long)task->index,
+        (unsigned long long)k);
 }
 
 /* ---- tasks of one start ---- */
 
 /* {label: "20001,20002"} */
-static void put_ports(struct pai *p, struct text_node *out, const struct text_node *attempt)
+static void put_ports(struct pai *p, struct text_node *out, const struct attempt_view *attempt)
 {
     struct text_node *ports = text_map(p->a, out, "containerPorts");
-    const struct text_node *all = attempt ? text_get(attempt, "ports") : NULL;
-    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
-        const char *text = NULL;
-        for (const struct text_node *n = one->first; n; n = n->next)
-            text = text ? arena_printf(p->a, "%s,%lld", text, (long long)n->integer)
-                        : arena_printf(p->a, "%lld", (long long)n->integer);
-        if (one->kind == TEXT_INT)
-            text = arena_printf(p->a, "%lld", (long long)one->integer);
-        text_str(p->a, ports, one->key, text ? text : "");
+    for (size_t i = 0; i < attempt->ports.n; i++) {
+        const struct placed_port *port = &attempt->ports.at[i];
+        const char *text = "";
+        for (uint32_t k = 0; k < port->count; k++)
+            text = arena_printf(p->a, "%s%s%u", text, k ? "," : "", port->numbers[k]);
+        text_str(p->a, ports, port->label, text);
     }
 }
 
 /* Version 1: bit n of it is device n. */
-static void put_devices(struct pai *p, struct text_node *out, const struct text_node *attempt)
+static void put_devices(struct pai *p, struct text_node *out, const struct attempt_view *attempt)
 {
-    const struct text_node *all = attempt ? text_get(attempt, "gpus") : NULL;
     uint64_t bits = 0;
-    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next)
-        if (one->kind == TEXT_INT && one->integer >= 0 && one->integer < 63)
-            bits |= 1ull << one->integer;
+    for (size_t i = 0; i < attempt->gpus.n; i++)
+        if (attempt->gpus.at[i] < 63)
+            bits |= 1ull << attempt->gpus.at[i];
     if (p->version == PAI_V1)
         text_int(p->a, out, "containerGpus", (int64_t)bits);
     else
         text_null(p->a, out, "containerGpus");
 }
 
-static void put_exit(struct pai *p, struct text_node *out, const struct text_node *attempt)
+static void put_exit(struct pai *p, struct text_node *out, const struct attempt_view *attempt)
 {
     int64_t code;
     if (pai_exit_code(p->version, attempt, &code))
@@ -155,69 +147,77 @@ static void put_exit(struct pai *p, struct text_node *out, const struct text_nod
         text_null(p->a, out, "containerExitCode");
 }
 
-static void put_exit_more(struct pai *p, struct text_node *out, const struct text_node *attempt)
+static void put_exit_more(struct pai *p, struct text_node *out, const struct attempt_view *attempt)
 {
-    const char *phrase = attempt ? pai_text(attempt, "phrase") : NULL;
+    const char *phrase = pai_said(attempt->phrase);
     int64_t code;
     if (phrase && pai_exit_code(p->version, attempt, &code)) {
         struct text_node *spec = text_map(p->a, out, "containerExitSpec");
         text_int(p->a, spec, "code", code);
         text_str(p->a, spec, "phrase", phrase);
-        pai_put_text(p->a, spec, "type", pai_text(attempt, "class"));
-        pai_put_text(p->a, spec, "reason", pai_text(attempt, "text"));
+        pai_put_text(p->a, spec, "type", pai_end_class(attempt));
+        pai_put_text(p->a, spec, "reason", pai_said(attempt->text));
     } else {
         text_null(p->a, out, "containerExitSpec");
     }
-    pai_put_text(p->a, out, "containerExitDiagnostics",
-                 attempt ? pai_text(attempt, "reason") : NULL);
+    pai_put_text(p->a, out, "containerExitDiagnostics", pai_said(attempt->reason));
 }
 
 /* The state of the task in that start: of an earlier one, its last attempt's. */
-static const char *state_in(const struct text_node *job, const struct text_node *task, uint64_t n,
-                            const struct text_node *attempt)
+static const char *state_in(const struct job_view *job, const struct task_view *task, uint64_t n,
+                            const struct attempt_view *attempt)
 {
-    return pai_task_word(n == pai_attempt_of(job) ? pai_text(task, "state")
-                                                  : pai_text(attempt, "state"));
+    return n == pai_attempt_of(job) ? pai_task_word(task->state) : pai_attempt_word(attempt->state);
 }
 
-static void put_task_v2(struct pai *p, struct text_node *out, const struct text_node *task,
+/* Since its first attempt in that start, and how often it was tried again. */
+static void put_span(struct pai *p, struct text_node *out, const struct task_view *task, uint64_t n)
+{
+    size_t count = pai_attempts(task, n);
+    const struct attempt_view *first = or_none(pai_attempt(task, n, 0));
+    text_int(p->a, out, "retries", count ? (int64_t)count - 1 : 0);
+    text_int(p->a, out, "accountableRetries", count ? (int64_t)count - 1 : 0);
+    pai_put_ms(p->a, out, "createdTime", first->placed_ms);
+    pai_put_ms(p->a, out, "launchedTime", first->started_ms);
+    pai_put_ms(p->a, out, "completedTime", or_none(pai_last_attempt(task, n))->ended_ms);
+}
+
+static void put_task_v2(struct pai *p, struct text_node *out, const struct task_view *task,
                         uint64_t n)
 {
     size_t count = pai_attempts(task, n);
-    const struct text_node *attempt = last_of(task, n), *first = pai_attempt(task, n, 0);
+    const struct attempt_view *attempt = or_none(pai_last_attempt(task, n));
     struct arena *a = p->a;
     text_str(a, out, "taskUid",
-             arena_printf(a, "%llu-%s-%llu", (unsigned long long)p->id, pai_text(task, "role"),
-                          (unsigned long long)pai_number(task, "index")));
-    pai_put_text(a, out, "containerNodeName", pai_text(attempt, "node"));
+             arena_printf(a, "%llu-%s-%llu", (unsigned long long)p->id, task->role,
+                          (unsigned long long)task->index));
+    pai_put_text(a, out, "containerNodeName", pai_said(attempt->node));
     put_exit_more(p, out, attempt);
-    text_int(a, out, "retries", count ? (int64_t)count - 1 : 0);
-    text_int(a, out, "accountableRetries", count ? (int64_t)count - 1 : 0);
-    pai_put_ms(a, out, "createdTime", pai_number(first, "placed_ms"));
-    pai_put_ms(a, out, "launchedTime", pai_number(first, "started_ms"));
-    pai_put_ms(a, out, "completedTime", pai_number(attempt, "ended_ms"));
+    put_span(p, out, task, n);
     text_int(a, out, "attemptId", count ? (int64_t)count - 1 : 0);
-    text_str(a, out, "attemptState", pai_task_word(pai_text(attempt, "state")));
+    text_str(a, out, "attemptState", pai_attempt_word(attempt->state));
     pai_put_attempt_times(a, out, attempt);
     text_null(a, out, "hived");
 }
 
-void pai_put_task(struct pai *p, struct text_node *list, const struct text_node *job,
-                  const struct text_node *task, uint64_t n)
+const char *pai_container(struct pai *p, const struct task_view *task,
+                          const struct attempt_view *attempt)
+{
+    return arena_printf(p->a, "%llu-%s-%llu-%llu", (unsigned long long)p->id, task->role,
+                        (unsigned long long)task->index, (unsigned long long)attempt->attempt);
+}
+
+void pai_put_task(struct pai *p, struct text_node *list, const struct job_view *job,
+                  const struct task_view *task, uint64_t n)
 {
     struct arena *a = p->a;
     size_t count = pai_attempts(task, n);
-    const struct text_node *attempt = last_of(task, n);
+    const struct attempt_view *attempt = or_none(pai_last_attempt(task, n));
     struct text_node *out = text_map(a, list, NULL);
-    text_int(a, out, "taskIndex", (int64_t)pai_number(task, "index"));
+    text_int(a, out, "taskIndex", (int64_t)task->index);
     text_str(a, out, "taskState", state_in(job, task, n, attempt));
-    pai_put_text(a, out, "containerId",
-                 attempt ? arena_printf(a, "%llu-%s-%llu-%llu", (unsigned long long)p->id,
-                                        pai_text(task, "role"),
-                                        (unsigned long long)pai_number(task, "index"),
-                                        (unsigned long long)pai_number(attempt, "attempt"))
-                         : NULL);
-    pai_put_text(a, out, "containerIp", pai_text(attempt, "address"));
+    pai_put_text(a, out, "containerId", count ? pai_container(p, task, attempt) : NULL);
+    pai_put_text(a, out, "containerIp", pai_said(attempt->address));
     put_ports(p, out, attempt);
     put_devices(p, out, attempt);
     pai_put_text(a, out, "containerLog", count ? pai_log_path(p, task, n, count - 1) : NULL);
@@ -233,15 +233,14 @@ struct text_node *pai_put_role(struct arena *a, struct text_node *roles, const c
     return text_list(a, role, "taskStatuses");
 }
 
-void pai_put_roles(struct pai *p, struct text_node *out, const struct text_node *job, uint64_t n)
+void pai_put_roles(struct pai *p, struct text_node *out, const struct job_view *job, uint64_t n)
 {
-    struct text_node *roles = text_map(p->a, out, "taskRoles");
-    const struct text_node *list = text_get(job, "task_list");
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
-        const char *name = pai_text(one, "role");
-        struct text_node *role = text_get(roles, name);
-        pai_put_task(p, role ? text_get(role, "taskStatuses") : pai_put_role(p->a, roles, name),
-                     job, one, n);
+    struct text_node *roles = text_map(p->a, out, "taskRoles"), *list = NULL;
+    const struct task_list *all = &job->task_list;
+    for (const struct task_view *task = all->at; task < all->at + all->n; task++) {
+        if (task->index == 0) /* tasks of a role follow each other */
+            list = pai_put_role(p->a, roles, task->role);
+        pai_put_task(p, list, job, task, n);
     }
 }
 
@@ -263,7 +262,7 @@ bool pai_find_task(struct pai *p, struct pai_place *place)
     uint64_t index;
     if (!pai_find_job(p))
         return false;
-    place->job = pai_job_tree(p, CTL_TASKS);
+    place->job = pai_job_view(p, CTL_TASKS);
     if (!place->job)
         return false;
     if (pai_number_of(p->param[1], &place->n) && pai_number_of(p->param[3], &index) &&
@@ -279,13 +278,13 @@ static void put_attempt(struct pai *p, struct text_node *list, const struct pai_
                         uint64_t k)
 {
     struct arena *a = p->a;
-    const struct text_node *attempt = pai_attempt(place->task, place->n, k);
+    const struct attempt_view *attempt = or_none(pai_attempt(place->task, place->n, k));
     struct text_node *out = text_map(a, list, NULL);
     text_int(a, out, "attemptId", (int64_t)k);
-    text_str(a, out, "attemptState", pai_task_word(pai_text(attempt, "state")));
+    text_str(a, out, "attemptState", pai_attempt_word(attempt->state));
     pai_put_attempt_times(a, out, attempt);
-    pai_put_text(a, out, "containerIp", pai_text(attempt, "address"));
-    pai_put_text(a, out, "containerNodeName", pai_text(attempt, "node"));
+    pai_put_text(a, out, "containerIp", pai_said(attempt->address));
+    pai_put_text(a, out, "containerNodeName", pai_said(attempt->node));
     put_ports(p, out, attempt);
     put_devices(p, out, attempt);
     text_str(a, out, "containerLog", pai_log_path(p, place->task, place->n, k));
@@ -299,22 +298,17 @@ void pai_task_attempts(struct pai *p)
     struct arena *a = p->a;
     if (!pai_find_task(p, &at))
         return;
-    size_t count = pai_attempts(at.task, at.n);
-    const struct text_node *first = pai_attempt(at.task, at.n, 0), *last = last_of(at.task, at.n);
+    const struct attempt_view *last = or_none(pai_last_attempt(at.task, at.n));
     struct text_node *out = text_map(a, NULL, NULL);
-    text_str(a, out, "username", pai_text(at.job, "owner"));
-    text_str(a, out, "jobName", pai_text(at.job, "name"));
+    text_str(a, out, "username", at.job->owner);
+    text_str(a, out, "jobName", at.job->name);
     text_int(a, out, "jobAttemptId", (int64_t)at.n);
     text_str(a, out, "taskRoleName", p->param[2]);
-    text_int(a, out, "taskIndex", (int64_t)pai_number(at.task, "index"));
+    text_int(a, out, "taskIndex", (int64_t)at.task->index);
     text_str(a, out, "taskState", state_in(at.job, at.task, at.n, last));
-    text_int(a, out, "retries", count ? (int64_t)count - 1 : 0);
-    text_int(a, out, "accountableRetries", count ? (int64_t)count - 1 : 0);
-    pai_put_ms(a, out, "createdTime", pai_number(first, "placed_ms"));
-    pai_put_ms(a, out, "launchedTime", pai_number(first, "started_ms"));
-    pai_put_ms(a, out, "completedTime", pai_number(last, "ended_ms"));
+    put_span(p, out, at.task, at.n);
     struct text_node *list = text_list(a, out, "attempts");
-    for (size_t k = count; k-- > 0;)
+    for (size_t k = pai_attempts(at.task, at.n); k-- > 0;)
         put_attempt(p, list, &at, k);
     pai_answer(p, 200, out);
 }

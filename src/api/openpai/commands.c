@@ -24,25 +24,20 @@ static void on_done(void *arg, const struct ctl_answer *answer)
 
 /* ---- executionType ---- */
 
-static bool ended(const struct text_node *job)
-{
-    return pai_number(job, "ended_ms") > 0;
-}
-
 /* Stopping what has ended changes nothing and is no error, as on the original. */
 static void execute(struct pai *p, bool stop)
 {
-    const struct text_node *job = pai_job_tree(p, 0);
+    const struct job_view *job = pai_job_view(p, 0);
     if (!job)
         return;
     p->said = arena_printf(
         p->a, p->version == PAI_V1 ? "execute job %s successfully" : "Execute job %s successfully.",
         p->frame);
-    if (ended(job) && stop) {
+    if (job->ended_ms && stop) {
         pai_message(p, 202, p->said);
         return;
     }
-    if (ended(job)) {
+    if (job->ended_ms) {
         pai_fail(p, PAI_PARAMETERS,
                  "Job %.600s has ended and cannot be started again; submit its config under a new "
                  "name.",
@@ -99,14 +94,16 @@ void pai_job_tag(struct pai *p)
     const char *tag = read_tag(p);
     if (!tag || !pai_own_job(p, "execute"))
         return;
-    const struct text_node *job = pai_job_tree(p, 0);
+    const struct job_view *job = pai_job_view(p, 0);
+    char id[JOB_ID_TEXT];
     struct text_node *spec = text_map(a, NULL, NULL);
     text_str(a, spec, "value", "");
     if (!job)
         return;
-    const struct ctl_object row = {
-        .kind = TAG_KIND, .project = pai_text(job, "id"), .name = tag, .spec = put ? spec : NULL
-    };
+    const struct ctl_object row = { .kind = TAG_KIND,
+                                    .project = arena_strdup(a, job_id_format(id, job->id)),
+                                    .name = tag,
+                                    .spec = put ? spec : NULL };
     const struct ctl_objects ask = { .by = p->me, .at = &row, .n = 1 };
     if (!put && !ctl_object_tree(p->ctl, a, &row)) {
         pai_fail(p, PAI_NO_TAG, "Tag %s is not found.", tag);

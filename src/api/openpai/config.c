@@ -14,11 +14,6 @@
 #define CONFIG_MAX (16u << 20)
 #define MASK       "******"
 
-static bool is(const char *text, const char *word)
-{
-    return text && strcmp(text, word) == 0;
-}
-
 /* ---- which form ---- */
 
 enum form { FORM_AS_SENT, FORM_JSON, FORM_YAML };
@@ -100,38 +95,35 @@ static void answer_written(struct pai *p, const struct text_node *spec)
 
 void pai_job_config(struct pai *p)
 {
-    const struct text_node *job = pai_find_job(p) ? pai_job_tree(p, CTL_ORIGIN | CTL_SPEC) : NULL;
+    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, CTL_ORIGIN | CTL_SPEC) : NULL;
     if (!job)
         return;
-    const char *text = pai_text(job, "origin");
-    if (is(pai_text(job, "dialect"), p->version == PAI_V1 ? "openpai-v1" : "openpai-v2")) {
-        if (text)
-            answer_sent(p, text);
+    if (strcmp(job->dialect, p->version == PAI_V1 ? "openpai-v1" : "openpai-v2") == 0) {
+        if (pai_said(job->origin))
+            answer_sent(p, job->origin);
         else
             no_config(p);
     } else {
-        answer_written(p, text_get(job, "spec"));
+        answer_written(p, job->spec);
     }
 }
 
 /* ---- ssh ---- */
 
-static void put_container(struct pai *p, struct text_node *list, const struct text_node *task,
+static void put_container(struct pai *p, struct text_node *list, const struct task_view *task,
                           uint64_t n)
 {
-    size_t count = pai_attempts(task, n);
-    const struct text_node *attempt = count ? pai_attempt(task, n, count - 1) : NULL;
-    const struct text_node *port = text_get(text_get(attempt, "ports"), "ssh");
-    const struct text_node *number = port && port->kind == TEXT_LIST ? port->first : port;
-    if (!number || number->kind != TEXT_INT || pai_number(attempt, "ended_ms"))
+    const struct attempt_view *attempt = pai_last_attempt(task, n);
+    const struct placed_port *port = NULL;
+    for (size_t i = 0; attempt && i < attempt->ports.n; i++)
+        if (strcmp(attempt->ports.at[i].label, "ssh") == 0)
+            port = &attempt->ports.at[i];
+    if (!port || !port->count || attempt->ended_ms)
         return;
     struct text_node *out = text_map(p->a, list, NULL);
-    text_str(p->a, out, "id",
-             arena_printf(p->a, "%llu-%s-%llu-%llu", (unsigned long long)p->id,
-                          pai_text(task, "role"), (unsigned long long)pai_number(task, "index"),
-                          (unsigned long long)pai_number(attempt, "attempt")));
-    pai_put_text(p->a, out, "sshIp", pai_text(attempt, "address"));
-    text_str(p->a, out, "sshPort", arena_printf(p->a, "%lld", (long long)number->integer));
+    text_str(p->a, out, "id", pai_container(p, task, attempt));
+    pai_put_text(p->a, out, "sshIp", pai_said(attempt->address));
+    text_str(p->a, out, "sshPort", arena_printf(p->a, "%u", port->numbers[0]));
 }
 
 static void put_keys(struct pai *p, struct text_node *out)
@@ -146,13 +138,12 @@ static void put_keys(struct pai *p, struct text_node *out)
 /* The ports of running tasks; what listens there is the tasks' own. Version 2 has no such thing. */
 void pai_job_ssh(struct pai *p)
 {
-    const struct text_node *job = pai_find_job(p) ? pai_job_tree(p, CTL_TASKS) : NULL;
+    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, CTL_TASKS) : NULL;
     if (!job)
         return;
     struct text_node *out = text_map(p->a, NULL, NULL), *list = text_list(p->a, out, "containers");
-    const struct text_node *tasks = text_get(job, "task_list");
-    for (const struct text_node *one = tasks ? tasks->first : NULL; one; one = one->next)
-        put_container(p, list, one, pai_attempt_of(job));
+    for (size_t i = 0; i < job->task_list.n; i++)
+        put_container(p, list, &job->task_list.at[i], pai_attempt_of(job));
     if (p->version == PAI_V2 || !list->count) {
         pai_fail(p, PAI_NO_SSH, "SSH info of job %.600s is not found.", p->frame);
         return;

@@ -1,10 +1,8 @@
 /* Nodes and the tasks on them as Kubernetes' lists: what the portal's pages for admins read. Only
  * the members that those pages use are there. */
 #include "api/openpai/pai.h"
-#include "api/view_trees.h"
 
 #include "base/mem.h"
-#include "ctl/views.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -70,31 +68,31 @@ void pai_kubernetes_nodes(struct pai *p)
 
 /* ---- pods: tasks that are on a node ---- */
 
-static void put_pod(struct pai *p, struct text_node *items, const struct text_node *job,
-                    const struct text_node *task)
+static void put_pod(struct pai *p, struct text_node *items, const struct job_view *job,
+                    const struct task_view *task)
 {
     struct arena *a = p->a;
-    const struct text_node *all = text_get(task, "attempts"), *last = all ? all->last : NULL;
-    const char *frame = arena_printf(a, "%s~%s", pai_text(job, "owner"), pai_text(job, "name"));
-    const char *state = pai_text(task, "state");
-    if (!last || !pai_text(last, "node") || pai_number(last, "ended_ms"))
+    const struct attempt_list *all = &task->attempts;
+    const struct attempt_view *last = all->n ? &all->at[all->n - 1] : NULL;
+    const char *frame = arena_printf(a, "%s~%s", job->owner, job->name);
+    if (!last || !pai_said(last->node) || last->ended_ms)
         return;
     struct text_node *out = text_map(a, items, NULL), *meta = text_map(a, out, "metadata");
     text_str(a, meta, "name",
-             arena_printf(a, "%s-%s-%llu", pai_debug_id(a, frame), pai_text(task, "role"),
-                          (unsigned long long)pai_number(task, "index")));
+             arena_printf(a, "%s-%s-%llu", pai_debug_id(a, frame), task->role,
+                          (unsigned long long)task->index));
     text_str(a, meta, "namespace", "default");
     struct text_node *labels = text_map(a, meta, "labels");
-    text_str(a, labels, "jobName", pai_text(job, "name"));
-    text_str(a, labels, "userName", pai_text(job, "owner"));
-    text_str(a, labels, "taskRoleName", pai_text(task, "role"));
+    text_str(a, labels, "jobName", job->name);
+    text_str(a, labels, "userName", job->owner);
+    text_str(a, labels, "taskRoleName", task->role);
     text_str(a, labels, "type", "kube-launcher-task");
-    pai_put_text(a, labels, "virtualCluster", pai_text(job, "queue"));
-    text_str(a, text_map(a, out, "spec"), "nodeName", pai_text(last, "node"));
+    pai_put_text(a, labels, "virtualCluster", pai_said(job->queue));
+    text_str(a, text_map(a, out, "spec"), "nodeName", last->node);
     struct text_node *status = text_map(a, out, "status");
-    text_str(a, status, "phase", strcmp(state, "running") == 0 ? "Running" : "Pending");
-    pai_put_text(a, status, "podIP", pai_text(last, "address"));
-    pai_put_text(a, status, "hostIP", pai_text(last, "address"));
+    text_str(a, status, "phase", task->state == TASK_RUNNING ? "Running" : "Pending");
+    pai_put_text(a, status, "podIP", pai_said(last->address));
+    pai_put_text(a, status, "hostIP", pai_said(last->address));
 }
 
 void pai_kubernetes_pods(struct pai *p)
@@ -108,10 +106,10 @@ void pai_kubernetes_pods(struct pai *p)
     ctl_list_view(p->ctl, p->a, &f, &jobs, &err);
     for (size_t i = 0; i < jobs.n; i++) {
         const struct job_ask ask = { .job = jobs.at[i].id, .owner = p->me, .parts = CTL_TASKS };
-        const struct text_node *job = tree_of_job(p->ctl, p->a, &ask, &err);
-        const struct text_node *tasks = text_get(job, "task_list");
-        for (const struct text_node *t = tasks ? tasks->first : NULL; t; t = t->next)
-            put_pod(p, items, job, t);
+        struct job_view job = { 0 };
+        ctl_job_view(p->ctl, p->a, &ask, &job, &err);
+        for (size_t k = 0; k < job.task_list.n; k++)
+            put_pod(p, items, &job, &job.task_list.at[k]);
     }
     pai_answer(p, 200, out);
 }

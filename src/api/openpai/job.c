@@ -2,7 +2,6 @@
  * user~job; where a user has several jobs of one name (other front ends allow that), it is the
  * newest, and the number stands for any. */
 #include "api/openpai/pai.h"
-#include "api/view_trees.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -35,9 +34,9 @@ static bool found(struct pai *p, const char *user, const char *job)
     if (user && ctl_find_owned(p->ctl, user, job, &p->id, &err) < 0) {
         if (!scan_u64(job, 1, INT64_MAX, &number) || ctl_find(p->ctl, job, &p->id, &err) < 0)
             return false;
-        const struct text_node *tree =
-            tree_of_job(p->ctl, p->a, &(struct job_ask){ .job = p->id }, &err);
-        if (!tree || strcmp(pai_text(tree, "owner"), user) != 0)
+        const struct job_ask ask = { .job = p->id };
+        struct job_view view;
+        if (ctl_job_view(p->ctl, p->a, &ask, &view, &err) || strcmp(view.owner, user) != 0)
             return false;
     }
     p->as = ctl_may_read(p->ctl, &p->call->who, p->id) ? p->me : NULL;
@@ -75,16 +74,16 @@ bool pai_own_job(struct pai *p, const char *what)
     return false;
 }
 
-struct text_node *pai_job_tree(struct pai *p, unsigned parts)
+const struct job_view *pai_job_view(struct pai *p, unsigned parts)
 {
     struct err err;
-    struct text_node *tree = tree_of_job(
-        p->ctl, p->a, &(struct job_ask){ .job = p->id, .owner = p->as, .parts = parts }, &err);
-    if (tree && ctl_listed(p->ctl, p->a, p->id, p->as, &p->row, &err) < 0)
-        tree = NULL;
-    if (!tree)
-        pai_fail(p, PAI_NO_JOB, "Job %.600s is not found.", p->frame);
-    return tree;
+    struct job_view *view = ARENA_NEW(p->a, struct job_view);
+    const struct job_ask ask = { .job = p->id, .owner = p->as, .parts = parts };
+    if (ctl_job_view(p->ctl, p->a, &ask, view, &err) == 0 &&
+        ctl_listed(p->ctl, p->a, p->id, p->as, &p->row, &err) == 0)
+        return view;
+    pai_fail(p, PAI_NO_JOB, "Job %.600s is not found.", p->frame);
+    return NULL;
 }
 
 /* ---- words ---- */
@@ -123,18 +122,23 @@ const char *pai_sub_state(const struct ctl_listed *job)
     return word ? word : "Completed";
 }
 
-/* Of a task, and of an attempt. */
-const char *pai_task_word(const char *state)
+const char *pai_task_word(enum task_state state)
 {
-    static const char *const rows[][2] = { { "running", "RUNNING" },
-                                           { "succeeded", "SUCCEEDED" },
-                                           { "failed", "FAILED" },
-                                           { "lost", "FAILED" },
-                                           { "stopped", "STOPPED" } };
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (is(state, rows[i][0]))
-            return rows[i][1];
-    return "WAITING";
+    static const char *const words[TASK_STATE_N] = { [TASK_RUNNING] = "RUNNING",
+                                                     [TASK_SUCCEEDED] = "SUCCEEDED",
+                                                     [TASK_FAILED] = "FAILED",
+                                                     [TASK_STOPPED] = "STOPPED" };
+    return words[state] ? words[state] : "WAITING";
+}
+
+const char *pai_attempt_word(enum attempt_state state)
+{
+    static const char *const words[ATTEMPT_STATE_N] = { [ATTEMPT_RUNNING] = "RUNNING",
+                                                        [ATTEMPT_SUCCEEDED] = "SUCCEEDED",
+                                                        [ATTEMPT_FAILED] = "FAILED",
+                                                        [ATTEMPT_LOST] = "FAILED",
+                                                        [ATTEMPT_STOPPED] = "STOPPED" };
+    return words[state] ? words[state] : "WAITING";
 }
 
 const char *pai_priority(uint64_t priority)

@@ -72,23 +72,22 @@ void pai_task_logs(struct pai *p)
     uint64_t k;
     if (!pai_find_task(p, &at))
         return;
-    const struct text_node *attempt =
+    const struct attempt_view *attempt =
         pai_number_of(p->param[4], &k) ? pai_attempt(at.task, at.n, k) : NULL;
     if (!attempt) {
         pai_fail(p, PAI_NO_LOG, "Log of task is not found.");
         return;
     }
     struct links *l = ARENA_NEW(p->a, struct links);
-    const char *node = pai_text(attempt, "node");
-    p->user = pai_text(at.job, "owner");
-    p->frame = arena_printf(p->a, "%s~%s", p->user, pai_text(at.job, "name"));
+    const char *node = pai_said(attempt->node);
+    p->user = at.job->owner;
+    p->frame = arena_printf(p->a, "%s~%s", p->user, at.job->name);
     *l = (struct links){ .p = p,
-                         .role = pai_text(at.task, "role"),
+                         .role = at.task->role,
                          .node = node ? node : "none",
                          .tail = flag(p, "tail-mode") || flag(p, "tailMode") };
     l->uid = arena_printf(p->a, "%llu.%llu.%llu", (unsigned long long)p->id,
-                          (unsigned long long)pai_number(at.task, "index"),
-                          (unsigned long long)pai_number(attempt, "attempt"));
+                          (unsigned long long)at.task->index, (unsigned long long)attempt->attempt);
     const struct ctl_token ask = { .by = p->me,
                                    .owner = p->me,
                                    .label = "log link",

@@ -7,6 +7,7 @@
 #include "api/openpai/out.h"
 #include "ctl/listed.h"
 #include "ctl/objects.h"
+#include "ctl/views.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,7 +88,7 @@ struct pai {
     const char *frame;
     const char *cluster; /* that a submitted text names; NULL: none */
     uint64_t id;
-    struct ctl_listed row; /* of that job, since pai_job_tree */
+    struct ctl_listed row; /* of that job, since pai_job_view */
 };
 
 /* ---- answers (answer.c). Each is the last thing that is done with a request. ---- */
@@ -107,6 +108,7 @@ struct text_node *pai_body(struct pai *);
 const char *pai_text(const struct text_node *map, const char *key); /* NULL: no such text */
 uint64_t pai_number(const struct text_node *map, const char *key);  /* 0: no such number */
 bool pai_true(const struct text_node *map, const char *key);        /* true, also "true" */
+const char *pai_said(const char *text);                             /* NULL: nothing, or "" */
 struct words pai_list(struct arena *, const char *text);            /* "a,b" */
 /* null where there is no such text or time. */
 void pai_put_text(struct arena *, struct text_node *map, const char *key, const char *text);
@@ -114,16 +116,6 @@ void pai_put_ms(struct arena *, struct text_node *map, const char *key, uint64_t
 
 /* The nested form as a tree; *text becomes the JSON that it stands for. NULL: report says why. */
 struct text_node *pai_job_form(struct arena *, const char **text, size_t *len, struct report *);
-
-/* ---- members of an answer that are members of the core's under another name ---- */
-enum pai_kind { PAI_TEXT, PAI_COUNT, PAI_MS, PAI_DEVICES };
-struct pai_field {
-    const char *to, *from;
-    enum pai_kind kind;
-    unsigned versions;
-};
-void pai_put_fields(const struct pai *, struct text_node *out, const struct pai_field *, size_t n,
-                    const struct text_node *from);
 
 /* ---- jobs ---- */
 /* Who reads: the one who asks, or anybody when reading is open. */
@@ -133,10 +125,11 @@ const struct identity *pai_reader(const struct pai *);
 bool pai_find_job(struct pai *);
 /* The same, and one's own to command: `what` for the refusal, "remove". */
 bool pai_own_job(struct pai *, const char *what);
-struct text_node *pai_job_tree(struct pai *, unsigned parts);
+const struct job_view *pai_job_view(struct pai *, unsigned parts); /* NULL: answered */
 const char *pai_job_word(unsigned version, const struct ctl_listed *);
 const char *pai_sub_state(const struct ctl_listed *);
-const char *pai_task_word(const char *state);
+const char *pai_task_word(enum task_state);
+const char *pai_attempt_word(enum attempt_state);
 const char *pai_priority(uint64_t priority); /* "prod"; NULL: none of the classes */
 const char *pai_debug_id(struct arena *, const char *frame);
 int64_t pai_stop_code(unsigned version, bool job);
@@ -152,34 +145,40 @@ struct words pai_tags_of(struct arena *, const struct pai_tags *, const char *id
 void pai_out_status(struct pai_out *, unsigned version, const struct ctl_listed *);
 
 /* ---- attempts (attempts.c): a job's start is its attempt n, from 0 ---- */
-uint64_t pai_attempt_of(const struct text_node *job); /* the current one */
+uint64_t pai_attempt_of(const struct job_view *); /* the current one */
 /* Attempts of a task in that start: how many, and the last or the k-th from 0; NULL: none. */
-size_t pai_attempts(const struct text_node *task, uint64_t n);
-const struct text_node *pai_attempt(const struct text_node *task, uint64_t n, uint64_t k);
-const struct text_node *pai_task(const struct text_node *job, const char *role, uint64_t index);
-bool pai_exit_code(unsigned version, const struct text_node *attempt, int64_t *code);
-void pai_put_attempt_times(struct arena *, struct text_node *out, const struct text_node *attempt);
+size_t pai_attempts(const struct task_view *, uint64_t n);
+const struct attempt_view *pai_attempt(const struct task_view *, uint64_t n, uint64_t k);
+const struct attempt_view *pai_last_attempt(const struct task_view *, uint64_t n);
+const struct task_view *pai_task(const struct job_view *, const char *role, uint64_t index);
+/* "ID-role-0-1" */
+const char *pai_container(struct pai *, const struct task_view *, const struct attempt_view *);
+bool pai_exit_code(unsigned version, const struct attempt_view *, int64_t *code);
+const char *pai_end_class(const struct attempt_view *); /* a word; NULL: it has not ended */
+void pai_put_attempt_times(struct arena *, struct text_node *out, const struct attempt_view *);
 /* The task that failed the n-th start, or NULL. */
-const struct text_node *pai_culprit(const struct text_node *job, uint64_t n);
-const char *pai_log_path(struct pai *, const struct text_node *task, uint64_t n, uint64_t k);
+const struct task_view *pai_culprit(const struct job_view *, uint64_t n);
+const char *pai_log_path(struct pai *, const struct task_view *, uint64_t n, uint64_t k);
 /* Did its last attempt of that start fail before that time? Then this is the time now. */
-bool pai_failed_before(const struct text_node *task, uint64_t n, uint64_t *first_ms);
+bool pai_failed_before(const struct task_view *, uint64_t n, uint64_t *first_ms);
 /* One of taskRoles: its list of tasks, empty; and a task of the n-th start for it. */
 struct text_node *pai_put_role(struct arena *, struct text_node *roles, const char *name);
-void pai_put_task(struct pai *, struct text_node *list, const struct text_node *job,
-                  const struct text_node *task, uint64_t n);
+void pai_put_task(struct pai *, struct text_node *list, const struct job_view *,
+                  const struct task_view *, uint64_t n);
 /* taskRoles of an answer about the n-th start. */
-void pai_put_roles(struct pai *, struct text_node *out, const struct text_node *job, uint64_t n);
+void pai_put_roles(struct pai *, struct text_node *out, const struct job_view *, uint64_t n);
 bool pai_number_of(const char *text, uint64_t *n); /* up to nine digits */
 /* The task and the start that a path names; false: answered. */
 struct pai_place {
-    const struct text_node *job, *task;
+    const struct job_view *job;
+    const struct task_view *task;
     uint64_t n;
 };
 bool pai_find_task(struct pai *, struct pai_place *);
 /* About one start of a job: all but its taskRoles. */
 struct pai_start {
-    const struct text_node *job, *culprit; /* culprit: the task that failed it, or NULL */
+    const struct job_view *job;
+    const struct task_view *culprit; /* that failed it, or NULL */
     uint64_t n;
 };
 struct text_node *pai_detail(struct pai *, const struct pai_start *);

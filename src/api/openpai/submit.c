@@ -123,7 +123,7 @@ static void on_submitted(void *arg, const struct ctl_answer *answer)
         return;
     }
     p->as = p->me;
-    const struct text_node *job = pai_job_tree(p, CTL_TASKS);
+    const struct job_view *job = pai_job_view(p, CTL_TASKS);
     if (!job)
         return;
     if (p->call->request)

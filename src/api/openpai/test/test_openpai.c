@@ -691,9 +691,9 @@ static void words_of_jobs(void **state)
         assert_string_equal(pai_job_word(PAI_V1, &job), cases[i].v1);
         assert_string_equal(pai_job_word(PAI_V2, &job), cases[i].v2);
     }
-    assert_string_equal(pai_task_word("waiting"), "WAITING");
-    assert_string_equal(pai_task_word("lost"), "FAILED");
-    assert_string_equal(pai_task_word(NULL), "WAITING");
+    assert_string_equal(pai_task_word(TASK_WAITING), "WAITING");
+    assert_string_equal(pai_attempt_word(ATTEMPT_LOST), "FAILED");
+    assert_string_equal(pai_attempt_word(ATTEMPT_NONE), "WAITING");
     assert_string_equal(pai_priority(8), "prod");
     assert_null(pai_priority(2));
     assert_null(pai_priority(99));
@@ -705,36 +705,31 @@ static void words_of_jobs(void **state)
 /* Two tasks, three starts: the second start's first task failed after a retry of its own. */
 static void attempts_by_start(void **state)
 {
-    static const struct {
-        int generation, attempt;
-        const char *state;
-        int ended, code;
-    } rows[] = { { 1, 1, "failed", 10, 3 },
-                 { 2, 2, "failed", 20, 4 },
-                 { 2, 3, "lost", 30, -1 },
-                 { 3, 4, "running", 0, -1 } };
-    struct arena *a = arena_create();
-    struct text_node *job = text_map(a, NULL, NULL);
-    (void)state;
-    text_int(a, job, "generation", 3);
-    struct text_node *task = text_map(a, text_list(a, job, "task_list"), NULL);
-    text_str(a, task, "role", "w");
-    text_int(a, task, "index", 0);
-    struct text_node *list = text_list(a, task, "attempts");
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct text_node *one = text_map(a, list, NULL);
-        text_int(a, one, "generation", rows[i].generation);
-        text_int(a, one, "attempt", rows[i].attempt);
-        text_str(a, one, "state", rows[i].state);
-        text_int(a, one, "ended_ms", rows[i].ended);
-        if (rows[i].code >= 0)
-            text_int(a, one, "exit_code", rows[i].code);
-    }
+    struct attempt_view rows[] = {
+        { .generation = 1,
+          .attempt = 1,
+          .state = ATTEMPT_FAILED,
+          .ended_ms = 10,
+          .has_exit_code = true,
+          .exit_code = 3 },
+        { .generation = 2,
+          .attempt = 2,
+          .state = ATTEMPT_FAILED,
+          .ended_ms = 20,
+          .has_exit_code = true,
+          .exit_code = 4 },
+        { .generation = 2, .attempt = 3, .state = ATTEMPT_LOST, .ended_ms = 30 },
+        { .generation = 3, .attempt = 4, .state = ATTEMPT_RUNNING },
+    };
+    struct task_view one = { .role = "w", .attempts = { rows, ARRAY_LEN(rows) } };
+    const struct task_view *task = &one;
+    const struct job_view view = { .generation = 3, .task_list = { &one, 1 } }, *job = &view;
     int64_t code;
+    (void)state;
     assert_true(pai_attempt_of(job) == 2);
     assert_true(pai_attempts(task, 0) == 1 && pai_attempts(task, 1) == 2);
     assert_true(pai_attempts(task, 3) == 0);
-    assert_true(pai_number(pai_attempt(task, 1, 1), "attempt") == 3);
+    assert_int_equal(pai_attempt(task, 1, 1)->attempt, 3);
     assert_null(pai_attempt(task, 1, 2));
     assert_ptr_equal(pai_culprit(job, 1), task);
     assert_null(pai_culprit(job, 2));
@@ -743,7 +738,6 @@ static void attempts_by_start(void **state)
     assert_true(pai_exit_code(PAI_V2, pai_attempt(task, 0, 0), &code) && code == 3);
     assert_false(pai_exit_code(PAI_V2, pai_attempt(task, 2, 0), &code));
     assert_false(pai_exit_code(PAI_V2, NULL, &code));
-    arena_destroy(a);
 }
 
 static void small_readers(void **state)
