@@ -376,8 +376,7 @@ static void env_json(struct cli *cli, const struct seen *s)
     struct text_node *root = text_map(a, NULL, NULL);
     text_str(a, root, "task", arena_printf(a, "%s/%u", s->role->name, task->index));
     struct text_node *env = text_map(a, root, "env");
-    for (size_t i = 0; i < s->env.n; i++)
-        text_str(a, env, s->env.at[i].name, s->env.at[i].value);
+    text_pairs(a, env, &s->env);
     struct text_node *later = text_list(a, root, "made_when_it_starts");
     for (const struct variable *v = variables; v->name; v++)
         if (comes_later(s, v))

@@ -87,8 +87,7 @@ static void put_env(struct arena *a, struct text_node *role, const struct line_j
     if (!line->env.n && !line->python)
         return;
     struct text_node *env = text_map(a, role, "env");
-    for (size_t i = 0; i < line->env.n; i++)
-        text_str(a, env, line->env.at[i].name, line->env.at[i].value);
+    text_pairs(a, env, &line->env);
     if (line->python && !pairs_get(&line->env, "PYTHON_EXEC"))
         text_str(a, env, "PYTHON_EXEC", line->python);
 }

@@ -158,9 +158,7 @@ static int add_env(struct cli *cli, const struct submit_opts *o, struct call *ca
     struct text_node *root = text_map(cli->arena, NULL, NULL);
     if (call->body)
         text_str(cli->arena, root, "text", arena_strndup(cli->arena, call->body, call->len));
-    struct text_node *map = text_map(cli->arena, root, "env");
-    for (size_t i = 0; i < env.n; i++)
-        text_str(cli->arena, map, env.at[i].name, env.at[i].value);
+    text_pairs(cli->arena, text_map(cli->arena, root, "env"), &env);
     json_print(root, 0, &body);
     if (body.overflow)
         return err_set(err, ERR_TOO_LARGE, "the job and its variables are too large");

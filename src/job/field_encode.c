@@ -171,10 +171,7 @@ static void encode_words(struct arena *arena, struct text_node *parent, const ch
 static void encode_pairs(struct arena *arena, struct text_node *parent, const char *key,
                          const struct field *f, const void *base)
 {
-    const struct pairs *pairs = member_of(f, base);
-    struct text_node *map = text_map(arena, parent, key);
-    for (size_t i = 0; i < pairs->n; i++)
-        text_str(arena, map, pairs->at[i].name, pairs->at[i].value);
+    text_pairs(arena, text_map(arena, parent, key), member_of(f, base));
 }
 
 /* The rest of an object: beside its other members; a name that would be taken for a misspelt one

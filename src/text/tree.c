@@ -121,6 +121,12 @@ struct text_node *text_null(struct arena *a, struct text_node *parent, const cha
     return add(a, parent, key, TEXT_NULL, NULL);
 }
 
+void text_pairs(struct arena *arena, struct text_node *map, const struct pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->n; i++)
+        text_str(arena, map, pairs->at[i].name, pairs->at[i].value);
+}
+
 struct text_node *text_copy(struct arena *a, struct text_node *parent, const char *key,
                             const struct text_node *node)
 {

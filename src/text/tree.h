@@ -4,6 +4,7 @@
 #define TEXT_TREE_H
 
 #include "base/arena.h"
+#include "base/pairs.h"
 #include "base/report.h"
 
 #include <stdbool.h>
@@ -58,6 +59,8 @@ struct text_node *text_real(struct arena *, struct text_node *parent, const char
                             double value);
 struct text_node *text_bool(struct arena *, struct text_node *parent, const char *key, bool value);
 struct text_node *text_null(struct arena *, struct text_node *parent, const char *key);
+/* Each pair as a text under its name, at the end of map. */
+void text_pairs(struct arena *, struct text_node *map, const struct pairs *);
 /* Deep copy of node as a child of parent (or a root), under key. */
 struct text_node *text_copy(struct arena *, struct text_node *parent, const char *key,
                             const struct text_node *node);

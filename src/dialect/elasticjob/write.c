@@ -204,11 +204,8 @@ static void write_template(const struct writer *w, struct text_node *replica,
     struct pod pod = { .spec = text_map(w->arena, template, "spec") };
     text_str(w->arena, pod.spec, "restartPolicy",
              w->servers && ej_extra_flag(w->job, "relaunchAlways") ? "Always" : "Never");
-    if (placing->labels.n) {
-        struct text_node *selector = text_map(w->arena, pod.spec, "nodeSelector");
-        for (size_t i = 0; i < placing->labels.n; i++)
-            text_str(w->arena, selector, placing->labels.at[i].name, placing->labels.at[i].value);
-    }
+    if (placing->labels.n)
+        text_pairs(w->arena, text_map(w->arena, pod.spec, "nodeSelector"), &placing->labels);
     if (placing->nodes.n == 1)
         text_str(w->arena, pod.spec, "nodeName", placing->nodes.at[0]);
     pod.container = text_map(w->arena, text_list(w->arena, pod.spec, "containers"), NULL);
