@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "ctl/pages.h"
+#include "ctl/pods.h"
 #include "ctl/view_tables.h"
 #include "ctl/views.h"
 #include "text/json.h"
@@ -580,28 +581,34 @@ void nodes_list(struct call *call)
 
 /* ---- pods ---- */
 
-static struct text_node *pods(struct call *call, const char *name)
+/* false: answered. */
+static bool pods(struct call *call, const char *name, struct pod_list *list)
 {
     struct err err;
     struct pod_ask ask = { .owner = call->owner,
                            .namespace = http_query(call->request, "namespace", 0),
                            .name = name };
-    struct text_node *tree = ctl_pods_tree(call->api->config.ctl, call->arena, &ask, &err);
-    if (!tree)
-        call_problem(call, &err, NULL);
-    return tree;
+    if (ctl_pods_view(call->api->config.ctl, call->arena, &ask, list, &err) == 0)
+        return true;
+    call_problem(call, &err, NULL);
+    return false;
 }
 
 void pods_list(struct call *call)
 {
-    struct text_node *tree = pods(call, NULL);
-    if (tree)
-        call_answer(call, 200, tree);
+    struct pod_list list;
+    if (!pods(call, NULL, &list))
+        return;
+    struct text_node *tree = text_map(call->arena, NULL, NULL);
+    struct text_node *all = text_list(call->arena, tree, "pods");
+    for (size_t i = 0; i < list.n; i++)
+        view_put(call->arena, all, NULL, VIEW_POD, &list.at[i]);
+    call_answer(call, 200, tree);
 }
 
 void pods_show(struct call *call)
 {
-    struct text_node *tree = pods(call, call->param[0]);
-    if (tree)
-        call_answer(call, 200, text_get(tree, "pods")->first);
+    struct pod_list list;
+    if (pods(call, call->param[0], &list))
+        call_answer(call, 200, view_put(call->arena, NULL, NULL, VIEW_POD, &list.at[0]));
 }

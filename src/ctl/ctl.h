@@ -172,18 +172,6 @@ struct text_node *ctl_queues_tree(struct ctl *, struct arena *, const char *read
                                   const char *name, struct err *);
 /* What draining the node would mean: {name, drained, tasks: [{job, task, to or why}]}. */
 struct text_node *ctl_drain_tree(struct ctl *, struct arena *, const char *node, struct err *);
-/* The pods of jobs whose convention has some, of the newest job of each name: {pods: [Pod]}. With a
- * name only that one, with labels and events; ERR_NOT_FOUND when there is none, ERR_INPUT when
- * several namespaces have it. */
-struct ctl_listed;
-struct pod_ask {
-    const char *owner;            /* who asks; NULL: nobody, all is shown */
-    const char *namespace, *name; /* NULL: all */
-    const struct ctl_listed *job; /* of this one only, in any format; name then does not matter */
-    uint32_t first, tasks;        /* of a job: so many of its tasks from that one; tasks 0: all */
-    bool labels, details, events; /* of all: labels; requests and commands as well; events */
-};
-struct text_node *ctl_pods_tree(struct ctl *, struct arena *, const struct pod_ask *, struct err *);
 /* First and last event of a job; 0: none is kept. */
 uint64_t ctl_first_of(struct ctl *, uint64_t job);
 uint64_t ctl_last_of(struct ctl *, uint64_t job);

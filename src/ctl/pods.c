@@ -3,17 +3,16 @@
  * Inputs: rows, and what lives in memory. Effects: none. Nothing of it is stored: names and words
  * are the convention's, events of placing and starting come from the attempts, and why a pod waits
  * is asked of the scheduler again (times and counts are those of its looks). */
-#include "ctl/core.h"
-#include "ctl/listed.h"
-#include "ctl/notes.h"
-#include "ctl/tasks.h"
-#include "ctl/view_tables.h"
-#include "ctl/views.h"
+#include "ctl/pods.h"
 
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/core.h"
+#include "ctl/listed.h"
+#include "ctl/notes.h"
+#include "ctl/tasks.h"
 #include "text/remedies.h"
 
 #include <stdio.h>
@@ -21,13 +20,14 @@
 
 #define JOBS_MAX 5000 /* the newest that are looked at */
 #define PAGE     1000
+#define EVENTS   3 /* of one pod at most */
 
 struct pods {
     struct ctl *ctl;
     struct arena *arena;
     const struct pod_ask *ask;
     bool labels, details, events; /* of each pod: labels; what it asks for; its events */
-    struct text_node *list;
+    struct pod_list *list;
     /* the job that is being shown */
     const struct job_row *row;
     const struct live_job *live;
@@ -45,18 +45,15 @@ struct task_now { /* one task, from its row and its last attempt */
 
 /* ---- events ---- */
 
-static struct text_node *new_list(struct arena *arena)
+static void put_event(struct pods *p, struct pod_view *pod, const struct pod_event_view *event)
 {
-    return text_list(arena, NULL, NULL);
-}
-
-static void put_event(struct pods *p, struct pod_view *pod, struct pod_event_view *event)
-{
-    event->count = event->count ? event->count : 1;
-    event->first_ms = event->first_ms ? event->first_ms : event->last_ms;
-    if (!pod->events)
-        pod->events = new_list(p->arena);
-    view_put(p->arena, pod->events, NULL, VIEW_POD_EVENT, event);
+    struct pod_event_list *list = &pod->events;
+    if (!list->at)
+        list->at = ARENA_ARRAY(p->arena, EVENTS, struct pod_event_view);
+    struct pod_event_view *put = &list->at[list->n++];
+    *put = *event;
+    put->count = put->count ? put->count : 1;
+    put->first_ms = put->first_ms ? put->first_ms : put->last_ms;
 }
 
 static const struct unfits *unfits_of(struct pods *p)
@@ -128,46 +125,53 @@ static bool wanted(const struct pods *p, const char *name)
     return p->ask->job || !p->ask->name || strcmp(p->ask->name, name) == 0;
 }
 
-static struct text_node *tree_of(struct pods *p, const struct pairs *pairs)
+static void add_pod(struct pods *p, const struct pod_view *pod)
 {
-    struct text_node *map = text_map(p->arena, NULL, NULL);
-    for (size_t i = 0; i < pairs->n; i++)
-        text_str(p->arena, map, pairs->at[i].name, pairs->at[i].value);
-    return map;
+    struct pod_list *list = p->list;
+    if (list->n == list->cap) {
+        size_t cap = list->cap ? list->cap * 2 : 16;
+        struct pod_view *wider = ARENA_ARRAY(p->arena, cap, struct pod_view);
+        if (list->n)
+            memcpy(wider, list->at, list->n * sizeof *wider);
+        list->at = wider;
+        list->cap = cap;
+    }
+    list->at[list->n++] = *pod;
 }
 
 static void put_labels(struct pods *p, struct pod_view *pod, const struct task_place *place)
 {
-    struct pairs labels = { 0 }, annotations = { 0 };
-    p->words->labels(p->arena, p->spec, place, &labels);
-    pod->labels = tree_of(p, &labels);
+    struct pairs *labels = ARENA_NEW(p->arena, struct pairs);
+    struct pairs *annotations = ARENA_NEW(p->arena, struct pairs);
+    p->words->labels(p->arena, p->spec, place, labels);
+    pod->labels = labels;
     if (place)
-        p->words->annotations(p->arena, p->spec, place, &annotations);
-    if (annotations.n)
-        pod->annotations = tree_of(p, &annotations);
+        p->words->annotations(p->arena, p->spec, place, annotations);
+    if (annotations->n)
+        pod->annotations = annotations;
 }
 
 static void put_requests(struct pods *p, struct pod_view *pod, const struct resources *r)
 {
     char text[FMT_MAX];
-    pod->requests = text_map(p->arena, NULL, NULL);
+    struct pairs *requests = ARENA_NEW(p->arena, struct pairs);
     if (r->cpu_milli)
-        text_str(p->arena, pod->requests, "cpu", fmt_milli(text, r->cpu_milli));
+        pairs_set(requests, p->arena, "cpu", fmt_milli(text, r->cpu_milli));
     if (r->memory)
-        text_str(p->arena, pod->requests, "memory", fmt_size(text, r->memory));
+        pairs_set(requests, p->arena, "memory", fmt_size(text, r->memory));
     if (r->disk)
-        text_str(p->arena, pod->requests, "ephemeral-storage", fmt_size(text, r->disk));
+        pairs_set(requests, p->arena, "ephemeral-storage", fmt_size(text, r->disk));
     if (r->gpu_milli)
-        text_str(p->arena, pod->requests, "nvidia.com/gpu", fmt_milli(text, r->gpu_milli));
+        pairs_set(requests, p->arena, "nvidia.com/gpu", fmt_milli(text, r->gpu_milli));
     for (size_t i = 0; i < r->custom.n; i++)
-        text_str(p->arena, pod->requests, r->custom.at[i].name,
-                 fmt_milli(text, r->custom.at[i].milli));
+        pairs_set(requests, p->arena, r->custom.at[i].name, fmt_milli(text, r->custom.at[i].milli));
+    pod->requests = requests;
 }
 
 static const char *command_of(struct pods *p, const struct role *role)
 {
     if (role->run)
-        return role->run;
+        return arena_strdup(p->arena, role->run);
     AUTO_BUF struct buf text = BUF_INIT(1 << 20);
     for (size_t i = 0; i < role->argv.n; i++)
         buf_addf(&text, "%s%s", i ? " " : "", role->argv.at[i]);
@@ -177,9 +181,8 @@ static const char *command_of(struct pods *p, const struct role *role)
 static struct pod_view pod_of(struct pods *p, const char *name)
 {
     return (struct pod_view){ .name = name,
-                              .namespace = p->row->project,
+                              .namespace = arena_strdup(p->arena, p->row->project),
                               .job = p->row->number,
-                              .ready = "0/1",
                               .controlled_by =
                                   arena_printf(p->arena, "%s/%s", p->words->kind, p->row->name) };
 }
@@ -194,8 +197,9 @@ static void put_master(struct pods *p)
     enum task_state as = state == JOB_SUCCEEDED ? TASK_SUCCEEDED
                          : state == JOB_FAILED  ? TASK_FAILED
                                                 : TASK_RUNNING;
+    pod.state = as;
     pod.status = p->words->status(as, "");
-    pod.ready = as == TASK_RUNNING ? "1/1" : "0/1";
+    pod.ready = as == TASK_RUNNING;
     pod.created_ms = pod.started_ms = p->row->submitted_ms;
     pod.ended_ms = p->row->ended_ms;
     if (p->labels)
@@ -208,7 +212,7 @@ static void put_master(struct pods *p)
                                         .last_ms = p->row->submitted_ms };
         put_event(p, &pod, &event);
     }
-    view_put(p->arena, p->list, NULL, VIEW_POD, &pod);
+    add_pod(p, &pod);
 }
 
 static bool being_removed(const struct pods *p)
@@ -235,10 +239,10 @@ static void put_attempt(struct pods *p, struct pod_view *pod, const struct task_
         pod->has_exit_code = a->ending.exited;
         pod->exit_code = a->ending.code;
     }
-    if (state == TASK_RUNNING)
-        pod->ready = "1/1";
+    pod->ready = state == TASK_RUNNING;
     if (being_removed(p) && !task_state_final(state))
         state = TASK_STOPPED;
+    pod->state = state;
     pod->status = p->words->status(state, phrase ? phrase : "");
     if (p->events)
         put_life(p, pod, a);
@@ -256,8 +260,10 @@ static void put_task(struct pods *p, const struct task_now *now, uint32_t role, 
     if (!wanted(p, name) || (state == TASK_STOPPED && ended) || (waits && ended))
         return;
     struct pod_view pod = pod_of(p, name);
-    pod.task = arena_printf(p->arena, "%s/%u", p->spec->roles[role].name, index);
-    pod.image = p->spec->roles[role].image;
+    pod.role = arena_strdup(p->arena, p->spec->roles[role].name);
+    pod.index = index;
+    pod.task = arena_printf(p->arena, "%s/%u", pod.role, index);
+    pod.image = arena_strdup(p->arena, p->spec->roles[role].image);
     if (p->labels)
         put_labels(p, &pod, &place);
     if (p->details) {
@@ -265,6 +271,7 @@ static void put_task(struct pods *p, const struct task_now *now, uint32_t role, 
         pod.command = command_of(p, &p->spec->roles[role]);
     }
     if (waits) {
+        pod.state = TASK_WAITING;
         pod.status = p->words->status(TASK_WAITING, "");
         pod.restarts = now->attempts;
         pod.created_ms = now->last && now->last->ended_ms ? now->last->ended_ms : p->released_ms;
@@ -273,7 +280,7 @@ static void put_task(struct pods *p, const struct task_now *now, uint32_t role, 
     } else {
         put_attempt(p, &pod, now, state);
     }
-    view_put(p->arena, p->list, NULL, VIEW_POD, &pod);
+    add_pod(p, &pod);
 }
 
 /* ---- one job ---- */
@@ -390,35 +397,34 @@ static void put_one(struct pods *p, const struct ctl_listed *job)
 static int check_one(const struct pods *p, struct err *err)
 {
     const char *name = p->ask->name, *namespace = p->ask->namespace;
-    if (p->list->count == 1)
+    if (p->list->n == 1)
         return 0;
-    if (p->list->count == 0) {
+    if (p->list->n == 0) {
         err_set(err, ERR_NOT_FOUND, "no pod \"%.120s\"%s%.60s", name, namespace ? " in " : "",
                 namespace ? namespace : "");
         return err_remedy_of(err, REMEDY_LIST_KIND, "pods");
     }
-    err_set(err, ERR_INPUT, "%zu namespaces have a pod \"%.120s\"", p->list->count, name);
-    return err_hint(err, "-n %.60s, for one of them", text_get(p->list->first, "namespace")->str);
+    err_set(err, ERR_INPUT, "%zu namespaces have a pod \"%.120s\"", p->list->n, name);
+    return err_hint(err, "-n %.60s, for one of them", p->list->at[0].namespace);
 }
 
-struct text_node *ctl_pods_tree(struct ctl *ctl, struct arena *arena, const struct pod_ask *ask,
-                                struct err *err)
+int ctl_pods_view(struct ctl *ctl, struct arena *arena, const struct pod_ask *ask,
+                  struct pod_list *list, struct err *err)
 {
-    struct text_node *root = text_map(arena, NULL, NULL);
-    struct pods p = { .ctl = ctl, .arena = arena, .ask = ask };
-    p.list = text_list(arena, root, "pods");
+    struct pods p = { .ctl = ctl, .arena = arena, .ask = ask, .list = list };
+    *list = (struct pod_list){ 0 };
     p.details = ask->name || ask->details;
     p.labels = p.details || ask->labels;
     p.events = ask->name || ask->events;
     const struct dialects *all = ctl->config.dialects;
     if (ask->job) {
         put_one(&p, ask->job);
-        return root;
+        return 0;
     }
     for (size_t i = 0; i < all->n_conventions; i++) {
         p.words = all->conventions[i]->pods;
         if (p.words)
             put_jobs(&p, all->conventions[i]->name);
     }
-    return ask->name && check_one(&p, err) ? NULL : root;
+    return ask->name ? check_one(&p, err) : 0;
 }

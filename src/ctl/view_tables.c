@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/pods.h"
 #include "ctl/views.h"
 #include "job/ids.h"
 
@@ -13,7 +14,7 @@
 #include <string.h>
 
 enum shape { TEXT, COUNT, SIGNED, FLAG, TIME, TREE, WORD, ID, WORDS, PUT, LIST, SHAPE_N };
-enum { ALWAYS = 1 };
+enum { ALWAYS = 1, A_TEXT = 2 }; /* A_TEXT: what a PUT adds is text */
 struct row {
     const char *name, *doc;
     const char *of; /* TREE: "array" of this schema, or NULL: free */
@@ -128,6 +129,20 @@ static void put_states(struct arena *arena, struct text_node *map, const char *n
     for (int state = JOB_NONE + 1; out && state < JOB_STATE_N; state++)
         if (counts[state])
             text_int(arena, out, job_state_word((enum job_state)state), counts[state]);
+}
+
+static void put_pairs(struct arena *arena, struct text_node *map, const char *name,
+                      const void *member)
+{
+    const struct pairs *pairs = *(const struct pairs *const *)member;
+    if (pairs)
+        text_pairs(arena, text_map(arena, map, name), pairs);
+}
+
+static void put_ready(struct arena *arena, struct text_node *map, const char *name,
+                      const void *member)
+{
+    text_str(arena, map, name, *(const bool *)member ? "1/1" : "0/1");
 }
 
 /* ---- the tables ---- */
@@ -449,7 +464,12 @@ static const struct row pod_rows[] = {
     ROW(pod_view, job, COUNT, 0, "number of its job"),
     ROW(pod_view, task, TEXT, 0, "role/index; absent: the job's master, which is the server"),
     ROW(pod_view, controlled_by, TEXT, 0, "kind/name of its job"),
-    ROW(pod_view, ready, TEXT, 0, "containers that run, of all: 1/1"),
+    { .name = "ready",
+      .doc = "containers that run, of all: 1/1",
+      .shape = PUT,
+      .flags = A_TEXT,
+      .at = offsetof(struct pod_view, ready),
+      .put = put_ready },
     ROW(pod_view, status, TEXT, 0, "Pending ContainerCreating Running Completed Error ..."),
     ROW(pod_view, restarts, COUNT, ALWAYS, "attempts before this one"),
     STAMP(pod_view, created, ""),
@@ -460,10 +480,10 @@ static const struct row pod_rows[] = {
     ROW(pod_view, image, TEXT, 0, ""),
     ROW(pod_view, command, TEXT, 0, "of one pod"),
     GIVEN(pod_view, exit_code, ""),
-    NESTED(pod_view, labels, NULL, "of one pod"),
-    NESTED(pod_view, annotations, NULL, "of one pod"),
-    NESTED(pod_view, requests, NULL, "of one pod: name: amount"),
-    NESTED(pod_view, events, "PodEvent", "of one pod"),
+    PUT_BY(pod_view, labels, put_pairs, "of one pod"),
+    PUT_BY(pod_view, annotations, put_pairs, "of one pod"),
+    PUT_BY(pod_view, requests, put_pairs, "of one pod: name: amount"),
+    LIST_OF(pod_view, events, VIEW_POD_EVENT, "of one pod"),
     END
 };
 static const struct row pod_event_rows[] = {
@@ -493,7 +513,7 @@ static const struct {
     [VIEW_POD] = { .name = "Pod", .rows = pod_rows },
     [VIEW_QUEUE] = { .name = "Queue", .rows = queue_rows },
     [VIEW_QUEUE_USER] = { .name = "QueueUser", .rows = queue_user_rows },
-    [VIEW_POD_EVENT] = { .name = "PodEvent", .rows = pod_event_rows },
+    [VIEW_POD_EVENT] = { "PodEvent", pod_event_rows, sizeof(struct pod_event_view) },
 };
 
 const char *view_name(enum view_kind kind)
@@ -607,8 +627,8 @@ static void schema_row(struct arena *arena, struct text_node *properties, const 
 {
     struct text_node *one = text_map(arena, properties, row->name);
     const char *of = row->shape == LIST ? views[row->kind].name : row->of;
-    if (shape_words[row->shape])
-        text_str(arena, one, "type", shape_words[row->shape]);
+    if (shape_words[row->shape] || row->flags & A_TEXT)
+        text_str(arena, one, "type", row->flags & A_TEXT ? "string" : shape_words[row->shape]);
     if (row->shape == TIME) {
         text_str(arena, one, "format", "date-time");
         struct text_node *ms = text_map(arena, properties, arena_printf(arena, "%s_ms", row->name));

@@ -139,17 +139,4 @@ struct stats_view {
     bool storage_full;
 };
 
-struct pod_view {
-    const char *name, *namespace, *status, *ready, *controlled_by, *task, *node, *ip, *image,
-        *command;
-    uint64_t job, restarts, created_ms, started_ms, ended_ms;
-    bool has_exit_code;
-    int64_t exit_code;
-    struct text_node *labels, *annotations, *requests, *events;
-};
-struct pod_event_view {
-    const char *type, *reason, *from, *message;
-    uint64_t count, first_ms, last_ms;
-};
-
 #endif

@@ -2,11 +2,11 @@
  * here unknown fields are refused or taken out as the client wishes, problems become causes and
  * warnings become headers. */
 #include "api/k8s/kube.h"
-#include "api/view_trees.h"
 
 #include "api/accounts.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "ctl/views.h"
 #include "job/ids.h"
 #include "text/json.h"
 #include "text/remedies.h"
@@ -115,11 +115,10 @@ static const struct text_node *compared(struct kube *k)
     struct err err;
     struct text_node *body = text_copy(k->arena, NULL, NULL, k->body);
     struct text_node *metadata = text_get(body, "metadata");
-    const struct text_node *job = tree_of_job(
-        k->ctl, k->arena,
-        &(struct job_ask){ .job = k->job, .owner = k->call->owner, .parts = CTL_SPEC }, &err);
-    const struct text_node *spec = job ? text_get(job, "spec") : NULL;
-    const struct text_node *labels = spec ? text_get(spec, "labels") : NULL;
+    const struct job_ask ask = { .job = k->job, .owner = k->call->owner, .parts = CTL_SPEC };
+    struct job_view job = { 0 };
+    ctl_job_view(k->ctl, k->arena, &ask, &job, &err);
+    const struct text_node *labels = job.spec ? text_get(job.spec, "labels") : NULL;
     kube_drop(metadata, "labels");
     if (labels)
         text_copy(k->arena, metadata, "labels", labels);
@@ -331,9 +330,10 @@ void jobs_change(struct kube *k, const struct text_node *old, struct text_node *
         kube_problem(k, &err, NULL);
         return;
     }
-    const struct text_node *view = tree_of_job(
-        k->ctl, k->arena, &(struct job_ask){ .job = k->job, .owner = k->call->owner }, &err);
-    *c = (struct change){ .k = k, .old = old, .owner = view ? kube_in(view, "owner", NULL) : "" };
+    const struct job_ask ask = { .job = k->job, .owner = k->call->owner };
+    struct job_view view = { .owner = "" };
+    ctl_job_view(k->ctl, k->arena, &ask, &view, &err);
+    *c = (struct change){ .k = k, .old = old, .owner = view.owner };
     k->body = object;
     k->pending = c;
     c->spec = !same_work(k, old, object);

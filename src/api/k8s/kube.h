@@ -7,6 +7,7 @@
 #include "api/k8s/selector.h"
 #include "api/k8s/shape.h"
 #include "api/k8s/table.h"
+#include "base/pairs.h"
 #include "base/vec.h"
 #include "ctl/listed.h"
 #include "ctl/objects.h"
@@ -151,7 +152,8 @@ void kube_drop(struct text_node *map, const char *key);
 struct kube_meta {
     const char *name, *ns, *uid;
     uint64_t version, created_ms, deleted_ms, generation;
-    const struct text_node *from; /* labels, annotations, managedFields; may be NULL */
+    const struct text_node *from;             /* labels, annotations, managedFields; may be NULL */
+    const struct pairs *labels, *annotations; /* where there is no such document; may be NULL */
 };
 struct text_node *kube_object(struct arena *, const struct kube_resource *,
                               const struct kube_meta *);

@@ -1,13 +1,13 @@
 /* `kubectl logs`: the output of a pod's attempt as it is, or followed; of the master's pod, which
  * is the server, the events of its job. */
 #include "api/k8s/kube.h"
-#include "api/view_trees.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/scan.h"
+#include "ctl/pods.h"
+#include "ctl/views.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define EVENTS_BYTES (2u << 20)
@@ -22,27 +22,21 @@ struct spot {
     uint32_t index;
 };
 
-/* "worker/3" */
-static void read_task(struct kube *k, struct spot *p, const char *task)
-{
-    const char *slash = strrchr(task, '/');
-    p->role = arena_strndup(k->arena, task, slash ? (size_t)(slash - task) : strlen(task));
-    p->index = slash ? (uint32_t)strtoul(slash + 1, NULL, 10) : 0;
-}
-
 static int find_place(struct kube *k, const struct kube_job *job, void *arg)
 {
     struct spot *p = arg;
     struct err err;
     struct pod_ask ask = { .owner = k->call->owner, .job = job->listed };
-    const struct text_node *tree = ctl_pods_tree(k->ctl, k->scratch, &ask, &err);
-    const struct text_node *list = tree ? text_get(tree, "pods") : NULL;
-    for (const struct text_node *pod = list ? list->first : NULL; pod; pod = pod->next) {
-        if (strcmp(kube_name(k->scratch, kube_in(pod, "name", NULL)), k->name) != 0)
+    struct pod_list list = { 0 };
+    ctl_pods_view(k->ctl, k->scratch, &ask, &list, &err);
+    for (size_t i = 0; i < list.n; i++) {
+        const struct pod_view *pod = &list.at[i];
+        if (strcmp(kube_name(k->scratch, pod->name), k->name) != 0)
             continue;
-        p->job = job->id;
-        p->master = !text_get(pod, "task");
-        read_task(k, p, kube_in(pod, "task", NULL));
+        *p = (struct spot){ .job = job->id,
+                            .master = !pod->role,
+                            .role = arena_strdup(k->arena, pod->role),
+                            .index = pod->index };
     }
     return 0;
 }
@@ -79,11 +73,12 @@ static void master_log(struct kube *k, const struct spot *p)
     struct err err;
     AUTO_BUF struct buf text = BUF_INIT(EVENTS_BYTES);
     const struct ctl_events ask = { .reader = k->call->owner, .job = p->job, .limit = EVENTS_MAX };
-    const struct text_node *list = tree_of_events(k->ctl, k->arena, &ask, &err);
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
-        buf_addf(&text, "%s %s%s%s %s\n", kube_in(one, "at", NULL), kube_in(one, "type", NULL),
-                 *kube_in(one, "task", NULL) ? " " : "", kube_in(one, "task", NULL),
-                 kube_in(one, "text", NULL));
+    struct event_list list = { 0 };
+    char at[FMT_MAX];
+    ctl_events_view(k->ctl, k->arena, &ask, &list, &err);
+    for (const struct event_view *one = list.at; one < list.at + list.n; one++)
+        buf_addf(&text, "%s %s%s%s %s\n", fmt_time(at, one->at_ms), one->type, one->task ? " " : "",
+                 one->task ? one->task : "", one->text ? one->text : "");
     kube_text(k, 200, "text/plain", &text);
 }
 

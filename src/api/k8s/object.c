@@ -91,6 +91,13 @@ uint64_t kube_uid_job(const struct text_node *object)
     return uuid_job(kube_in(object, "metadata", "uid"), &id) ? id : 0;
 }
 
+static void put_pairs(struct arena *arena, struct text_node *metadata, const char *key,
+                      const struct pairs *pairs)
+{
+    if (pairs && pairs->n)
+        text_pairs(arena, text_map(arena, metadata, key), pairs);
+}
+
 struct text_node *kube_object(struct arena *arena, const struct kube_resource *of,
                               const struct kube_meta *meta)
 {
@@ -117,6 +124,8 @@ struct text_node *kube_object(struct arena *arena, const struct kube_resource *o
         if (part && part->kind != TEXT_NULL && part->count)
             text_share(arena, metadata, kept[i], part);
     }
+    put_pairs(arena, metadata, "labels", meta->labels);
+    put_pairs(arena, metadata, "annotations", meta->annotations);
     return object;
 }
 

@@ -1,9 +1,10 @@
 /* Tasks as Pods, and what happened as Events: of pods, as the core tells it in the words of their
  * system, and of the job itself. */
 #include "api/k8s/kube.h"
-#include "api/view_trees.h"
 
 #include "base/buf.h"
+#include "ctl/pods.h"
+#include "ctl/views.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,21 +21,10 @@ struct each {
     uint64_t last; /* event of the job in hand */
 };
 
-static const char *word(const struct text_node *map, const char *key)
-{
-    return kube_in(map, key, NULL);
-}
-
-static uint64_t number(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_INT ? (uint64_t)node->integer : 0;
-}
-
 /* Names of jobs in other formats may have characters that are not allowed there. */
-static const char *name_of(struct kube *k, const struct text_node *pod)
+static const char *name_of(struct kube *k, const struct pod_view *pod)
 {
-    return kube_name(k->scratch, word(pod, "name"));
+    return kube_name(k->scratch, pod->name);
 }
 
 static bool is(const char *a, const char *b)
@@ -56,55 +46,56 @@ static const char *job_of(struct arena *arena, const char *pod)
 
 /* ---- the pod ---- */
 
-static const char *phase_of(const char *status)
+static const char *phase_of(const struct pod_view *pod)
 {
-    if (is(status, "Running") || is(status, "Terminating"))
-        return "Running";
-    if (is(status, "Completed"))
-        return "Succeeded";
-    return is(status, "Pending") || is(status, "ContainerCreating") ? "Pending" : "Failed";
+    static const char *const words[TASK_STATE_N] = {
+        [TASK_NONE] = "Pending",    [TASK_WAITING] = "Pending",     [TASK_STARTING] = "Pending",
+        [TASK_RUNNING] = "Running", [TASK_SUCCEEDED] = "Succeeded", [TASK_FAILED] = "Failed",
+        [TASK_STOPPED] = "Running", /* until it is removed */
+    };
+    return words[pod->state];
 }
 
-static void put_state(struct arena *a, struct text_node *container, const struct text_node *pod,
-                      const char *status)
+static void put_state(struct arena *a, struct text_node *container, const struct pod_view *pod)
 {
     struct text_node *state = text_map(a, container, "state"), *one;
-    const char *phase = phase_of(status);
-    if (is(phase, "Pending")) {
-        if (is(status, "Pending"))
-            return;
+    if (pod->state == TASK_STARTING) {
         one = text_map(a, state, "waiting");
-        text_str(a, one, "reason", status);
-    } else if (is(phase, "Running")) {
+        text_str(a, one, "reason", pod->status);
+    } else if (pod->state == TASK_RUNNING || pod->state == TASK_STOPPED) {
         one = text_map(a, state, "running");
-        text_str(a, one, "startedAt", facade_time(a, number(pod, "started_ms")));
-    } else {
+        text_str(a, one, "startedAt", facade_time(a, pod->started_ms));
+    } else if (task_state_final(pod->state)) {
         one = text_map(a, state, "terminated");
-        const struct text_node *code = text_get(pod, "exit_code");
-        text_int(a, one, "exitCode", code ? code->integer : is(phase, "Failed"));
-        text_str(a, one, "reason", status);
-        text_str(a, one, "startedAt", facade_time(a, number(pod, "started_ms")));
-        text_str(a, one, "finishedAt", facade_time(a, number(pod, "ended_ms")));
+        text_int(a, one, "exitCode",
+                 pod->has_exit_code ? pod->exit_code : pod->state == TASK_FAILED);
+        text_str(a, one, "reason", pod->status);
+        text_str(a, one, "startedAt", facade_time(a, pod->started_ms));
+        text_str(a, one, "finishedAt", facade_time(a, pod->ended_ms));
     }
 }
 
-static const char *image_of(const struct text_node *pod)
+static bool has(const char *text)
 {
-    return *word(pod, "image") ? word(pod, "image") : "muster";
+    return text && *text;
+}
+
+static const char *image_of(const struct pod_view *pod)
+{
+    return has(pod->image) ? pod->image : "muster";
 }
 
 static void put_container_status(struct arena *a, struct text_node *status,
-                                 const struct text_node *pod)
+                                 const struct pod_view *pod)
 {
     struct text_node *one = text_map(a, text_list(a, status, "containerStatuses"), NULL);
-    bool ready = is(word(pod, "ready"), "1/1");
     text_str(a, one, "name", "main");
-    text_bool(a, one, "ready", ready);
-    text_bool(a, one, "started", ready);
-    text_int(a, one, "restartCount", (int64_t)number(pod, "restarts"));
+    text_bool(a, one, "ready", pod->ready);
+    text_bool(a, one, "started", pod->ready);
+    text_int(a, one, "restartCount", (int64_t)pod->restarts);
     text_str(a, one, "image", image_of(pod));
     text_str(a, one, "imageID", "");
-    put_state(a, one, pod, word(pod, "status"));
+    put_state(a, one, pod);
 }
 
 static void put_condition(struct arena *a, struct text_node *list, const char *type, bool holds,
@@ -117,50 +108,47 @@ static void put_condition(struct arena *a, struct text_node *list, const char *t
         text_str(a, one, "reason", reason);
 }
 
-static void put_status(struct arena *a, struct text_node *object, const struct text_node *pod)
+static void put_status(struct arena *a, struct text_node *object, const struct pod_view *pod)
 {
     struct text_node *status = text_map(a, object, "status");
-    const char *phase = phase_of(word(pod, "status"));
-    bool placed = *word(pod, "node") || !text_get(pod, "task"),
-         ready = is(word(pod, "ready"), "1/1");
-    text_str(a, status, "phase", phase);
+    bool placed = has(pod->node) || !pod->task;
+    text_str(a, status, "phase", phase_of(pod));
     struct text_node *conditions = text_list(a, status, "conditions");
     put_condition(a, conditions, "PodScheduled", placed, placed ? NULL : "Unschedulable");
-    put_condition(a, conditions, "Ready", ready, NULL);
-    if (*word(pod, "ip")) {
-        text_str(a, status, "podIP", word(pod, "ip"));
-        text_str(a, text_map(a, text_list(a, status, "podIPs"), NULL), "ip", word(pod, "ip"));
-        text_str(a, status, "hostIP", word(pod, "ip"));
+    put_condition(a, conditions, "Ready", pod->ready, NULL);
+    if (has(pod->ip)) {
+        text_str(a, status, "podIP", pod->ip);
+        text_str(a, text_map(a, text_list(a, status, "podIPs"), NULL), "ip", pod->ip);
+        text_str(a, status, "hostIP", pod->ip);
     }
-    if (number(pod, "started_ms"))
-        text_str(a, status, "startTime", facade_time(a, number(pod, "started_ms")));
+    if (pod->started_ms)
+        text_str(a, status, "startTime", facade_time(a, pod->started_ms));
     if (placed)
         put_container_status(a, status, pod);
     text_str(a, status, "qosClass", "Burstable");
 }
 
-static void put_containers(struct arena *a, struct text_node *spec, const struct text_node *pod)
+static void put_containers(struct arena *a, struct text_node *spec, const struct pod_view *pod)
 {
     struct text_node *one = text_map(a, text_list(a, spec, "containers"), NULL);
-    const struct text_node *requests = text_get(pod, "requests");
     text_str(a, one, "name", "main");
     text_str(a, one, "image", image_of(pod));
-    if (*word(pod, "command")) {
+    if (has(pod->command)) {
         struct text_node *command = text_list(a, one, "command");
         text_str(a, command, NULL, "/bin/bash");
         text_str(a, command, NULL, "-c");
-        text_str(a, command, NULL, word(pod, "command"));
+        text_str(a, command, NULL, pod->command);
     }
     struct text_node *resources = text_map(a, one, "resources");
-    if (requests) {
-        text_share(a, resources, "requests", requests);
-        const struct text_node *gpu = text_get(requests, "nvidia.com/gpu");
+    if (pod->requests) {
+        const char *gpu = pairs_get(pod->requests, "nvidia.com/gpu");
+        text_pairs(a, text_map(a, resources, "requests"), pod->requests);
         if (gpu)
-            text_str(a, text_map(a, resources, "limits"), "nvidia.com/gpu", gpu->str);
+            text_str(a, text_map(a, resources, "limits"), "nvidia.com/gpu", gpu);
     }
 }
 
-static void put_spec(struct arena *a, struct text_node *object, const struct text_node *pod,
+static void put_spec(struct arena *a, struct text_node *object, const struct pod_view *pod,
                      bool brief)
 {
     struct text_node *spec = text_map(a, object, "spec");
@@ -168,28 +156,28 @@ static void put_spec(struct arena *a, struct text_node *object, const struct tex
         put_containers(a, spec, pod);
     text_str(a, spec, "restartPolicy", "Never");
     text_str(a, spec, "schedulerName", "default-scheduler");
-    if (*word(pod, "node"))
-        text_str(a, spec, "nodeName", word(pod, "node"));
+    if (has(pod->node))
+        text_str(a, spec, "nodeName", pod->node);
 }
 
 /* What the pod itself is told by the downward API (dialect/elasticjob/env.c). */
-static const char *uid_of(struct arena *a, const struct kube_job *job, const struct text_node *pod)
+static const char *uid_of(struct arena *a, const struct kube_job *job, const struct pod_view *pod)
 {
-    return kube_uid(a, "pod", job->id, word(pod, "name"));
+    return kube_uid(a, "pod", job->id, pod->name);
 }
 
-static void put_pod(struct kube *k, const struct kube_job *job, const struct text_node *pod,
+static void put_pod(struct kube *k, const struct kube_job *job, const struct pod_view *pod,
                     const struct each *e)
 {
     struct arena *a = k->scratch;
-    bool ending = is(word(pod, "status"), "Terminating");
     struct kube_meta meta = { .name = name_of(k, pod),
                               .ns = job->ns,
                               .uid = uid_of(a, job, pod),
                               .version = e->last,
-                              .created_ms = number(pod, "created_ms"),
-                              .deleted_ms = ending ? number(pod, "created_ms") : 0,
-                              .from = pod };
+                              .created_ms = pod->created_ms,
+                              .deleted_ms = pod->state == TASK_STOPPED ? pod->created_ms : 0,
+                              .labels = pod->labels,
+                              .annotations = pod->annotations };
     struct text_node *object = kube_object(a, kube_resource("", "v1", "pods"), &meta);
     kube_owner(a, object, job->name, job->uid);
     put_spec(a, object, pod, e->want->brief);
@@ -198,8 +186,8 @@ static void put_pod(struct kube *k, const struct kube_job *job, const struct tex
 }
 
 /* Of a large job some, where the rest may follow. */
-static const struct text_node *pods_of(struct kube *k, const struct kube_job *job,
-                                       const struct each *e, const struct pod_ask *what)
+static struct pod_list pods_of(struct kube *k, const struct kube_job *job, const struct each *e,
+                               const struct pod_ask *what)
 {
     struct err err;
     struct pod_ask ask = *what;
@@ -210,10 +198,10 @@ static const struct text_node *pods_of(struct kube *k, const struct kube_job *jo
     ask.tasks = e->want->rests ? PART : 0;
     if (job->shown && e->want->rests && job->listed->row.tasks > rest.first)
         vec_push(&e->want->rests->at, rest);
-    const struct text_node *tree =
-        job->shown ? ctl_pods_tree(k->ctl, k->scratch, &ask, &err) : NULL;
-    const struct text_node *list = tree ? text_get(tree, "pods") : NULL;
-    return list ? list->first : NULL;
+    struct pod_list list = { 0 };
+    if (job->shown)
+        ctl_pods_view(k->ctl, k->scratch, &ask, &list, &err);
+    return list;
 }
 
 static int put_pods(struct kube *k, const struct kube_job *job, void *arg)
@@ -222,9 +210,10 @@ static int put_pods(struct kube *k, const struct kube_job *job, void *arg)
     const char *name = e->want->name;
     const struct pod_ask what = { .labels = true, .details = !e->want->brief };
     e->last = ctl_last_of(k->ctl, job->id);
-    for (const struct text_node *pod = pods_of(k, job, e, &what); pod; pod = pod->next)
-        if (!name || is(name, name_of(k, pod)))
-            put_pod(k, job, pod, e);
+    const struct pod_list pods = pods_of(k, job, e, &what);
+    for (size_t i = 0; i < pods.n; i++)
+        if (!name || is(name, name_of(k, &pods.at[i])))
+            put_pod(k, job, &pods.at[i], e);
     return 0;
 }
 
@@ -277,25 +266,24 @@ static void put_event(struct kube *k, const struct kube_job *job, const struct h
     e->sink->put(e->sink, object, e->last);
 }
 
-static void put_pod_events(struct kube *k, const struct kube_job *job, const struct text_node *pod,
+static void put_pod_events(struct kube *k, const struct kube_job *job, const struct pod_view *pod,
                            const struct each *e)
 {
-    const struct text_node *list = text_get(pod, "events");
     const char *name = name_of(k, pod);
-    size_t n = 0;
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
-        struct happened h = { .name = arena_printf(k->scratch, "%s.%zx", name, n++),
+    for (size_t i = 0; i < pod->events.n; i++) {
+        const struct pod_event_view *one = &pod->events.at[i];
+        struct happened h = { .name = arena_printf(k->scratch, "%s.%zx", name, i),
                               .kind = "Pod",
                               .about = name,
                               .uid = uid_of(k->scratch, job, pod),
                               .api = "v1",
-                              .type = word(one, "type"),
-                              .reason = word(one, "reason"),
-                              .message = word(one, "message"),
-                              .from = word(one, "from"),
-                              .first_ms = number(one, "first_ms"),
-                              .last_ms = number(one, "last_ms"),
-                              .count = number(one, "count") };
+                              .type = one->type,
+                              .reason = one->reason,
+                              .message = one->message,
+                              .from = one->from,
+                              .first_ms = one->first_ms,
+                              .last_ms = one->last_ms,
+                              .count = one->count };
         put_event(k, job, &h, e);
     }
 }
@@ -306,26 +294,26 @@ static void put_job_events(struct kube *k, const struct kube_job *job, const str
     struct arena *a = k->scratch;
     struct err err;
     const struct ctl_events ask = { .reader = k->call->owner, .job = job->id, .limit = EVENTS_MAX };
-    const struct text_node *list = tree_of_events(k->ctl, a, &ask, &err);
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
-        const char *type = word(one, "type");
-        if (strchr(type, '.') || is(type, "noted"))
+    struct event_list list = { 0 };
+    ctl_events_view(k->ctl, a, &ask, &list, &err);
+    for (const struct event_view *one = list.at; one < list.at + list.n; one++) {
+        if (strchr(one->type, '.') || is(one->type, "noted"))
             continue;
-        char *reason = arena_strdup(a, type);
+        char *reason = arena_strdup(a, one->type);
         reason[0] =
             (char)(reason[0] >= 'a' && reason[0] <= 'z' ? reason[0] - 'a' + 'A' : reason[0]);
         struct happened h = { .name = arena_printf(a, "%s.%llx", job->name,
-                                                   (unsigned long long)number(one, "seq")),
+                                                   (unsigned long long)one->seq),
                               .kind = "ElasticJob",
                               .about = job->name,
                               .uid = job->uid,
                               .api = KUBE_GROUP "/v1alpha1",
-                              .type = is(word(one, "state"), "failed") ? "Warning" : "Normal",
+                              .type = one->job_state == JOB_FAILED ? "Warning" : "Normal",
                               .reason = reason,
-                              .message = word(one, "text"),
+                              .message = one->text ? one->text : "",
                               .from = "muster",
-                              .first_ms = number(one, "at_ms"),
-                              .last_ms = number(one, "at_ms"),
+                              .first_ms = one->at_ms,
+                              .last_ms = one->at_ms,
                               .count = 1 };
         put_event(k, job, &h, e);
     }
@@ -339,9 +327,10 @@ static int put_events(struct kube *k, const struct kube_job *job, void *arg)
     if (e->want->first == 0 && (!about || is(about, job->name)))
         put_job_events(k, job, e);
     const struct pod_ask what = { .events = true };
-    for (const struct text_node *pod = pods_of(k, job, e, &what); pod; pod = pod->next)
-        if (!about || is(about, name_of(k, pod)))
-            put_pod_events(k, job, pod, e);
+    const struct pod_list pods = pods_of(k, job, e, &what);
+    for (size_t i = 0; i < pods.n; i++)
+        if (!about || is(about, name_of(k, &pods.at[i])))
+            put_pod_events(k, job, &pods.at[i], e);
     return 0;
 }
 

@@ -3,7 +3,6 @@
  * costs. Objects that are of no job are all looked at, there are few. The version of a watch is the
  * number of an event. */
 #include "api/k8s/kube.h"
-#include "api/view_trees.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -11,6 +10,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/views.h"
 #include "job/ids.h"
 #include "job/uuid.h"
 #include "text/json.h"
@@ -264,17 +264,16 @@ static void forgotten(struct watch *w, const struct text_node *body)
     arena_reset(k->scratch);
 }
 
-static void touched_one(struct watch *w, const struct text_node *event, struct map *done)
+static void touched_one(struct watch *w, const struct event_view *event, struct map *done)
 {
-    const struct text_node *body = text_get(event, "body");
-    const char *id = kube_in(event, "job", NULL);
-    uint64_t job = 0;
-    if (strcmp(kube_in(event, "type", NULL), "deleted") == 0 && body) {
-        id = kube_in(body, "id", NULL);
+    uint64_t job = event->job;
+    if (strcmp(event->type, "deleted") == 0 && event->body) {
+        if (!job_id_parse(kube_in(event->body, "id", NULL), &job))
+            job = 0;
         if (w->k->of->is_job)
-            forgotten(w, body);
+            forgotten(w, event->body);
     }
-    if (!job_id_parse(id, &job) || !job || map_get(done, job))
+    if (!job || map_get(done, job))
         return;
     map_set(done, job, w);
     refresh(w, job);
@@ -293,16 +292,15 @@ static bool wakes(const struct kube_resource *of, const char *type)
 }
 
 /* Jobs that the page's events are about, each once; or what is of no job, when it may be other. */
-static void touched(struct watch *w, const struct text_node *page)
+static void touched(struct watch *w, const struct event_list *page)
 {
     const struct kube_resource *of = w->k->of;
     struct map *done = map_create();
     bool woken = false;
-    for (const struct text_node *e = page->first; e; e = e->next) {
-        const char *type = kube_in(e, "type", NULL);
-        woken |= wakes(of, type);
+    for (size_t i = 0; i < page->n; i++) {
+        woken |= wakes(of, page->at[i].type);
         if (of->of_jobs)
-            touched_one(w, e, done);
+            touched_one(w, &page->at[i], done);
     }
     if (!of->of_jobs && woken)
         refresh(w, 0);
@@ -318,12 +316,13 @@ static void catch_up(struct watch *w)
         const struct ctl_events ask = { .reader = w->k->call->owner,
                                         .after = w->seen,
                                         .limit = PAGE };
-        const struct text_node *page = tree_of_events(w->k->ctl, a, &ask, &err);
-        more = page && page->count == PAGE;
-        if (page && page->last)
-            w->seen = (uint64_t)text_get(page->last, "seq")->integer;
-        if (page && page->last)
-            touched(w, page);
+        struct event_list page = { 0 };
+        ctl_events_view(w->k->ctl, a, &ask, &page, &err);
+        more = page.n == PAGE;
+        if (page.n) {
+            w->seen = page.at[page.n - 1].seq;
+            touched(w, &page);
+        }
         arena_destroy(a);
     }
 }
