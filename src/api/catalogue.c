@@ -2,6 +2,9 @@
  * several declarations; they are taken as a whole or not at all. */
 #include "api/call.h"
 
+#include "ctl/cluster_views.h"
+#include "ctl/view_tables.h"
+
 static void on_done(void *arg, const struct ctl_answer *answer)
 {
     struct call *call = arg;
@@ -49,12 +52,11 @@ void catalogue_remove(struct call *call)
 static void queues(struct call *call, const char *name)
 {
     struct err err;
-    struct text_node *tree =
-        ctl_queues_tree(call->api->config.ctl, call->arena, call->owner, name, &err);
-    if (tree)
-        call_answer(call, 200, tree);
-    else
+    struct queues_view view;
+    if (ctl_queues_view(call->api->config.ctl, call->arena, call->owner, name, &view, &err))
         call_problem(call, &err, NULL);
+    else
+        call_answer(call, 200, view_put_queues(call->arena, &view));
 }
 
 void queues_list(struct call *call)

@@ -7,6 +7,7 @@
 #include "api/work.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "ctl/cluster_views.h"
 #include "ctl/pages.h"
 #include "ctl/pods.h"
 #include "ctl/view_tables.h"
@@ -576,7 +577,8 @@ void node_undrain(struct call *call)
 
 void nodes_list(struct call *call)
 {
-    call_answer(call, 200, ctl_nodes_tree(call->api->config.ctl, call->arena));
+    const struct nodes_view view = ctl_nodes_view(call->api->config.ctl, call->arena);
+    call_answer(call, 200, view_put_nodes(call->arena, &view));
 }
 
 /* ---- pods ---- */

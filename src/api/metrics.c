@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/turn_meter.h"
+#include "ctl/cluster_views.h"
+#include "ctl/view_tables.h"
 
 #include <string.h>
 
@@ -79,8 +81,9 @@ static void put_amounts(const struct text_node *queues, const char *metric, cons
 
 static void put_queues(struct call *call, struct buf *out)
 {
-    const struct text_node *tree =
-        ctl_queues_tree(call->api->config.ctl, call->arena, call->owner, NULL, NULL);
+    struct queues_view view;
+    ctl_queues_view(call->api->config.ctl, call->arena, call->owner, NULL, &view, NULL);
+    const struct text_node *tree = view_put_queues(call->arena, &view);
     const struct text_node *queues = text_get(tree, "queues");
     put_depth(queues, out);
     put_amounts(queues, "used", "Cores, bytes and devices held, with the queues below.", out);
@@ -169,7 +172,8 @@ static void put_devices(const struct text_node *nodes, struct buf *out)
 
 static void put_free(struct call *call, struct buf *out)
 {
-    const struct text_node *tree = ctl_nodes_tree(call->api->config.ctl, call->arena);
+    const struct nodes_view view = ctl_nodes_view(call->api->config.ctl, call->arena);
+    const struct text_node *tree = view_put_nodes(call->arena, &view);
     const struct text_node *blocks = text_get(text_get(tree, "free"), "blocks");
     head(out, "free_gpu_blocks", "gauge",
          "Idle devices of usable nodes as blocks on one node, largest first.");
@@ -230,7 +234,8 @@ static void put_turns(const struct turn_meter *meter, struct buf *out)
 void server_metrics(struct call *call)
 {
     AUTO_BUF struct buf out = BUF_INIT(64u << 20);
-    struct text_node *stats = ctl_stats_tree(call->api->config.ctl, call->arena);
+    const struct stats_view view = ctl_stats_view(call->api->config.ctl);
+    const struct text_node *stats = view_put(call->arena, NULL, NULL, VIEW_STATS, &view);
     const struct text_node *jobs = text_get(stats, "jobs");
     head(&out, "jobs", "gauge", "Jobs on record by state.");
     for (const struct text_node *s = jobs ? jobs->first : NULL; s; s = s->next)

@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/audit.h"
+#include "ctl/cluster_views.h"
 #include "ctl/strangers.h"
+#include "ctl/view_tables.h"
 
 #include <sodium.h>
 #include <string.h>
@@ -77,7 +79,8 @@ void server_info(struct call *call)
     text_str(a, tree, "jobs_run_as", ctl_jobs_run_as(c->ctl));
     text_int(a, tree, "uptime_s", (int64_t)((clock_mono_ms() - c->started_up_ms) / 1000));
     text_int(a, tree, "connections", http_server_connections(call->api->server));
-    text_copy(a, tree, "stats", ctl_stats_tree(c->ctl, a));
+    const struct stats_view stats = ctl_stats_view(c->ctl);
+    view_put(a, tree, "stats", VIEW_STATS, &stats);
     ctl_strangers_put(c->ctl, a, tree, "strangers");
     if (c->put_backup)
         c->put_backup(c->put_backup_arg, a, tree);

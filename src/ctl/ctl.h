@@ -164,12 +164,7 @@ int ctl_list_view(struct ctl *, struct arena *, const struct job_filter *, struc
                   struct err *);
 int ctl_list_count(struct ctl *, const struct job_filter *, uint64_t *n, struct err *);
 struct text_node *ctl_catalogue_tree(struct ctl *, struct arena *,
-                                     enum entry_kind);          /* {datasets: [...]} by name */
-struct text_node *ctl_nodes_tree(struct ctl *, struct arena *); /* {nodes, free} */
-/* {queues: [Queue], total, warnings}; with a name only that one, with its users. Jobs and users
- * that are not the reader's to see are there without their names; NULL: all have them. */
-struct text_node *ctl_queues_tree(struct ctl *, struct arena *, const char *reader,
-                                  const char *name, struct err *);
+                                     enum entry_kind); /* {datasets: [...]} by name */
 /* What draining the node would mean: {name, drained, tasks: [{job, task, to or why}]}. */
 struct text_node *ctl_drain_tree(struct ctl *, struct arena *, const char *node, struct err *);
 /* First and last event of a job; 0: none is kept. */
@@ -193,9 +188,6 @@ struct ctl_explain {
     struct words changes; /* "replicas=2", as --set takes them or in short */
 };
 struct text_node *ctl_explain_tree(struct ctl *, const struct ctl_explain *, struct err *);
-struct text_node *ctl_stats_tree(
-    struct ctl *,
-    struct arena *); /* for /metrics and status: jobs by state, nodes, turns, commits */
 bool ctl_storage_full(const struct ctl *); /* a commit failed: submissions are refused for now */
 
 /* Logs of a task: attempts in order with the directory of each. */

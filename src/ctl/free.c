@@ -71,18 +71,3 @@ struct free_sum free_sum(const struct ctl *ctl, const struct free_node *nodes)
     }
     return sum;
 }
-
-struct text_node *free_tree(struct arena *arena, const struct free_sum *sum,
-                            struct text_node *parent, const char *key)
-{
-    struct text_node *map = text_map(arena, parent, key);
-    text_int(arena, map, "cpu_milli", (int64_t)sum->cpu_milli);
-    text_int(arena, map, "memory", (int64_t)sum->memory);
-    text_int(arena, map, "gpu_milli", (int64_t)sum->gpu_milli);
-    text_int(arena, map, "idle_gpus", (int64_t)sum->idle);
-    struct text_node *blocks = text_map(arena, map, "blocks");
-    for (size_t b = 0; b < FREE_BLOCKS; b++)
-        text_int(arena, blocks, arena_printf(arena, "%u", free_block_sizes[b]),
-                 (int64_t)sum->blocks[b]);
-    return map;
-}

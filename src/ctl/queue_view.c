@@ -1,9 +1,9 @@
 /* The queues as an answer: the tree with shares, what is used and borrowed, who waits and why.
  * Reads live jobs once and adds up the tree; changes nothing. */
+#include "ctl/cluster_views.h"
+
 #include "ctl/core.h"
 #include "ctl/reasons.h"
-#include "ctl/view_tables.h"
-#include "ctl/views.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -23,30 +23,6 @@ struct looking {
     struct reader reader;
     bool shared; /* something is guaranteed to somebody: what is not, is borrowed */
 };
-
-static struct text_node *amounts(struct arena *arena, const struct vector *v)
-{
-    struct text_node *map = text_map(arena, NULL, NULL);
-    text_int(arena, map, "cpu_milli", (int64_t)v->cpu_milli);
-    text_int(arena, map, "memory", (int64_t)v->memory);
-    text_int(arena, map, "gpu_milli", (int64_t)v->gpu_milli);
-    return map;
-}
-
-/* Only what bounds: absent is "any". */
-static struct text_node *bounds(struct arena *arena, const struct vector *v)
-{
-    static const char *const names[] = { "cpu_milli", "memory", "gpu_milli" };
-    struct text_node *map = NULL;
-    for (int r = 0; r < QUEUE_AMOUNTS; r++) {
-        uint64_t amount = queue_amount_of(v, r);
-        if (amount == UINT64_MAX)
-            continue;
-        map = map ? map : text_map(arena, NULL, NULL);
-        text_int(arena, map, names[r], (int64_t)amount);
-    }
-    return map;
-}
 
 static bool comes_before(const struct live_job *a, const struct live_job *b)
 {
@@ -102,35 +78,21 @@ static struct vector borrowed(const struct looking *l, size_t queue)
     return out;
 }
 
-static struct text_node *states_tree(struct arena *arena, const struct sums *sums)
-{
-    struct text_node *map = text_map(arena, NULL, NULL);
-    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
-        if (!job_state_final((enum job_state)state))
-            text_int(arena, map, job_state_word((enum job_state)state),
-                     (int64_t)sums->states[state]);
-    return map;
-}
-
 /* Its reason says what its roles are called. */
-static struct text_node *first_tree(struct looking *l, const struct live_job *job)
+static struct queue_first *first_of(struct looking *l, const struct live_job *job)
 {
+    struct queue_first *first = ARENA_NEW(l->arena, struct queue_first);
     const struct sentence why = reason_of(&l->reader, job);
-    char text[FMT_MAX];
-    struct arena *arena = l->arena;
-    struct text_node *map = text_map(arena, NULL, NULL);
-    bool may = reader_may(&l->reader, &job->row);
-    if (may)
-        text_int(arena, map, "number", (int64_t)job->row.number);
-    text_str(arena, map, "name", may ? job->row.name : HIDDEN_JOB);
-    if (may)
-        text_str(arena, map, "owner", job->row.owner);
-    text_int(arena, map, "priority", job->row.priority);
-    text_str(arena, map, "since", fmt_time(text, job->row.submitted_ms));
-    text_int(arena, map, "since_ms", (int64_t)job->row.submitted_ms);
-    if (may)
-        text_str(arena, map, "reason", reader_text(&l->reader, &why));
-    return map;
+    *first = (struct queue_first){ .name = HIDDEN_JOB,
+                                   .priority = job->row.priority,
+                                   .since_ms = job->row.submitted_ms };
+    if (reader_may(&l->reader, &job->row)) {
+        first->number = job->row.number;
+        first->name = job->row.name;
+        first->owner = job->row.owner;
+        first->reason = reader_text(&l->reader, &why);
+    }
+    return first;
 }
 
 /* false: none of the user's jobs there is one that the reader may read. */
@@ -151,40 +113,38 @@ static bool count_users(const struct looking *l, size_t queue, const char *owner
     return known;
 }
 
-static struct text_node *users_tree(const struct looking *l, size_t queue)
+static struct queue_user_list users_of(const struct looking *l, size_t queue)
 {
-    struct text_node *list = text_list(l->arena, NULL, NULL);
-    struct queue_user_view rest = { .name = "other users" };
-    struct vector rest_held = { 0 };
+    size_t n = queues_user_count(l->ctl);
+    struct queue_user_list list = { .at = ARENA_ARRAY(l->arena, n + 1, struct queue_user_view) };
+    struct queue_user_view rest = { .name = "other users", .cap = VECTOR_ANY };
     uint64_t now = core_now(l->ctl);
-    for (size_t i = 0; i < queues_user_count(l->ctl); i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct queue_user user = queues_user_at(l->ctl, (uint32_t)i);
         if (user.queue != queue)
             continue;
         struct queue_user_view view = { .name = user.owner,
                                         .usage = queues_usage(l->ctl, (uint32_t)i, now),
-                                        .held = amounts(l->arena, &user.held),
-                                        .cap = bounds(l->arena, &l->tree->specs[queue].user_most) };
+                                        .held = user.held,
+                                        .cap = l->tree->specs[queue].user_most };
         if (!count_users(l, queue, user.owner, &view)) {
-            vector_add(&rest_held, &user.held);
+            vector_add(&rest.held, &user.held);
             rest.usage += view.usage;
             rest.running += view.running;
             rest.waiting += view.waiting;
         } else if (view.usage || view.running || view.waiting) {
-            view_put(l->arena, list, NULL, VIEW_QUEUE_USER, &view);
+            list.at[list.n++] = view;
         }
     }
-    rest.held = amounts(l->arena, &rest_held);
     if (rest.usage || rest.running || rest.waiting)
-        view_put(l->arena, list, NULL, VIEW_QUEUE_USER, &rest);
+        list.at[list.n++] = rest;
     return list;
 }
 
-static void put_queue(struct looking *l, size_t i, struct text_node *list, bool users)
+static struct queue_view queue_of(struct looking *l, size_t i, bool users)
 {
     const struct queue_spec *spec = &l->tree->specs[i];
     const struct sums *sums = &l->sums[i];
-    const struct vector lent = borrowed(l, i), none = { 0 };
     struct queue_view view = {
         .name = spec->name,
         .kind = entry_word(l->tree->kinds[i]),
@@ -195,29 +155,31 @@ static void put_queue(struct looking *l, size_t i, struct text_node *list, bool 
         .reclaim = !spec->keeps,
         .running = sums->running,
         .waiting = sums->waiting,
-        .guaranteed = vector_over(&spec->sure, &none) ? amounts(l->arena, &spec->sure) : NULL,
-        .maximum = bounds(l->arena, &spec->most),
-        .user_maximum = bounds(l->arena, &spec->user_most),
-        .used = amounts(l->arena, &sums->used),
-        .borrowed = amounts(l->arena, &lent),
-        .states = states_tree(l->arena, sums),
-        .first = sums->first ? first_tree(l, sums->first) : NULL,
-        .users = users ? users_tree(l, i) : NULL,
+        .guaranteed = spec->sure,
+        .maximum = spec->most,
+        .user_maximum = spec->user_most,
+        .used = sums->used,
+        .borrowed = borrowed(l, i),
+        .first = sums->first ? first_of(l, sums->first) : NULL,
     };
-    view_put(l->arena, list, NULL, VIEW_QUEUE, &view);
+    memcpy(view.states, sums->states, sizeof view.states);
+    if (users)
+        view.users = users_of(l, i);
+    return view;
 }
 
 /* What is wrong with the tree, and guarantees that nodes which are lost or drained would have to
  * keep. */
-static struct text_node *warnings(const struct looking *l)
+static struct words warnings(const struct looking *l)
 {
     static const char *const back = "they would hold with all nodes up";
-    struct text_node *list = text_list(l->arena, NULL, NULL);
     const struct queue_tree *tree = l->tree;
+    struct words list = { .at = ARENA_ARRAY(l->arena, tree->n_problems + QUEUE_AMOUNTS,
+                                            const char *) };
     const struct vector usable = queue_tree_usable(l->ctl->cluster);
     char sure[64], there[64];
     for (size_t i = 0; i < tree->n_problems; i++)
-        text_str(l->arena, list, NULL, tree->problems[i].what);
+        list.at[list.n++] = arena_strdup(l->arena, tree->problems[i].what);
     for (int r = QUEUE_AMOUNTS - 1; r >= 0; r--) {
         uint64_t sum = 0, all = queue_amount_of(&tree->total, r);
         for (size_t i = 0; i < tree->n; i++)
@@ -225,12 +187,11 @@ static struct text_node *warnings(const struct looking *l)
                 sum += queue_amount_of(&tree->specs[i].sure, r);
         if (sum <= queue_amount_of(&usable, r) || sum > all)
             continue;
-        text_str(l->arena, list, NULL,
-                 arena_printf(l->arena, "queues are guaranteed %s, and usable nodes have %s: %s",
-                              queue_amount(sure, r, sum),
-                              queue_amount(there, r, queue_amount_of(&usable, r)), back));
+        list.at[list.n++] = arena_printf(
+            l->arena, "queues are guaranteed %s, and usable nodes have %s: %s",
+            queue_amount(sure, r, sum), queue_amount(there, r, queue_amount_of(&usable, r)), back);
     }
-    return list->count ? list : NULL;
+    return list;
 }
 
 static int find(const struct looking *l, const char *name, uint32_t *at, struct err *err)
@@ -246,8 +207,8 @@ static int find(const struct looking *l, const char *name, uint32_t *at, struct 
     return near ? err_hint(err, "%s", near) : err_remedy(err, REMEDY_LIST_QUEUES);
 }
 
-struct text_node *ctl_queues_tree(struct ctl *ctl, struct arena *arena, const char *reader,
-                                  const char *name, struct err *err)
+int ctl_queues_view(struct ctl *ctl, struct arena *arena, const char *reader, const char *name,
+                    struct queues_view *view, struct err *err)
 {
     struct looking l = { .ctl = ctl,
                          .arena = arena,
@@ -256,17 +217,15 @@ struct text_node *ctl_queues_tree(struct ctl *ctl, struct arena *arena, const ch
     const struct vector none = { 0 };
     uint32_t only = UINT32_MAX;
     if (name && find(&l, name, &only, err))
-        return NULL;
+        return -1;
     for (size_t i = 0; i < l.tree->n; i++)
         l.shared = l.shared || vector_over(&l.tree->specs[i].sure, &none);
     l.sums = add_up(&l);
-    struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "queues");
+    *view = (struct queues_view){ .total = l.tree->total, .warnings = warnings(&l) };
+    struct queue_list *list = &view->queues;
+    list->at = ARENA_ARRAY(arena, l.tree->n, struct queue_view);
     for (size_t i = 0; i < l.tree->n; i++)
         if (only == UINT32_MAX || only == i)
-            put_queue(&l, i, list, only == i);
-    text_copy(arena, root, "total", amounts(arena, &l.tree->total));
-    const struct text_node *wrong = warnings(&l);
-    if (wrong)
-        text_copy(arena, root, "warnings", wrong);
-    return root;
+            list->at[list->n++] = queue_of(&l, i, only == i);
+    return 0;
 }

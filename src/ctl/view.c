@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/array.h"
+#include "ctl/cluster_views.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "ctl/free.h"
@@ -12,7 +13,6 @@
 #include "ctl/reasons.h"
 #include "ctl/tasks.h"
 #include "ctl/timeline.h"
-#include "ctl/view_tables.h"
 #include "ctl/views.h"
 #include "job/old_sentence.h"
 #include "store/find.h"
@@ -453,62 +453,54 @@ int ctl_events_view(struct ctl *ctl, struct arena *arena, const struct ctl_event
 
 /* ---- nodes and figures ---- */
 
-static void put_node(const struct ctl *ctl, struct arena *arena, struct text_node *list,
-                     const struct node_view *node, const struct free_node *free)
+const char *node_state_word(enum node_state state)
 {
-    const struct node_spec *spec = node->spec;
-    struct node_view_out view = { .name = spec->name,
-                                  .address = spec->address,
-                                  .host = spec->host,
-                                  .state = !node->up       ? "down"
-                                           : node->drained ? "drained"
-                                                           : "up",
-                                  .gpu_type = spec->gpu_type,
-                                  .cpu_milli = spec->cpu_milli,
-                                  .cpu_used_milli = node->cpu_used,
-                                  .memory = spec->memory,
-                                  .memory_used = node->memory_used,
-                                  .disk = spec->disk,
-                                  .disk_used = node->disk_used,
-                                  .gpus = spec->gpus,
-                                  .gpu_used_milli = node->gpu_used_milli,
-                                  .tasks = node->tasks,
-                                  .gpu_idle = free->idle,
-                                  .declared = spec->declared };
-    for (uint32_t i = 0; i < free->n; i++) {
-        view.gpu_free = view.gpu_free ? view.gpu_free : text_list(arena, NULL, NULL);
-        text_int(arena, view.gpu_free, NULL, (int64_t)free->device[i]);
-    }
-    if (spec->report) {
-        view.gpu_driver = *spec->report->driver ? spec->report->driver : NULL;
-        view.gpu_error = *spec->report->error ? spec->report->error : NULL;
-        view.devices = devices_tree(ctl, arena, spec);
-    }
-    if (spec->labels.n) {
-        view.labels = text_map(arena, NULL, NULL);
-        for (size_t i = 0; i < spec->labels.n; i++)
-            text_str(arena, view.labels, spec->labels.at[i].name, spec->labels.at[i].value);
-    }
-    if (spec->custom.n) {
-        view.custom = text_map(arena, NULL, NULL);
-        for (size_t i = 0; i < spec->custom.n; i++)
-            text_int(arena, view.custom, spec->custom.at[i].name,
-                     (int64_t)spec->custom.at[i].milli);
-    }
-    view_put(arena, list, NULL, VIEW_NODE, &view);
+    return state == NODE_DOWN ? "down" : state == NODE_DRAINED ? "drained" : "up";
 }
 
-struct text_node *ctl_nodes_tree(struct ctl *ctl, struct arena *arena)
+static struct node_answer node_of(const struct ctl *ctl, struct arena *arena, uint32_t i,
+                                  const struct free_node *free)
 {
-    struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "nodes");
-    const struct free_node *free = free_nodes(ctl, arena);
-    const struct free_sum sum = free_sum(ctl, free);
-    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {
-        struct node_view node = cluster_node(ctl->cluster, i);
-        put_node(ctl, arena, list, &node, &free[i]);
+    const struct node_view node = cluster_node(ctl->cluster, i);
+    const struct node_spec *spec = node.spec;
+    struct node_answer view = { .name = spec->name,
+                                .address = spec->address,
+                                .host = spec->host,
+                                .state = !node.up       ? NODE_DOWN
+                                         : node.drained ? NODE_DRAINED
+                                                        : NODE_UP,
+                                .gpu_type = spec->gpu_type,
+                                .cpu_milli = spec->cpu_milli,
+                                .cpu_used_milli = node.cpu_used,
+                                .memory = spec->memory,
+                                .memory_used = node.memory_used,
+                                .disk = spec->disk,
+                                .disk_used = node.disk_used,
+                                .gpus = spec->gpus,
+                                .gpu_used_milli = node.gpu_used_milli,
+                                .tasks = node.tasks,
+                                .gpu_idle = free->idle,
+                                .gpu_free = { free->device, free->n },
+                                .labels = spec->labels,
+                                .custom = spec->custom,
+                                .declared = spec->declared };
+    if (spec->report) {
+        view.gpu_driver = spec->report->driver;
+        view.gpu_error = spec->report->error;
+        view.devices = devices_tree(ctl, arena, spec);
     }
-    free_tree(arena, &sum, root, "free");
-    return root;
+    return view;
+}
+
+struct nodes_view ctl_nodes_view(struct ctl *ctl, struct arena *arena)
+{
+    const struct free_node *free = free_nodes(ctl, arena);
+    struct nodes_view view = { .free = free_sum(ctl, free) };
+    view.nodes.n = cluster_count(ctl->cluster);
+    view.nodes.at = ARENA_ARRAY(arena, view.nodes.n, struct node_answer);
+    for (uint32_t i = 0; i < view.nodes.n; i++)
+        view.nodes.at[i] = node_of(ctl, arena, i, &free[i]);
+    return view;
 }
 
 static void add_nodes(const struct ctl *ctl, struct stats_view *view)
@@ -526,44 +518,33 @@ static void add_nodes(const struct ctl *ctl, struct stats_view *view)
     }
 }
 
-static struct text_node *plan_time(struct arena *arena, const struct counters *counters)
+struct stats_view ctl_stats_view(struct ctl *ctl)
 {
     static const uint64_t bounds[] = { PLAN_BOUNDS_US };
-    struct text_node *map = text_map(arena, NULL, NULL);
-    text_int(arena, map, "last_us", (int64_t)counters->plan_us_last);
-    text_int(arena, map, "sum_us", (int64_t)counters->plan_us_sum);
-    text_int(arena, map, "count", (int64_t)counters->plans_timed);
-    struct text_node *bins = text_list(arena, map, "bins");
-    for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
-        struct text_node *one = text_map(arena, bins, NULL);
-        text_int(arena, one, "le_us", (int64_t)bounds[i]);
-        text_int(arena, one, "count", (int64_t)counters->plan_bins[i]);
-    }
-    return map;
-}
-
-struct text_node *ctl_stats_tree(struct ctl *ctl, struct arena *arena)
-{
+    const struct counters *c = &ctl->counters;
     struct job_counts counts = { 0 };
-    struct stats_view view = { .jobs = text_map(arena, NULL, NULL),
-                               .live = live_count(ctl->live),
+    struct stats_view view = { .live = live_count(ctl->live),
                                .waiting = live_waiting(ctl->live),
-                               .turns = ctl->counters.turns,
-                               .commits = ctl->counters.commits,
-                               .commits_failed = ctl->counters.commits_failed,
-                               .facts = ctl->counters.facts,
+                               .turns = c->turns,
+                               .commits = c->commits,
+                               .commits_failed = c->commits_failed,
+                               .facts = c->facts,
                                .events = store_last_event(ctl->config.store),
-                               .plans = ctl->counters.plans,
-                               .plan_time = plan_time(arena, &ctl->counters),
-                               .submitted = ctl->counters.submitted,
-                               .evicted = ctl->counters.evicted,
-                               .promised = ctl->counters.promised,
-                               .late = ctl->counters.late,
+                               .plans = c->plans,
+                               .plan_time = { .last_us = c->plan_us_last,
+                                              .sum_us = c->plan_us_sum,
+                                              .count = c->plans_timed,
+                                              .bounds = bounds,
+                                              .bins = c->plan_bins,
+                                              .n = ARRAY_LEN(bounds) },
+                               .submitted = c->submitted,
+                               .evicted = c->evicted,
+                               .promised = c->promised,
+                               .late = c->late,
                                .storage_full = ctl->unwritten };
     store_counts(ctl->config.store, &counts, NULL);
     for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
-        text_int(arena, view.jobs, job_state_word((enum job_state)state),
-                 (int64_t)counts.by_state[state]);
+        view.jobs[state] = (uint64_t)counts.by_state[state];
     add_nodes(ctl, &view);
-    return view_put(arena, NULL, NULL, VIEW_STATS, &view);
+    return view;
 }

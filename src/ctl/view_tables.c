@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/cluster_views.h"
 #include "ctl/pods.h"
 #include "ctl/views.h"
 #include "job/ids.h"
@@ -145,6 +146,129 @@ static void put_ready(struct arena *arena, struct text_node *map, const char *na
     text_str(arena, map, name, *(const bool *)member ? "1/1" : "0/1");
 }
 
+static void put_state(struct arena *arena, struct text_node *map, const char *name,
+                      const void *member)
+{
+    text_str(arena, map, name, node_state_word(*(const enum node_state *)member));
+}
+
+static void put_parts(struct arena *arena, struct text_node *map, const char *name,
+                      const void *member)
+{
+    const struct gpu_parts *parts = member;
+    struct text_node *list = parts->n ? text_list(arena, map, name) : NULL;
+    for (size_t i = 0; i < parts->n; i++)
+        text_int(arena, list, NULL, (int64_t)parts->at[i]);
+}
+
+static void put_labels(struct arena *arena, struct text_node *map, const char *name,
+                       const void *member)
+{
+    const struct pairs *pairs = member;
+    if (pairs->n)
+        text_pairs(arena, text_map(arena, map, name), pairs);
+}
+
+static void put_custom(struct arena *arena, struct text_node *map, const char *name,
+                       const void *member)
+{
+    const struct amounts *amounts = member;
+    struct text_node *out = amounts->n ? text_map(arena, map, name) : NULL;
+    for (size_t i = 0; i < amounts->n; i++)
+        text_int(arena, out, amounts->at[i].name, (int64_t)amounts->at[i].milli);
+}
+
+static void put_amounts(struct arena *arena, struct text_node *map, const char *name,
+                        const void *member)
+{
+    const struct vector *v = member;
+    struct text_node *out = text_map(arena, map, name);
+    text_int(arena, out, "cpu_milli", (int64_t)v->cpu_milli);
+    text_int(arena, out, "memory", (int64_t)v->memory);
+    text_int(arena, out, "gpu_milli", (int64_t)v->gpu_milli);
+}
+
+static void put_guarantee(struct arena *arena, struct text_node *map, const char *name,
+                          const void *member)
+{
+    const struct vector none = { 0 };
+    if (vector_over(member, &none))
+        put_amounts(arena, map, name, member);
+}
+
+/* Only what bounds: absent is "any". */
+static void put_bounds(struct arena *arena, struct text_node *map, const char *name,
+                       const void *member)
+{
+    static const char *const names[] = { "cpu_milli", "memory", "gpu_milli" };
+    const struct vector *v = member;
+    const uint64_t amounts[] = { v->cpu_milli, v->memory, v->gpu_milli };
+    struct text_node *out = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(amounts); i++) {
+        if (amounts[i] == UINT64_MAX)
+            continue;
+        out = out ? out : text_map(arena, map, name);
+        text_int(arena, out, names[i], (int64_t)amounts[i]);
+    }
+}
+
+static void put_counts(struct arena *arena, struct text_node *map, const char *name,
+                       const uint64_t *counts, bool ended)
+{
+    struct text_node *out = text_map(arena, map, name);
+    for (int state = JOB_NONE + 1; state < JOB_STATE_N; state++)
+        if (ended || !job_state_final((enum job_state)state))
+            text_int(arena, out, job_state_word((enum job_state)state), (int64_t)counts[state]);
+}
+
+static void put_live(struct arena *arena, struct text_node *map, const char *name,
+                     const void *member)
+{
+    put_counts(arena, map, name, member, false);
+}
+
+static void put_jobs(struct arena *arena, struct text_node *map, const char *name,
+                     const void *member)
+{
+    put_counts(arena, map, name, member, true);
+}
+
+static void put_first(struct arena *arena, struct text_node *map, const char *name,
+                      const void *member)
+{
+    const struct queue_first *first = *(const struct queue_first *const *)member;
+    char text[FMT_MAX];
+    if (!first)
+        return;
+    struct text_node *out = text_map(arena, map, name);
+    if (first->number)
+        text_int(arena, out, "number", (int64_t)first->number);
+    text_str(arena, out, "name", first->name);
+    if (first->owner)
+        text_str(arena, out, "owner", first->owner);
+    text_int(arena, out, "priority", (int64_t)first->priority);
+    text_str(arena, out, "since", fmt_time(text, first->since_ms));
+    text_int(arena, out, "since_ms", (int64_t)first->since_ms);
+    if (first->owner)
+        text_str(arena, out, "reason", first->reason);
+}
+
+static void put_plan_time(struct arena *arena, struct text_node *map, const char *name,
+                          const void *member)
+{
+    const struct plan_times *times = member;
+    struct text_node *out = text_map(arena, map, name);
+    text_int(arena, out, "last_us", (int64_t)times->last_us);
+    text_int(arena, out, "sum_us", (int64_t)times->sum_us);
+    text_int(arena, out, "count", (int64_t)times->count);
+    struct text_node *bins = text_list(arena, out, "bins");
+    for (size_t i = 0; i < times->n; i++) {
+        struct text_node *one = text_map(arena, bins, NULL);
+        text_int(arena, one, "le_us", (int64_t)times->bounds[i]);
+        text_int(arena, one, "count", (int64_t)times->bins[i]);
+    }
+}
+
 /* ---- the tables ---- */
 
 static const struct row job_rows[] = {
@@ -264,33 +388,38 @@ static const struct row event_rows[] = {
     END
 };
 static const struct row node_rows[] = {
-    ROW(node_view_out, name, TEXT, 0, ""),
-    ROW(node_view_out, address, TEXT, 0, ""),
-    ROW(node_view_out, host, TEXT, 0, "machine it is on"),
-    ROW(node_view_out, state, TEXT, 0, "up down drained"),
-    ROW(node_view_out, cpu_milli, COUNT, ALWAYS, ""),
-    ROW(node_view_out, cpu_used_milli, COUNT, ALWAYS, ""),
-    ROW(node_view_out, memory, COUNT, ALWAYS, "bytes"),
-    ROW(node_view_out, memory_used, COUNT, ALWAYS, "bytes"),
-    ROW(node_view_out, disk, COUNT, ALWAYS, "bytes"),
-    ROW(node_view_out, disk_used, COUNT, ALWAYS, "bytes"),
-    ROW(node_view_out, gpus, COUNT, ALWAYS, "devices"),
-    ROW(node_view_out, gpu_used_milli, COUNT, ALWAYS, ""),
-    ROW(node_view_out, gpu_idle, COUNT, ALWAYS, "devices that nobody uses"),
-    NESTED(node_view_out, gpu_free, NULL, "thousandths that are free of each device"),
-    ROW(node_view_out, gpu_type, TEXT, 0, "model of its devices; several: with ` + ` in between"),
-    ROW(node_view_out, gpu_driver, TEXT, 0, "version of their driver"),
-    ROW(node_view_out, gpu_error, TEXT, 0, "why their driver cannot be asked"),
+    ROW(node_answer, name, TEXT, 0, ""),
+    ROW(node_answer, address, TEXT, 0, ""),
+    ROW(node_answer, host, TEXT, 0, "machine it is on"),
+    { .name = "state",
+      .doc = "up down drained",
+      .shape = PUT,
+      .flags = A_TEXT,
+      .at = offsetof(struct node_answer, state),
+      .put = put_state },
+    ROW(node_answer, cpu_milli, COUNT, ALWAYS, ""),
+    ROW(node_answer, cpu_used_milli, COUNT, ALWAYS, ""),
+    ROW(node_answer, memory, COUNT, ALWAYS, "bytes"),
+    ROW(node_answer, memory_used, COUNT, ALWAYS, "bytes"),
+    ROW(node_answer, disk, COUNT, ALWAYS, "bytes"),
+    ROW(node_answer, disk_used, COUNT, ALWAYS, "bytes"),
+    ROW(node_answer, gpus, COUNT, ALWAYS, "devices"),
+    ROW(node_answer, gpu_used_milli, COUNT, ALWAYS, ""),
+    ROW(node_answer, gpu_idle, COUNT, ALWAYS, "devices that nobody uses"),
+    PUT_BY(node_answer, gpu_free, put_parts, "thousandths that are free of each device"),
+    ROW(node_answer, gpu_type, TEXT, 0, "model of its devices; several: with ` + ` in between"),
+    ROW(node_answer, gpu_driver, TEXT, 0, "version of their driver"),
+    ROW(node_answer, gpu_error, TEXT, 0, "why their driver cannot be asked"),
     NESTED(
-        node_view_out, devices, NULL,
+        node_answer, devices, NULL,
         "what the driver says of each device of the machine, offered or not: {number, slot: its "
         "position in gpu_free, minor, model, memory, uuid, pci, error; closed: why it is not given "
         "out; and of the last sample memory_used, utilisation (percent), temperature (Celsius), "
         "milliwatts, ecc_errors, processes}; absent: declared"),
-    ROW(node_view_out, tasks, COUNT, ALWAYS, "tasks placed here"),
-    ROW(node_view_out, declared, FLAG, ALWAYS, "as the configuration says, not measured"),
-    NESTED(node_view_out, labels, NULL, ""),
-    NESTED(node_view_out, custom, NULL, "name: milli"),
+    ROW(node_answer, tasks, COUNT, ALWAYS, "tasks placed here"),
+    ROW(node_answer, declared, FLAG, ALWAYS, "as the configuration says, not measured"),
+    PUT_BY(node_answer, labels, put_labels, ""),
+    PUT_BY(node_answer, custom, put_custom, "name: milli"),
     END
 };
 static const struct row queue_rows[] = {
@@ -301,19 +430,20 @@ static const struct row queue_rows[] = {
     ROW(queue_view, strategy, TEXT, 0, "backfill fifo round_robin balance intelligent"),
     ROW(queue_view, weight, COUNT, ALWAYS, "among its siblings, of what is lent"),
     ROW(queue_view, reclaim, FLAG, ALWAYS, "takes back what others borrowed of it"),
-    NESTED(queue_view, guaranteed, NULL, "{cpu_milli, memory, gpu_milli}; absent: nothing"),
-    NESTED(queue_view, maximum, NULL, "the same; what is absent has no bound here"),
-    NESTED(queue_view, user_maximum, NULL, "of one user in this queue"),
-    NESTED(queue_view, used, NULL, "by its jobs and those of the queues below"),
-    NESTED(queue_view, borrowed, NULL, "of that, what no queue above guarantees either"),
+    PUT_BY(queue_view, guaranteed, put_guarantee,
+           "{cpu_milli, memory, gpu_milli}; absent: nothing"),
+    PUT_BY(queue_view, maximum, put_bounds, "the same; what is absent has no bound here"),
+    PUT_BY(queue_view, user_maximum, put_bounds, "of one user in this queue"),
+    PUT_BY(queue_view, used, put_amounts, "by its jobs and those of the queues below"),
+    PUT_BY(queue_view, borrowed, put_amounts, "of that, what no queue above guarantees either"),
     ROW(queue_view, running, COUNT, ALWAYS, "its own jobs that hold something"),
     ROW(queue_view, waiting, COUNT, ALWAYS, "its own jobs that wait"),
-    NESTED(queue_view, states, NULL, "its own live jobs: state: number"),
-    NESTED(
-        queue_view, first, NULL,
+    PUT_BY(queue_view, states, put_live, "its own live jobs: state: number"),
+    PUT_BY(
+        queue_view, first, put_first,
         "the first that waits: {number, name, owner, since, reason}; number, owner and reason are "
         "left out of a job that the reader may not read"),
-    NESTED(queue_view, users, "QueueUser", "of one queue"),
+    LIST_OF(queue_view, users, VIEW_QUEUE_USER, "of one queue"),
     END
 };
 static const struct row queue_user_rows[] = {
@@ -321,8 +451,8 @@ static const struct row queue_user_rows[] = {
         "other users: together, those of whose jobs there the reader may read none"),
     ROW(queue_user_view, usage, COUNT, ALWAYS,
         "millionths of the cluster times hours, halved every half-life"),
-    NESTED(queue_user_view, held, NULL, "{cpu_milli, memory, gpu_milli}"),
-    NESTED(queue_user_view, cap, NULL, "the most of one user; what is absent has no bound"),
+    PUT_BY(queue_user_view, held, put_amounts, "{cpu_milli, memory, gpu_milli}"),
+    PUT_BY(queue_user_view, cap, put_bounds, "the most of one user; what is absent has no bound"),
     ROW(queue_user_view, running, COUNT, ALWAYS, "jobs"),
     ROW(queue_user_view, waiting, COUNT, ALWAYS, "jobs"),
     END
@@ -431,7 +561,7 @@ static const struct row explain_rows[] = {
     END
 };
 static const struct row stats_rows[] = {
-    NESTED(stats_view, jobs, NULL, "state: number"),
+    PUT_BY(stats_view, jobs, put_jobs, "state: number"),
     ROW(stats_view, live, COUNT, ALWAYS, "jobs that have not ended"),
     ROW(stats_view, waiting, COUNT, ALWAYS, ""),
     ROW(stats_view, nodes, COUNT, ALWAYS, ""),
@@ -448,7 +578,8 @@ static const struct row stats_rows[] = {
     ROW(stats_view, facts, COUNT, ALWAYS, "from agents"),
     ROW(stats_view, events, COUNT, ALWAYS, "last event's number"),
     ROW(stats_view, plans, COUNT, ALWAYS, "scheduling passes"),
-    NESTED(stats_view, plan_time, NULL, "{last_us, sum_us, count, bins: [{le_us, count}]}"),
+    PUT_BY(stats_view, plan_time, put_plan_time,
+           "{last_us, sum_us, count, bins: [{le_us, count}]}"),
     ROW(stats_view, submitted, COUNT, ALWAYS, "jobs accepted"),
     ROW(stats_view, evicted, COUNT, ALWAYS, "jobs ended for others"),
     ROW(stats_view, promised, COUNT, ALWAYS, "jobs told when they start"),
@@ -512,7 +643,7 @@ static const struct {
     [VIEW_STATS] = { .name = "Stats", .rows = stats_rows },
     [VIEW_POD] = { .name = "Pod", .rows = pod_rows },
     [VIEW_QUEUE] = { .name = "Queue", .rows = queue_rows },
-    [VIEW_QUEUE_USER] = { .name = "QueueUser", .rows = queue_user_rows },
+    [VIEW_QUEUE_USER] = { "QueueUser", queue_user_rows, sizeof(struct queue_user_view) },
     [VIEW_POD_EVENT] = { "PodEvent", pod_event_rows, sizeof(struct pod_event_view) },
 };
 
@@ -616,6 +747,34 @@ struct text_node *view_put(struct arena *arena, struct text_node *parent, const 
     for (const struct row *row = views[kind].rows; row->name; row++)
         put_row(arena, map, row, view);
     return map;
+}
+
+struct text_node *view_put_nodes(struct arena *arena, const struct nodes_view *view)
+{
+    struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "nodes");
+    const struct free_sum *sum = &view->free;
+    for (size_t i = 0; i < view->nodes.n; i++)
+        view_put(arena, list, NULL, VIEW_NODE, &view->nodes.at[i]);
+    struct text_node *map = text_map(arena, root, "free");
+    text_int(arena, map, "cpu_milli", (int64_t)sum->cpu_milli);
+    text_int(arena, map, "memory", (int64_t)sum->memory);
+    text_int(arena, map, "gpu_milli", (int64_t)sum->gpu_milli);
+    text_int(arena, map, "idle_gpus", (int64_t)sum->idle);
+    struct text_node *blocks = text_map(arena, map, "blocks");
+    for (size_t b = 0; b < FREE_BLOCKS; b++)
+        text_int(arena, blocks, arena_printf(arena, "%u", free_block_sizes[b]),
+                 (int64_t)sum->blocks[b]);
+    return root;
+}
+
+struct text_node *view_put_queues(struct arena *arena, const struct queues_view *view)
+{
+    struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "queues");
+    for (size_t i = 0; i < view->queues.n; i++)
+        view_put(arena, list, NULL, VIEW_QUEUE, &view->queues.at[i]);
+    put_amounts(arena, root, "total", &view->total);
+    put_words(arena, root, "warnings", &view->warnings);
+    return root;
 }
 
 static const char *const shape_words[SHAPE_N] = {

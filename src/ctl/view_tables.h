@@ -32,4 +32,10 @@ struct text_node *view_schema(struct arena *, enum view_kind kind);
 struct text_node *view_put(struct arena *, struct text_node *parent, const char *key,
                            enum view_kind kind, const void *view);
 
+struct nodes_view;
+struct queues_view;
+struct text_node *view_put_nodes(struct arena *, const struct nodes_view *); /* {nodes, free} */
+/* {queues, total, warnings} */
+struct text_node *view_put_queues(struct arena *, const struct queues_view *);
+
 #endif

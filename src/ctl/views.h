@@ -89,26 +89,6 @@ struct job_list {
     size_t n;
     uint64_t next; /* id before which the next page begins; 0: there is none */
 };
-struct node_view_out {
-    const char *name, *address, *host, *state, *gpu_type, *gpu_driver, *gpu_error;
-    uint64_t cpu_milli, cpu_used_milli, memory, memory_used, disk, disk_used, gpus, gpu_used_milli,
-        tasks;
-    bool declared;
-    uint64_t gpu_idle;
-    struct text_node *labels, *custom, *gpu_free, *devices;
-};
-struct queue_view {
-    const char *name, *kind, *parent, *strategy;
-    uint64_t depth, weight, running, waiting;
-    bool reclaim;
-    struct text_node *guaranteed, *maximum, *user_maximum, *used, *borrowed, *states, *first,
-        *users;
-};
-struct queue_user_view {
-    const char *name;
-    uint64_t usage, running, waiting;
-    struct text_node *held, *cap;
-};
 struct submitted_view {
     uint64_t id;
     enum job_state state;
@@ -128,15 +108,6 @@ struct explain_view {
     bool would_start, promised, at_least, ahead_known;
     struct text_node *ahead_jobs, *blocker, *unfit, *ends, *rank, *quota, *checks, *changes,
         *delays, *ways, *places, *estimates, *run_time;
-};
-struct stats_view {
-    struct text_node *jobs;
-    uint64_t live, waiting, nodes, nodes_up, cpu_milli, cpu_used_milli, memory, memory_used, gpus,
-        gpu_used_milli;
-    uint64_t turns, commits, commits_failed, facts, events, plans, submitted;
-    uint64_t evicted, promised, late;
-    struct text_node *plan_time;
-    bool storage_full;
 };
 
 #endif

@@ -250,9 +250,10 @@ struct text_node *result_make(struct arena *a, const struct simulation_config *c
     put_jobs(a, root, t);
     if (refusal)
         text_str(a, root, "first_refusal", refusal->what);
-    const struct text_node *warnings = simulation_warnings(sim, a);
-    if (warnings && warnings->count)
-        text_copy(a, root, "warnings", warnings);
+    const struct words warnings = simulation_warnings(sim, a);
+    struct text_node *list = warnings.n ? text_list(a, root, "warnings") : NULL;
+    for (size_t i = 0; i < warnings.n; i++)
+        text_str(a, list, NULL, warnings.at[i]);
     put_waits(a, root, t);
     put_figures(a, root, t);
     put_takings(a, root, t);

@@ -9,6 +9,7 @@
 #include "base/dice.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "ctl/cluster_views.h"
 #include "engine/sim/sim.h"
 #include "sim/promises.h"
 
@@ -601,11 +602,12 @@ struct score *simulation_score(struct simulation *sim)
     return &sim->score;
 }
 
-const struct text_node *simulation_warnings(struct simulation *sim, struct arena *arena)
+struct words simulation_warnings(struct simulation *sim, struct arena *arena)
 {
+    struct queues_view queues = { 0 };
     struct err err;
-    const struct text_node *queues = ctl_queues_tree(sim->ctl, arena, NULL, NULL, &err);
-    return queues ? text_get(queues, "warnings") : NULL;
+    ctl_queues_view(sim->ctl, arena, NULL, NULL, &queues, &err);
+    return queues.warnings;
 }
 
 const struct promises *simulation_promises(const struct simulation *sim)

@@ -39,7 +39,7 @@ void simulation_destroy(struct simulation *); /* NULL-safe */
 void simulation_run(struct simulation *);
 struct score *simulation_score(struct simulation *);
 /* What is odd about its queues, as `muster queues` says it: a list of texts in arena, or NULL. */
-const struct text_node *simulation_warnings(struct simulation *, struct arena *);
+struct words simulation_warnings(struct simulation *, struct arena *);
 /* What was promised, and what came of it. */
 const struct promises *simulation_promises(const struct simulation *);
 /* What explain said, and what came of it; NULL: nobody asked. */

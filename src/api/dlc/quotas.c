@@ -3,57 +3,62 @@
 #include "api/dlc/op.h"
 
 #include "base/mem.h"
+#include "base/scan.h"
+#include "ctl/cluster_views.h"
 
 #include <string.h>
 
-static void put_quota(struct dlc_call *d, struct text_node *list, const struct text_node *queue)
+/* What has no bound is not said. */
+static void put_spec(struct dlc_call *d, struct text_node *specs, const char *name, uint64_t amount,
+                     const char *value)
 {
-    static const char *const sizes[][2] = { { "cpu", "CPU" },
-                                            { "memory", "Memory" },
-                                            { "gpu", "GPU" } };
+    if (amount == UINT64_MAX)
+        return;
+    struct text_node *spec = text_map(d->arena, specs, NULL);
+    text_str(d->arena, spec, "Name", name);
+    text_str(d->arena, spec, "Value", value);
+    text_str(d->arena, spec, "Type", name);
+}
+
+static void put_quota(struct dlc_call *d, struct text_node *list, const struct queue_view *queue)
+{
     struct text_node *one = text_map(d->arena, list, NULL);
-    const struct text_node *most = text_get(queue, "maximum");
-    const char *name = dlc_text(queue, "name");
-    text_str(d->arena, one, "Id", name);
-    text_str(d->arena, one, "Name", name);
-    text_str(d->arena, one, "DisplayName", name);
-    text_str(d->arena, one, "Mode", strcmp(name, DLC_PUBLIC_QUEUE) == 0 ? "share" : "isolate");
+    const struct vector *most = &queue->maximum;
+    char text[FMT_MAX];
+    text_str(d->arena, one, "Id", queue->name);
+    text_str(d->arena, one, "Name", queue->name);
+    text_str(d->arena, one, "DisplayName", queue->name);
+    text_str(d->arena, one, "Mode",
+             strcmp(queue->name, DLC_PUBLIC_QUEUE) == 0 ? "share" : "isolate");
     text_str(d->arena, one, "ProductCode", "PAI_isolate");
     text_str(d->arena, one, "QuotaType", "PAI");
     struct text_node *specs = text_list(d->arena, one, "Specs");
-    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        const char *value = most ? dlc_text(most, sizes[i][0]) : NULL;
-        if (!value)
-            continue;
-        struct text_node *spec = text_map(d->arena, specs, NULL);
-        text_str(d->arena, spec, "Name", sizes[i][1]);
-        text_str(d->arena, spec, "Value", value);
-        text_str(d->arena, spec, "Type", sizes[i][1]);
-    }
+    put_spec(d, specs, "Memory", most->memory, fmt_int(text, (int64_t)most->memory));
 }
 
-static const struct text_node *queues(struct dlc_call *d)
+static struct queue_list queues(struct dlc_call *d)
 {
+    struct queues_view view = { 0 };
     struct err err;
-    const struct text_node *tree = ctl_queues_tree(d->ctl, d->arena, d->call->owner, NULL, &err);
-    return tree ? text_get(tree, "queues") : NULL;
+    ctl_queues_view(d->ctl, d->arena, d->call->owner, NULL, &view, &err);
+    return view.queues;
 }
 
 void dlc_quota_list(struct dlc_call *d)
 {
     const char *name = dlc_query(d, "Name");
     struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Quotas");
-    const struct text_node *all = queues(d);
-    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next)
-        if (!name || dlc_within(name, dlc_text(one, "name")))
-            put_quota(d, list, one);
+    const struct queue_list all = queues(d);
+    for (size_t i = 0; i < all.n; i++)
+        if (!name || dlc_within(name, all.at[i].name))
+            put_quota(d, list, &all.at[i]);
     text_int(d->arena, out, "TotalCount", (int64_t)list->count);
     dlc_ok(d, out);
 }
 
-static void put_resource(struct dlc_call *d, struct text_node *out, const struct text_node *queue)
+static void put_resource(struct dlc_call *d, struct text_node *out, const struct queue_view *queue)
 {
-    const char *name = dlc_text(queue, "name"), *space = dlc_query(d, "WorkspaceId");
+    const char *name = queue->name, *space = dlc_query(d, "WorkspaceId");
     text_str(d->arena, out, "Id", name);
     text_str(d->arena, out, "Name", name);
     text_str(d->arena, out, "ResourceType", "ECS");
@@ -77,13 +82,13 @@ void dlc_resource_list(struct dlc_call *d)
     struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Resources");
     bool none =
         (types && !dlc_in_list(types, "ECS")) || (products && !dlc_in_list(products, "DLC"));
-    const struct text_node *all = none ? NULL : queues(d);
-    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
-        const char *is = dlc_text(one, "name");
+    const struct queue_list all = none ? (struct queue_list){ 0 } : queues(d);
+    for (size_t i = 0; i < all.n; i++) {
+        const char *is = all.at[i].name;
         if ((name && !dlc_within(name, is)) || (ids && !dlc_in_list(ids, is)))
             continue;
         if (at >= page.offset && at < page.offset + page.limit)
-            put_resource(d, text_map(d->arena, list, NULL), one);
+            put_resource(d, text_map(d->arena, list, NULL), &all.at[i]);
         at++;
     }
     text_int(d->arena, out, "TotalCount", (int64_t)at);

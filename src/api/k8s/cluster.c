@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/scan.h"
+#include "ctl/cluster_views.h"
 
 #include <string.h>
 
@@ -16,16 +17,14 @@ static uint64_t number(const struct text_node *map, const char *key)
 /* ---- nodes ---- */
 
 static void put_amounts(struct arena *a, struct text_node *parent, const char *key,
-                        const struct text_node *node)
+                        const struct node_answer *node)
 {
     char text[FMT_MAX];
     struct text_node *map = text_map(a, parent, key);
-    text_str(a, map, "cpu",
-             arena_printf(a, "%llum", (unsigned long long)number(node, "cpu_milli")));
-    text_str(a, map, "memory", fmt_size(text, number(node, "memory")));
-    text_str(a, map, "ephemeral-storage", fmt_size(text, number(node, "disk")));
-    text_str(a, map, "nvidia.com/gpu",
-             arena_printf(a, "%llu", (unsigned long long)number(node, "gpus")));
+    text_str(a, map, "cpu", arena_printf(a, "%llum", (unsigned long long)node->cpu_milli));
+    text_str(a, map, "memory", fmt_size(text, node->memory));
+    text_str(a, map, "ephemeral-storage", fmt_size(text, node->disk));
+    text_str(a, map, "nvidia.com/gpu", arena_printf(a, "%llu", (unsigned long long)node->gpus));
     text_str(a, map, "pods", "1000");
 }
 
@@ -40,28 +39,27 @@ static void put_condition(struct arena *a, struct text_node *status, bool up, ui
     text_str(a, one, "lastTransitionTime", facade_time(a, since_ms));
 }
 
-static void put_node(struct kube *k, const struct text_node *node, struct kube_sink *sink)
+static void put_node(struct kube *k, const struct node_answer *node, struct kube_sink *sink)
 {
     struct arena *a = k->scratch;
-    const char *name = kube_in(node, "name", NULL), *state = kube_in(node, "state", NULL);
     uint64_t since = k->call->api->config.started_ms;
-    struct kube_meta meta = { .name = name,
-                              .uid = kube_uid(a, "node", 0, name),
+    struct kube_meta meta = { .name = node->name,
+                              .uid = kube_uid(a, "node", 0, node->name),
                               .version = ctl_last_event(k->ctl),
                               .created_ms = since,
-                              .from = node };
+                              .labels = &node->labels };
     struct text_node *object = kube_object(a, kube_resource("", "v1", "nodes"), &meta), *status,
                      *info;
     struct text_node *spec = text_map(a, object, "spec");
-    if (strcmp(state, "drained") == 0)
+    if (node->state == NODE_DRAINED)
         text_bool(a, spec, "unschedulable", true);
     status = text_map(a, object, "status");
     put_amounts(a, status, "capacity", node);
     put_amounts(a, status, "allocatable", node);
-    put_condition(a, status, strcmp(state, "down") != 0, since);
+    put_condition(a, status, node->state != NODE_DOWN, since);
     struct text_node *address = text_map(a, text_list(a, status, "addresses"), NULL);
     text_str(a, address, "type", "InternalIP");
-    text_str(a, address, "address", kube_in(node, "address", NULL));
+    text_str(a, address, "address", node->address ? node->address : "");
     info = text_map(a, status, "nodeInfo");
     text_str(a, info, "kubeletVersion", arena_printf(a, "muster-%s", k->call->api->config.version));
     k->subject = 0;
@@ -71,10 +69,10 @@ static void put_node(struct kube *k, const struct text_node *node, struct kube_s
 int nodes_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
 {
     struct arena *arena = arena_create();
-    const struct text_node *list = text_get(ctl_nodes_tree(k->ctl, arena), "nodes");
-    for (const struct text_node *one = list->first; one; one = one->next) {
-        if (!want->name || strcmp(kube_in(one, "name", NULL), want->name) == 0)
-            put_node(k, one, sink);
+    const struct nodes_view view = ctl_nodes_view(k->ctl, arena);
+    for (size_t i = 0; i < view.nodes.n; i++) {
+        if (!want->name || strcmp(view.nodes.at[i].name, want->name) == 0)
+            put_node(k, &view.nodes.at[i], sink);
         arena_reset(k->scratch);
     }
     arena_destroy(arena);

@@ -3,6 +3,7 @@
 #include "api/openpai/pai.h"
 
 #include "base/mem.h"
+#include "ctl/cluster_views.h"
 
 #include <string.h>
 
@@ -10,20 +11,20 @@ struct amounts3 {
     uint64_t cpu, memory, gpu; /* CPUs, MB, devices */
 };
 
-static struct amounts3 amounts_of(const struct text_node *map)
+static struct amounts3 amounts_of(const struct vector *v)
 {
-    return (struct amounts3){ .cpu = pai_number(map, "cpu_milli") / 1000,
-                              .memory = pai_number(map, "memory") >> 20,
-                              .gpu = (pai_number(map, "gpu_milli") + 999) / 1000 };
+    return (struct amounts3){ .cpu = v->cpu_milli / 1000,
+                              .memory = v->memory >> 20,
+                              .gpu = (v->gpu_milli + 999) / 1000 };
 }
 
-/* Resources that a bound does not name are bounded by the cluster. */
-static struct amounts3 bounded_by(const struct text_node *map, struct amounts3 all)
+/* Resources that have no bound are bounded by the cluster. */
+static struct amounts3 bounded_by(const struct vector *v, struct amounts3 all)
 {
-    struct amounts3 some = amounts_of(map);
-    return (struct amounts3){ .cpu = text_get(map, "cpu_milli") ? some.cpu : all.cpu,
-                              .memory = text_get(map, "memory") ? some.memory : all.memory,
-                              .gpu = text_get(map, "gpu_milli") ? some.gpu : all.gpu };
+    struct amounts3 some = amounts_of(v);
+    return (struct amounts3){ .cpu = v->cpu_milli != UINT64_MAX ? some.cpu : all.cpu,
+                              .memory = v->memory != UINT64_MAX ? some.memory : all.memory,
+                              .gpu = v->gpu_milli != UINT64_MAX ? some.gpu : all.gpu };
 }
 
 static void put_amounts(const struct pai *p, struct text_node *out, const char *key,
@@ -49,26 +50,26 @@ static double percent(struct amounts3 part, struct amounts3 all)
 static void put_nodes(const struct pai *p, struct text_node *out)
 {
     struct text_node *list = text_list(p->a, out, "nodeList");
-    const struct text_node *nodes = text_get(ctl_nodes_tree(p->ctl, p->a), "nodes");
-    for (const struct text_node *one = nodes ? nodes->first : NULL; one; one = one->next)
-        pai_put_text(p->a, list, NULL, pai_text(one, "name"));
+    const struct nodes_view view = ctl_nodes_view(p->ctl, p->a);
+    for (size_t i = 0; i < view.nodes.n; i++)
+        text_str(p->a, list, NULL, view.nodes.at[i].name);
 }
 
 static void put_cluster(const struct pai *p, struct text_node *parent, const char *key,
-                        const struct text_node *queue, struct amounts3 all)
+                        const struct queue_view *queue, const struct vector *total)
 {
     struct arena *a = p->a;
-    const struct amounts3 used = amounts_of(text_get(queue, "used"));
-    const struct amounts3 sure = amounts_of(text_get(queue, "guaranteed"));
-    const struct amounts3 most = bounded_by(text_get(queue, "maximum"), all);
-    uint64_t running = pai_number(queue, "running"), waiting = pai_number(queue, "waiting");
+    const struct amounts3 all = amounts_of(total);
+    const struct amounts3 used = amounts_of(&queue->used);
+    const struct amounts3 sure = amounts_of(&queue->guaranteed);
+    const struct amounts3 most = bounded_by(&queue->maximum, all);
     struct text_node *out = text_map(a, parent, key);
     text_real(a, out, "capacity", percent(sure, all));
     text_real(a, out, "maxCapacity", percent(most, all));
     text_real(a, out, "usedCapacity", percent(used, all));
-    text_int(a, out, "numActiveJobs", (int64_t)running);
-    text_int(a, out, "numPendingJobs", (int64_t)waiting);
-    text_int(a, out, "numJobs", (int64_t)(running + waiting));
+    text_int(a, out, "numActiveJobs", (int64_t)queue->running);
+    text_int(a, out, "numPendingJobs", (int64_t)queue->waiting);
+    text_int(a, out, "numJobs", (int64_t)(queue->running + queue->waiting));
     put_amounts(p, out, "resourcesUsed", used);
     if (p->version == PAI_V2)
         put_amounts(p, out, "resourcesGuaranteed", sure);
@@ -78,19 +79,14 @@ static void put_cluster(const struct pai *p, struct text_node *parent, const cha
     text_str(a, out, "status", "RUNNING");
 }
 
-static struct amounts3 cluster_of(const struct text_node *tree)
-{
-    return amounts_of(text_get(tree, "total"));
-}
-
 /* Map of nodes: what of their devices is in use. */
 static void node_gpus(struct pai *p)
 {
     struct text_node *out = text_map(p->a, NULL, NULL);
-    const struct text_node *nodes = text_get(ctl_nodes_tree(p->ctl, p->a), "nodes");
-    for (const struct text_node *one = nodes ? nodes->first : NULL; one; one = one->next) {
-        uint64_t all = pai_number(one, "gpus"), idle = pai_number(one, "gpu_idle");
-        struct text_node *node = text_map(p->a, out, pai_text(one, "name"));
+    const struct nodes_view view = ctl_nodes_view(p->ctl, p->a);
+    for (const struct node_answer *one = view.nodes.at; one < view.nodes.at + view.nodes.n; one++) {
+        uint64_t all = one->gpus, idle = one->gpu_idle;
+        struct text_node *node = text_map(p->a, out, one->name);
         text_int(p->a, node, "gpuUsed", (int64_t)(all > idle ? all - idle : 0));
         text_int(p->a, node, "gpuAvailable", (int64_t)idle);
         text_int(p->a, node, "gpuTotal", (int64_t)all);
@@ -105,36 +101,36 @@ void pai_clusters(struct pai *p)
         node_gpus(p);
         return;
     }
-    const struct text_node *tree = ctl_queues_tree(p->ctl, p->a, p->me, NULL, &err);
-    if (!tree) {
+    struct queues_view view;
+    if (ctl_queues_view(p->ctl, p->a, p->me, NULL, &view, &err)) {
         pai_err(p, &err, NULL);
         return;
     }
     struct text_node *out = text_map(p->a, NULL, NULL);
-    for (const struct text_node *one = text_get(tree, "queues")->first; one; one = one->next)
-        put_cluster(p, out, pai_text(one, "name"), one, cluster_of(tree));
+    for (size_t i = 0; i < view.queues.n; i++)
+        put_cluster(p, out, view.queues.at[i].name, &view.queues.at[i], &view.total);
     pai_answer(p, 200, out);
 }
 
-/* The queue of the path in a tree of all; NULL: answered. */
-static const struct text_node *find_queue(struct pai *p, const struct text_node *tree)
+/* The queue of the path among all; NULL: answered. */
+static const struct queue_view *find_queue(struct pai *p, struct queues_view *all)
 {
-    const struct text_node *list = text_get(tree, "queues");
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
-        if (strcmp(pai_text(one, "name"), p->param[0]) == 0)
-            return one;
+    ctl_queues_view(p->ctl, p->a, p->me, NULL, all, NULL);
+    for (size_t i = 0; i < all->queues.n; i++)
+        if (strcmp(all->queues.at[i].name, p->param[0]) == 0)
+            return &all->queues.at[i];
     pai_fail(p, PAI_NO_VC, "Vc %.200s not found", p->param[0]);
     return NULL;
 }
 
 void pai_cluster(struct pai *p)
 {
-    const struct text_node *tree = ctl_queues_tree(p->ctl, p->a, p->me, NULL, NULL);
-    const struct text_node *queue = find_queue(p, tree);
+    struct queues_view all;
+    const struct queue_view *queue = find_queue(p, &all);
     if (!queue)
         return;
     struct text_node *out = text_map(p->a, NULL, NULL);
-    put_cluster(p, out, "vc", queue, cluster_of(tree));
+    put_cluster(p, out, "vc", queue, &all.total);
     pai_answer(p, 200, out->first);
 }
 
@@ -146,11 +142,11 @@ void pai_cluster_change(struct pai *p)
 
 /* ---- bundles of a node: one device with its part of the rest, or one CPU ---- */
 
-static void put_sku(struct pai *p, struct text_node *out, const struct text_node *node)
+static void put_sku(struct pai *p, struct text_node *out, const struct node_answer *node)
 {
-    uint64_t gpus = pai_number(node, "gpus"), cpus = pai_number(node, "cpu_milli") / 1000;
-    uint64_t memory = pai_number(node, "memory") >> 20, parts = gpus ? gpus : cpus ? cpus : 1;
-    const char *type = pai_text(node, "gpu_type");
+    uint64_t gpus = node->gpus, cpus = node->cpu_milli / 1000;
+    uint64_t memory = node->memory >> 20, parts = gpus ? gpus : cpus ? cpus : 1;
+    const char *type = node->gpu_type;
     const char *name = !gpus ? "CPU" : type && *type ? type : "GPU";
     struct text_node *sku = text_get(out, name);
     if (sku) {
@@ -171,13 +167,13 @@ static void put_sku(struct pai *p, struct text_node *out, const struct text_node
 void pai_skus(struct pai *p)
 {
     const char *vc = http_query(p->call->request, "vc", 0);
-    struct err err;
+    struct queues_view all;
     p->param[0] = p->param[0] ? p->param[0] : vc;
-    if (p->param[0] && !find_queue(p, ctl_queues_tree(p->ctl, p->a, p->me, NULL, &err)))
+    if (p->param[0] && !find_queue(p, &all))
         return;
     struct text_node *out = text_map(p->a, NULL, NULL);
-    const struct text_node *nodes = text_get(ctl_nodes_tree(p->ctl, p->a), "nodes");
-    for (const struct text_node *one = nodes ? nodes->first : NULL; one; one = one->next)
-        put_sku(p, out, one);
+    const struct nodes_view view = ctl_nodes_view(p->ctl, p->a);
+    for (size_t i = 0; i < view.nodes.n; i++)
+        put_sku(p, out, &view.nodes.at[i]);
     pai_answer(p, 200, out);
 }

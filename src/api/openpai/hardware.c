@@ -3,6 +3,7 @@
 #include "api/openpai/pai.h"
 
 #include "base/mem.h"
+#include "ctl/cluster_views.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,44 +26,39 @@ static const char *quantity(struct pai *p, uint64_t n, const char *unit)
 }
 
 static void put_amounts(struct pai *p, struct text_node *status, const char *key,
-                        const struct text_node *node)
+                        const struct node_answer *node)
 {
     struct text_node *out = text_map(p->a, status, key);
-    text_str(p->a, out, "cpu", quantity(p, pai_number(node, "cpu_milli"), "m"));
-    text_str(p->a, out, "memory", quantity(p, pai_number(node, "memory") >> 10, "Ki"));
-    text_str(p->a, out, "nvidia.com/gpu", quantity(p, pai_number(node, "gpus"), ""));
+    text_str(p->a, out, "cpu", quantity(p, node->cpu_milli, "m"));
+    text_str(p->a, out, "memory", quantity(p, node->memory >> 10, "Ki"));
+    text_str(p->a, out, "nvidia.com/gpu", quantity(p, node->gpus, ""));
 }
 
-static void put_node(struct pai *p, struct text_node *items, const struct text_node *node)
+static void put_node(struct pai *p, struct text_node *items, const struct node_answer *node)
 {
     struct arena *a = p->a;
-    const char *state = pai_text(node, "state"), *name = pai_text(node, "name");
-    const struct text_node *labels = text_get(node, "labels");
     struct text_node *out = text_map(a, items, NULL), *meta = text_map(a, out, "metadata");
-    text_str(a, meta, "name", name);
-    if (labels && labels->kind == TEXT_MAP)
-        text_copy(a, meta, "labels", labels);
-    else
-        text_map(a, meta, "labels");
+    text_str(a, meta, "name", node->name);
+    text_pairs(a, text_map(a, meta, "labels"), &node->labels);
     struct text_node *spec = text_map(a, out, "spec");
-    text_bool(a, spec, "unschedulable", strcmp(state, "drained") == 0);
+    text_bool(a, spec, "unschedulable", node->state == NODE_DRAINED);
     struct text_node *status = text_map(a, out, "status");
     put_amounts(p, status, "capacity", node);
     put_amounts(p, status, "allocatable", node);
     struct text_node *address = text_map(a, text_list(a, status, "addresses"), NULL);
     text_str(a, address, "type", "InternalIP");
-    pai_put_text(a, address, "address", pai_text(node, "address"));
+    pai_put_text(a, address, "address", pai_said(node->address));
     struct text_node *ready = text_map(a, text_list(a, status, "conditions"), NULL);
     text_str(a, ready, "type", "Ready");
-    text_str(a, ready, "status", strcmp(state, "down") == 0 ? "False" : "True");
+    text_str(a, ready, "status", node->state == NODE_DOWN ? "False" : "True");
 }
 
 void pai_kubernetes_nodes(struct pai *p)
 {
     struct text_node *items, *out = list_of(p, "NodeList", &items);
-    const struct text_node *nodes = text_get(ctl_nodes_tree(p->ctl, p->a), "nodes");
-    for (const struct text_node *one = nodes ? nodes->first : NULL; one; one = one->next)
-        put_node(p, items, one);
+    const struct nodes_view view = ctl_nodes_view(p->ctl, p->a);
+    for (size_t i = 0; i < view.nodes.n; i++)
+        put_node(p, items, &view.nodes.at[i]);
     pai_answer(p, 200, out);
 }
 

@@ -3,6 +3,7 @@
 #include "api/openpai/pai.h"
 
 #include "base/mem.h"
+#include "ctl/cluster_views.h"
 
 #include <string.h>
 
@@ -38,9 +39,12 @@ static void put_groups(struct pai *p, struct text_node *out, const struct text_n
 void pai_put_rights(struct pai *p, struct text_node *out, const char *clusters,
                     const char *storages)
 {
-    const struct text_node *queues = ctl_queues_tree(p->ctl, p->a, p->me, NULL, NULL);
+    struct text_node *names = text_list(p->a, out, clusters);
+    struct queues_view view = { 0 };
+    ctl_queues_view(p->ctl, p->a, p->me, NULL, &view, NULL);
+    for (size_t i = 0; i < view.queues.n; i++)
+        text_str(p->a, names, NULL, view.queues.at[i].name);
     const struct text_node *data = ctl_catalogue_tree(p->ctl, p->a, ENTRY_DATASET);
-    put_names(p, out, clusters, text_get(queues, "queues"));
     put_names(p, out, storages, text_get(data, "datasets"));
 }
 

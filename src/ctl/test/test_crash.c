@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "ctl/cluster_views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,10 +173,10 @@ static void submit_random(struct world *w, unsigned *seed)
 static void check(struct world *w)
 {
     struct arena *arena = arena_create();
-    struct text_node *tree = ctl_nodes_tree(w->ctl, arena);
-    for (struct text_node *n = text_get(tree, "nodes")->first; n; n = n->next) {
-        assert_true(text_get(n, "cpu_used_milli")->integer <= text_get(n, "cpu_milli")->integer);
-        assert_true(text_get(n, "gpu_used_milli")->integer <= text_get(n, "gpus")->integer * 1000);
+    const struct nodes_view view = ctl_nodes_view(w->ctl, arena);
+    for (size_t i = 0; i < view.nodes.n; i++) {
+        assert_true(view.nodes.at[i].cpu_used_milli <= view.nodes.at[i].cpu_milli);
+        assert_true(view.nodes.at[i].gpu_used_milli <= view.nodes.at[i].gpus * 1000);
     }
     assert_int_equal(w->fake.doubled, 0);
     arena_destroy(arena);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "ctl/cluster_views.h"
 #include "ctl/test/quota.h"
 #include "ctl/test/world.h"
 
@@ -172,6 +173,13 @@ static void a_declaration_replaces_a_setting_until_it_goes(void **state)
     assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, ERR_CANNOT);
 }
 
+static struct queues_view all_queues(struct world *w, struct arena *arena)
+{
+    struct queues_view view;
+    assert_int_equal(ctl_queues_view(w->ctl, arena, NULL, NULL, &view, NULL), 0);
+    return view;
+}
+
 static void lost_nodes_refuse_nothing_that_was_there(void **state)
 {
     struct world *w = *state;
@@ -181,10 +189,9 @@ static void lost_nodes_refuse_nothing_that_was_there(void **state)
     assert_int_equal(declare(w, Q "b\n").err.code, 0);
     assert_int_equal(declare(w, Q "b\nguaranteed: {gpu: 1}\n").err.code, ERR_INPUT);
     struct arena *arena = arena_create();
-    const struct text_node *tree = ctl_queues_tree(w->ctl, arena, NULL, NULL, NULL);
-    const struct text_node *warnings = text_get(tree, "warnings");
-    assert_non_null(warnings);
-    assert_string_equal(warnings->first->str,
+    const struct words warnings = all_queues(w, arena).warnings;
+    assert_true(warnings.n > 0);
+    assert_string_equal(warnings.at[0],
                         "queue \"a\" is guaranteed 4 gpu, and the cluster has 2 gpu");
     arena_destroy(arena);
 }
@@ -197,11 +204,10 @@ static void drained_nodes_are_warned_of(void **state)
     ctl_node_command(w->ctl, "n2", true, on_said, &said);
     ctl_turn(w->ctl);
     struct arena *arena = arena_create();
-    const struct text_node *warnings =
-        text_get(ctl_queues_tree(w->ctl, arena, NULL, NULL, NULL), "warnings");
-    assert_non_null(warnings);
+    const struct words warnings = all_queues(w, arena).warnings;
+    assert_true(warnings.n > 0);
     assert_non_null(
-        strstr(warnings->first->str, "queues are guaranteed 3 gpu, and usable nodes have 2 gpu"));
+        strstr(warnings.at[0], "queues are guaranteed 3 gpu, and usable nodes have 2 gpu"));
     arena_destroy(arena);
 }
 
@@ -487,19 +493,13 @@ static void users_are_dense_and_stay(void **state)
 
 /* ---- answers ---- */
 
-static const struct text_node *queue_in(const struct text_node *tree, const char *name)
+static const struct queue_view *queue_in(const struct queues_view *all, const char *name)
 {
-    for (const struct text_node *q = text_get(tree, "queues")->first; q; q = q->next)
-        if (strcmp(text_get(q, "name")->str, name) == 0)
-            return q;
+    for (size_t i = 0; i < all->queues.n; i++)
+        if (strcmp(all->queues.at[i].name, name) == 0)
+            return &all->queues.at[i];
     fail_msg("no queue %s", name);
     return NULL;
-}
-
-static int64_t number(const struct text_node *map, const char *key, const char *inner)
-{
-    const struct text_node *node = text_get(map, key);
-    return (inner ? text_get(node, inner) : node)->integer;
 }
 
 static void the_tree_says_who_uses_what(void **state)
@@ -514,26 +514,27 @@ static void the_tree_says_who_uses_what(void **state)
     submit(w, "bob", "default", 1);
     uint64_t waits = submit(w, "ada", "a", 2);
     assert_int_equal(world_state(w, waits), JOB_QUEUED);
-    const struct text_node *tree = ctl_queues_tree(w->ctl, arena, NULL, NULL, NULL);
-    const struct text_node *a = queue_in(tree, "a");
-    assert_int_equal(number(queue_in(tree, "p"), "used", "gpu_milli"), 2000);
-    assert_int_equal(number(queue_in(tree, "p"), "borrowed", "gpu_milli"), 0);
-    assert_int_equal(number(a, "borrowed", "gpu_milli"), 0); /* p covers it */
-    assert_int_equal(number(queue_in(tree, "default"), "borrowed", "gpu_milli"), 1000);
-    assert_true(number(a, "running", NULL) == 1 && number(a, "waiting", NULL) == 1);
-    assert_int_equal(number(a, "states", "queued"), 1);
-    assert_int_equal(number(a, "first", "number"), 3);
-    assert_true(*text_get(text_get(a, "first"), "reason")->str != '\0');
-    assert_null(text_get(a, "users"));
+    const struct queues_view all = all_queues(w, arena);
+    const struct queue_view *a = queue_in(&all, "a"), *p = queue_in(&all, "p");
+    assert_int_equal(p->used.gpu_milli, 2000);
+    assert_int_equal(p->borrowed.gpu_milli, 0);
+    assert_int_equal(a->borrowed.gpu_milli, 0); /* p covers it */
+    assert_int_equal(queue_in(&all, "default")->borrowed.gpu_milli, 1000);
+    assert_true(a->running == 1 && a->waiting == 1);
+    assert_int_equal(a->states[JOB_QUEUED], 1);
+    assert_int_equal(a->first->number, 3);
+    assert_true(*a->first->reason != '\0');
+    assert_null(a->users.at);
     world_pass(w, HOUR);
-    a = queue_in(ctl_queues_tree(w->ctl, arena, NULL, "a", NULL), "a");
-    const struct text_node *user = text_get(a, "users")->first;
-    assert_string_equal(text_get(user, "name")->str, "ada");
-    assert_int_equal(number(user, "held", "gpu_milli"), 2000);
-    assert_int_equal(number(user, "cap", "gpu_milli"), 3000);
-    near((uint64_t)number(user, "usage", NULL), 500000, 2000);
+    struct queues_view one;
     struct err err;
-    assert_null(ctl_queues_tree(w->ctl, arena, NULL, "defautl", &err));
+    assert_int_equal(ctl_queues_view(w->ctl, arena, NULL, "a", &one, &err), 0);
+    const struct queue_user_view *user = &queue_in(&one, "a")->users.at[0];
+    assert_string_equal(user->name, "ada");
+    assert_int_equal(user->held.gpu_milli, 2000);
+    assert_int_equal(user->cap.gpu_milli, 3000);
+    near(user->usage, 500000, 2000);
+    assert_int_equal(ctl_queues_view(w->ctl, arena, NULL, "defautl", &one, &err), -1);
     assert_string_equal(err.hint, "default");
     arena_destroy(arena);
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "ctl/cluster_views.h"
 #include "ctl/views.h"
 #include "store/seal.h"
 
@@ -304,12 +305,8 @@ const char *world_reason(struct world *w, uint64_t job)
 
 uint64_t world_used(struct world *w)
 {
-    struct arena *arena = arena_create();
-    struct text_node *tree = ctl_stats_tree(w->ctl, arena);
-    uint64_t used = (uint64_t)text_get(tree, "cpu_used_milli")->integer +
-                    (uint64_t)text_get(tree, "gpu_used_milli")->integer;
-    arena_destroy(arena);
-    return used;
+    const struct stats_view stats = ctl_stats_view(w->ctl);
+    return stats.cpu_used_milli + stats.gpu_used_milli;
 }
 
 const char *world_events(struct world *w, uint64_t job)
