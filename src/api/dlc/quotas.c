@@ -33,7 +33,9 @@ static void put_quota(struct dlc_call *d, struct text_node *list, const struct q
     text_str(d->arena, one, "ProductCode", "PAI_isolate");
     text_str(d->arena, one, "QuotaType", "PAI");
     struct text_node *specs = text_list(d->arena, one, "Specs");
+    put_spec(d, specs, "CPU", most->cpu_milli, fmt_milli(text, most->cpu_milli));
     put_spec(d, specs, "Memory", most->memory, fmt_int(text, (int64_t)most->memory));
+    put_spec(d, specs, "GPU", most->gpu_milli, fmt_milli(text, most->gpu_milli));
 }
 
 static struct queue_list queues(struct dlc_call *d)

@@ -514,6 +514,25 @@ static void permissions_and_quotas(void **state)
     run_all(*state, rows, ARRAY_LEN(rows));
 }
 
+#define BOUND(name, value) "{\"Name\":\"" name "\",\"Value\":\"" value "\",\"Type\":\"" name "\"}"
+
+/* Each amount that has a bound, and no other. */
+static void quotas_say_their_bounds(void **state)
+{
+    static const struct row rows[] = {
+        ADA("ListQuotas", NULL, "Name=bounded", NULL, 200,
+            "\"Specs\":[" BOUND("CPU", "2.5") "," BOUND("Memory", "1073741824") "," BOUND("GPU",
+                                                                                          "1") "]"),
+        ADA("ListQuotas", NULL, "Name=some", NULL, 200, "\"Specs\":[" BOUND("CPU", "2") "]"),
+        ADA("ListResources", NULL, "QuotaIds=bounded", NULL, 200, BOUND("GPU", "1")),
+    };
+    struct fix *f = *state;
+    desk_declare(&f->desk, "{\"kind\":\"quota\",\"name\":\"bounded\",\"maximum\":{\"cpu\":2.5,"
+                           "\"memory\":\"1Gi\",\"gpu\":1}}");
+    desk_declare(&f->desk, "{\"kind\":\"quota\",\"name\":\"some\",\"maximum\":{\"cpu\":2}}");
+    run_all(f, rows, ARRAY_LEN(rows));
+}
+
 /* ---- templates ---- */
 
 #define CONTENT                                                                                    \
@@ -931,6 +950,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(workspaces, setup, teardown),
         cmocka_unit_test_setup_teardown(workspaces_by_change, setup, teardown),
         cmocka_unit_test_setup_teardown(permissions_and_quotas, setup, teardown),
+        cmocka_unit_test_setup_teardown(quotas_say_their_bounds, setup, teardown),
         cmocka_unit_test_setup_teardown(templates, setup, teardown),
         cmocka_unit_test_setup_teardown(jobs, setup, teardown),
         cmocka_unit_test_setup_teardown(instance_types, setup, teardown),
