@@ -181,7 +181,7 @@ static const char *command_of(struct pods *p, const struct role *role)
 static struct pod_view pod_of(struct pods *p, const char *name)
 {
     return (struct pod_view){ .name = name,
-                              .namespace = arena_strdup(p->arena, p->row->project),
+                              .namespace = p->row->project,
                               .job = p->row->number,
                               .controlled_by =
                                   arena_printf(p->arena, "%s/%s", p->words->kind, p->row->name) };

@@ -99,7 +99,7 @@ static void fill_task_counts(struct ctl *ctl, const struct job_row *row, struct 
     view->tasks_failed = counts.failed;
 }
 
-/* What a list tells. */
+/* What a list tells. Texts of the row are in the arena; a live job's reason is its own. */
 static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *owner,
                      struct arena *arena, struct job_view *view)
 {
@@ -107,11 +107,11 @@ static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *
     const struct live_job *live = live_find(ctl->live, row->id);
     *view =
         (struct job_view){ .id = row->id,
-                           .name = arena_strdup(arena, row->name),
-                           .owner = arena_strdup(arena, row->owner),
-                           .project = arena_strdup(arena, row->project),
-                           .queue = arena_strdup(arena, row->queue),
-                           .dialect = arena_strdup(arena, row->dialect),
+                           .name = row->name,
+                           .owner = row->owner,
+                           .project = row->project,
+                           .queue = row->queue,
+                           .dialect = row->dialect,
                            .state = row->state,
                            .outcome = row->outcome,
                            .reason = arena_strdup(arena, ctl_listed_reason(ctl, arena, job, owner)),
