@@ -1,5 +1,5 @@
-/* Jobs as plain values, for who prints thousands of them: what ctl_list_tree and ctl_job_tree tell
- * of their rows, without a tree for each; and parts of what a job says, without all of it. */
+/* Jobs as plain values, for who prints thousands of them: what ctl_list_view and ctl_job_view tell
+ * of their rows, without a view of each; and parts of what a job says, without all of it. */
 #ifndef CTL_LISTED_H
 #define CTL_LISTED_H
 
