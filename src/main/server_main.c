@@ -32,6 +32,7 @@
 #include "replay/recorder.h"
 #include "ship/shipper.h"
 #include "store/disk.h"
+#include "store/find.h"
 #include "store/pages.h"
 #include "store/seal.h"
 #include "text/json.h"
@@ -312,7 +313,10 @@ static int resume_clock(struct server *s, struct err *err)
 
 static int open_records(struct server *s, struct err *err)
 {
+    struct job_counts counts;
     s->store = store_open(s->files.db, err);
+    if (s->store)
+        store_counts(s->store, &counts, NULL); /* now, while nobody waits */
     if (s->store && store_kept_copy(s->store))
         log_info("records.migrated",
                  "version=%d copy=%s note=\"of before; remove it when all is well\"", STORE_VERSION,

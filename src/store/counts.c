@@ -4,6 +4,7 @@
 #include "store/counts.h"
 
 #include "store/db.h"
+#include "store/find.h"
 
 static int read_counts(struct store *st, sqlite3_stmt *s, struct job_counts *counts,
                        struct err *err)
@@ -44,12 +45,6 @@ static int count_all(struct store *st, struct job_counts *counts, struct err *er
     return 0;
 }
 
-void counts_load(struct store *st)
-{
-    st->counts.known = count_all(st, &st->counts.now, NULL) == 0;
-    st->counts.committed = st->counts.now;
-}
-
 /* 1: of a row that is there. It is about to be written, so the turn begins here, and what cannot be
  * read fails it. */
 static int read_row(struct store *st, uint64_t job, enum job_state *state, uint64_t *members,
@@ -71,7 +66,7 @@ static int read_row(struct store *st, uint64_t job, enum job_state *state, uint6
 void counts_put(struct store *st, const struct job_row *job)
 {
     if (!job->members)
-        st->counts.now.by_state[job->state]++;
+        st->jobs.by_state[job->state]++;
 }
 
 int counts_update(struct store *st, const struct job_row *job, struct err *err)
@@ -81,8 +76,8 @@ int counts_update(struct store *st, const struct job_row *job, struct err *err)
     int found = read_row(st, job->id, &was, &members, err);
     if (found != 1 || members)
         return found < 0 ? -1 : 0;
-    st->counts.now.by_state[was]--;
-    st->counts.now.by_state[job->state]++;
+    st->jobs.by_state[was]--;
+    st->jobs.by_state[job->state]++;
     return 0;
 }
 
@@ -98,25 +93,19 @@ int counts_delete(struct store *st, uint64_t job, struct err *err)
         gone.by_state[was] = 1;
     else if (members_of(st, job, members, &gone, err) < 0)
         return -1;
-    subtract(&st->counts.now, &gone);
+    subtract(&st->jobs, &gone);
     return 0;
-}
-
-void counts_committed(struct store *st)
-{
-    st->counts.committed = st->counts.now;
-}
-
-void counts_undone(struct store *st)
-{
-    st->counts.now = st->counts.committed;
 }
 
 int store_counts(struct store *st, struct job_counts *counts, struct err *err)
 {
-    if (!st->counts.known)
-        return count_all(st, counts, err);
-    *counts = st->counts.now;
+    if (!st->counted && count_all(st, &st->jobs, err) < 0)
+        return -1;
+    *counts = st->jobs;
+    if (st->counted || st->in_turn) /* what is not committed yet may be undone */
+        return 0;
+    st->committed_jobs = st->jobs;
+    st->counted = !st->memory;
     return 0;
 }
 

@@ -157,7 +157,7 @@ void store_rollback(struct store *st)
     st->audit = st->committed_audit;
     st->silent = st->committed_silent;
     st->event_hash = st->committed_event_hash;
-    counts_undone(st);
+    st->jobs = st->committed_jobs;
 }
 
 int store_commit(struct store *st, struct err *err)
@@ -187,7 +187,7 @@ int store_commit(struct store *st, struct err *err)
     st->committed_audit = st->audit;
     st->committed_silent = st->silent;
     st->committed_event_hash = st->event_hash;
-    counts_committed(st);
+    st->committed_jobs = st->jobs;
     end_note(st);
     return 0;
 }
@@ -286,7 +286,6 @@ struct store *store_open(const char *path, struct err *err)
         return NULL;
     }
     db_read_last(st);
-    counts_load(st);
     st->whole = true;
     end_begin(st);
     store_make_ballast(st);

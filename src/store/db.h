@@ -4,7 +4,6 @@
 #define STORE_DB_H
 
 #include "job/audit.h"
-#include "store/counts.h"
 #include "store/mark.h"
 #include "store/memory.h"
 #include "store/rests.h"
@@ -180,12 +179,12 @@ struct store {
     char *kept_copy;                /* of an older version; NULL: none was made by this process */
     sqlite3_stmt *stmts[STMT_N];    /* prepared at first use */
     bool in_turn;                   /* a transaction is open */
-    bool dirty, behind;             /* behind: the log is long (disk.h) */
+    bool dirty, behind, counted;    /* the log is long (disk.h); jobs is known (counts.h) */
     bool undecided;                 /* disk.h */
     struct err failed;              /* first failed write of the turn; code ERR_NONE when none */
     uint64_t number, job_id, event; /* highest given out, also when its row is gone */
     uint64_t committed_number, committed_job_id, committed_event;
-    struct counts counts;                     /* of jobs by state */
+    struct job_counts jobs, committed_jobs;   /* counts.h */
     struct audit_mark audit, committed_audit; /* its last row */
     /* The end of the records (end.h). */
     struct mark_file *mark; /* NULL: in memory, or it could not be made: then mark_err */

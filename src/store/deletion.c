@@ -5,6 +5,7 @@
 #include "store/deletion.h"
 
 #include "base/mem.h"
+#include "store/counts.h"
 #include "store/db.h"
 #include "store/find.h"
 

@@ -59,10 +59,8 @@ int store_find_jobs(struct store *, struct arena *, const struct job_query *, st
                     struct err *);
 
 /* ---- how many there are ---- */
-struct job_counts {
-    uint64_t by_state[JOB_STATE_N];
-};
-/* Kept with each row that is written; members, not their arrays. */
+/* Counted at the first question that no turn is open at, then kept with each row that is written;
+ * members, not their arrays. */
 int store_counts(struct store *, struct job_counts *, struct err *);
 /* Of the members of an array that are there. */
 int store_member_counts(struct store *, const struct job_row *array, struct job_counts *,

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "job/old_sentence.h"
+#include "store/counts.h"
 #include "store/find.h"
 
 #include <stdio.h>

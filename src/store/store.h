@@ -18,6 +18,9 @@
 
 #define STORE_VERSION 6
 
+struct job_counts {
+    uint64_t by_state[JOB_STATE_N];
+};
 struct store;
 /* Opens or creates. A second server: ERR_CONFLICT. Newer version: ERR_CANNOT. Older: copied, then
  * migrated in one transaction. Damaged, or without what the end mark (mark.h) says: ERR_CANNOT, and

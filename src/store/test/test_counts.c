@@ -12,6 +12,7 @@
 #include "base/dice.h"
 #include "store/db.h"
 #include "store/deletion.h"
+#include "store/find.h"
 
 #define TURNS   400
 #define MEMBERS 4u
@@ -113,6 +114,7 @@ static void follow_what_is_written(void **state)
             store_close(f->st);
             f->st = store_open(f->path, &f->err);
             assert_non_null(f->st);
+            assert_counted(f->st);
         }
         arena_destroy(arena);
     }
