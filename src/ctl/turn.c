@@ -239,6 +239,11 @@ static bool commit(struct ctl *ctl)
     return true;
 }
 
+static bool plans_now(struct ctl *ctl)
+{
+    return ctl->plan_due && !ctl->unwritten && !slices_put_off_plan(ctl);
+}
+
 void ctl_turn(struct ctl *ctl)
 {
     if (ctl->in_turn)
@@ -270,7 +275,7 @@ void ctl_turn(struct ctl *ctl)
             facts_committed(ctl);
         if (taped_answered(ctl))
             continue;
-        if (!ctl->plan_due || ctl->unwritten || slices_put_off_plan(ctl))
+        if (!plans_now(ctl))
             break;
         ctl->passes++;
         planning_run(ctl);

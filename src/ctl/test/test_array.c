@@ -467,7 +467,7 @@ static void deletion_in_slices(void **state)
     world_step(w);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
     world_step(w);
-    assert_true(w->ctl->unwritten);
+    assert_true(ctl_storage_full(w->ctl));
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
     assert_true(left_of_deleted(w) > 0 && has_runs(w, 10));
     world_pass(w, 5000);
