@@ -17,7 +17,6 @@
 
 #define TOKEN_LEN 32
 
-struct job_view;
 struct answer { /* a command whose caller waits for the end of the turn */
     ctl_done *done;
     void *arg;
