@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/views.h"
 
 #include <uv.h>
 
@@ -18,6 +19,18 @@ struct board_wait {
     uv_timer_t timer;
 };
 
+/* {key, value, version}; without the value where that is not told. */
+static struct text_node *put_entry(struct arena *arena, struct text_node *list,
+                                   const struct board_entry *entry)
+{
+    struct text_node *map = text_map(arena, list, NULL);
+    text_str(arena, map, "key", entry->key);
+    if (entry->value)
+        text_str(arena, map, "value", entry->value);
+    text_int(arena, map, "version", (int64_t)entry->version);
+    return map;
+}
+
 /* ---- put ---- */
 
 static void on_put(void *arg, const struct ctl_answer *answer)
@@ -26,7 +39,7 @@ static void on_put(void *arg, const struct ctl_answer *answer)
     if (answer->err)
         call_problem(call, answer->err, NULL);
     else
-        call_answer(call, call->success, answer->tree);
+        call_answer(call, call->success, put_entry(call->arena, NULL, answer->made.entry));
 }
 
 void board_put(struct call *call)
@@ -53,15 +66,15 @@ static void not_there(struct call *call, const char *key)
 static bool answered(struct call *call, const struct ctl_board *ask)
 {
     struct err err;
-    struct text_node *tree;
+    struct board_entry entry;
     struct arena *scratch = arena_create();
     bool done = true;
     if (!ctl_identity_lives(call->api->config.ctl, &call->who))
         auth_refuse(call); /* of a generation that is no more, while it waited */
-    else if (ctl_board_get(call->api->config.ctl, scratch, ask, &tree, &err) < 0)
+    else if (ctl_board_get(call->api->config.ctl, scratch, ask, &entry, &err) < 0)
         call_problem(call, &err, NULL);
-    else if (tree)
-        call_answer(call, 200, tree);
+    else if (entry.version)
+        call_answer(call, 200, put_entry(scratch, NULL, &entry));
     else
         done = false;
     arena_destroy(scratch);
@@ -156,9 +169,14 @@ void board_get(struct call *call)
         get_one(call, &ask);
         return;
     }
-    struct text_node *tree = ctl_board_tree(call->api->config.ctl, call->arena, &ask, &err);
-    if (tree)
-        call_answer(call, 200, tree);
-    else
+    struct board_list entries;
+    if (ctl_board_view(call->api->config.ctl, call->arena, &ask, &entries, &err)) {
         call_problem(call, &err, NULL);
+        return;
+    }
+    struct text_node *root = text_map(call->arena, NULL, NULL);
+    struct text_node *list = text_list(call->arena, root, "entries");
+    for (size_t i = 0; i < entries.n; i++)
+        put_entry(call->arena, list, &entries.at[i]);
+    call_answer(call, 200, root);
 }

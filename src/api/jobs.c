@@ -477,9 +477,9 @@ static void on_done(void *arg, const struct ctl_answer *answer)
     struct call *call = arg;
     if (answer->err)
         call_problem(call, answer->err, answer->report);
-    else if (answer->state)
+    else if (answer->made.job)
         call_answer(call, call->success,
-                    view_put(call->arena, NULL, NULL, VIEW_JOB, answer->state));
+                    view_put(call->arena, NULL, NULL, VIEW_JOB, answer->made.job));
     else
         call_answer(call, call->success,
                     answer->tree ? answer->tree : text_map(call->arena, NULL, NULL));
@@ -555,19 +555,43 @@ static void node_command(struct call *call, bool drain)
     ctl_node_command(call->api->config.ctl, call->param[0], drain, on_done, call);
 }
 
+static void put_drained(struct arena *arena, struct text_node *list,
+                        const struct drained_task *task)
+{
+    struct text_node *one = text_map(arena, list, NULL);
+    text_int(arena, one, "number", (int64_t)task->number);
+    text_str(arena, one, "name", task->name);
+    text_str(arena, one, "owner", task->owner);
+    text_str(arena, one, "queue", task->queue);
+    text_str(arena, one, "task", task->task);
+    text_str(arena, one, task->to ? "to" : "why", task->to ? task->to : task->why);
+}
+
+/* What it would mean: {name, drained, dry_run, tasks: [{..., to or why}]}. */
+static void answer_dry_drain(struct call *call, const struct drain_view *view)
+{
+    struct text_node *root = text_map(call->arena, NULL, NULL);
+    text_str(call->arena, root, "name", call->param[0]);
+    text_bool(call->arena, root, "drained", view->drained);
+    text_bool(call->arena, root, "dry_run", true);
+    struct text_node *list = text_list(call->arena, root, "tasks");
+    for (size_t i = 0; i < view->n; i++)
+        put_drained(call->arena, list, &view->at[i]);
+    call_answer(call, 200, root);
+}
+
 void node_drain(struct call *call)
 {
+    struct drain_view view;
     struct err err;
     if (!call_flag(call, "dry_run")) {
         node_command(call, true);
         return;
     }
-    const struct text_node *tree =
-        ctl_drain_tree(call->api->config.ctl, call->arena, call->param[0], &err);
-    if (tree)
-        call_answer(call, 200, tree);
-    else
+    if (ctl_drain_view(call->api->config.ctl, call->arena, call->param[0], &view, &err))
         call_problem(call, &err, NULL);
+    else
+        answer_dry_drain(call, &view);
 }
 
 void node_undrain(struct call *call)

@@ -225,31 +225,6 @@ void ctl_audit_end(struct ctl *ctl, const char *why)
 
 /* ---- showing ---- */
 
-static void put_mark(struct arena *a, struct text_node *root, const char *key,
-                     const struct audit_mark *mark)
-{
-    char hex[2 * AUDIT_HASH + 1];
-    struct text_node *map = text_map(a, root, key);
-    text_int(a, map, "seq", (int64_t)mark->seq);
-    text_str(a, map, "hash", sodium_bin2hex(hex, sizeof hex, mark->hash, AUDIT_HASH));
-}
-
-static void put_row(struct arena *a, struct text_node *list, const struct audit_row *row)
-{
-    char hex[2 * AUDIT_HASH + 1];
-    struct text_node *map = text_map(a, list, NULL);
-    text_int(a, map, "seq", (int64_t)row->seq);
-    text_int(a, map, "at_ms", (int64_t)row->at_ms);
-    text_str(a, map, "user", row->user);
-    text_str(a, map, "role", row->role);
-    text_str(a, map, "known", row->known);
-    text_str(a, map, "from", row->from);
-    text_str(a, map, "action", row->action);
-    text_str(a, map, "object", row->object);
-    text_str(a, map, "outcome", row->outcome);
-    text_str(a, map, "hash", sodium_bin2hex(hex, sizeof hex, row->hash, AUDIT_HASH));
-}
-
 static bool fits(const struct ctl_audit_ask *ask, const struct audit_row *row)
 {
     size_t n = ask->action ? strlen(ask->action) : 0;
@@ -259,28 +234,27 @@ static bool fits(const struct ctl_audit_ask *ask, const struct audit_row *row)
                                             : strcmp(ask->action, row->action) == 0);
 }
 
-struct text_node *ctl_audit_tree(struct ctl *ctl, struct arena *a, const struct ctl_audit_ask *ask,
-                                 struct err *err)
+int ctl_audit_view(struct ctl *ctl, struct arena *a, const struct ctl_audit_ask *ask,
+                   struct audit_view *view, struct err *err)
 {
     struct audit_row *rows;
-    size_t n = 0, shown = 0, i = 0;
-    struct audit_mark head = store_audit_head(ctl->config.store), floor;
+    size_t n = 0, i = 0;
+    struct audit_mark floor;
     const struct audit_range range = { .after = ask->after,
                                        .before = ask->before,
                                        .newest = !ask->ascending,
                                        .limit = ask->ascending ? ask->limit : AUDIT_LOOK };
     if (store_audit_floor(ctl->config.store, &floor, err) < 0 ||
         store_audits(ctl->config.store, a, &range, &rows, &n, err) < 0)
-        return NULL;
-    struct text_node *root = text_map(a, NULL, NULL), *list = text_list(a, root, "entries");
-    for (; i < n && shown < ask->limit; i++)
-        if (fits(ask, &rows[i])) {
-            put_row(a, list, &rows[i]);
-            shown++;
-        }
+        return -1;
+    *view = (struct audit_view){ .at = ARENA_ARRAY(a, n < ask->limit ? n : ask->limit,
+                                                   struct audit_row),
+                                 .head = store_audit_head(ctl->config.store),
+                                 .floor = floor };
+    for (; i < n && view->n < ask->limit; i++)
+        if (fits(ask, &rows[i]))
+            view->at[view->n++] = rows[i];
     if (i < n || n == range.limit)
-        text_int(a, root, "next", (int64_t)rows[i - 1].seq);
-    put_mark(a, root, "head", &head);
-    put_mark(a, root, "floor", &floor);
-    return root;
+        view->next = rows[i - 1].seq;
+    return 0;
 }

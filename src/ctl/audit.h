@@ -7,6 +7,7 @@
 
 #include "base/pairs.h"
 #include "ctl/ctl.h"
+#include "job/audit.h"
 
 /* Who calls the core from now on: said by who takes requests, before it gives a command. Texts are
  * copied and cut; `by` NULL: nobody, the server itself. */
@@ -28,10 +29,8 @@ void ctl_audit(struct ctl *, const struct ctl_audit *);
 void ctl_audit_start(struct ctl *, const char *version, const struct pairs *settings);
 void ctl_audit_end(struct ctl *, const char *why);
 
-/* {entries: [{seq, at_ms, user, role, known, from, action, object, outcome, hash}], next, head:
- * {seq, hash}, floor: {seq, hash}}. Ascending from after (of a chain to check: nothing is left
- * out), or the newest before `before` that fit; next: where to go on, absent at the end. At most
- * AUDIT_LOOK rows are looked at in a call. */
+/* Ascending from after (of a chain to check: nothing is left out), or the newest before `before`
+ * that fit. At most AUDIT_LOOK rows are looked at in a call. */
 #define AUDIT_LOOK 10000u
 struct ctl_audit_ask {
     uint64_t after, before; /* before 0: the newest */
@@ -40,7 +39,13 @@ struct ctl_audit_ask {
     uint64_t since_ms;         /* 0: all */
     const char *user, *action; /* NULL: all; "job." is all that begins so */
 };
-struct text_node *ctl_audit_tree(struct ctl *, struct arena *, const struct ctl_audit_ask *,
-                                 struct err *);
+struct audit_view {
+    struct audit_row *at;
+    size_t n;
+    uint64_t next;                 /* where to go on; 0: that was the end */
+    struct audit_mark head, floor; /* the last row; the last that was removed */
+};
+int ctl_audit_view(struct ctl *, struct arena *, const struct ctl_audit_ask *, struct audit_view *,
+                   struct err *);
 
 #endif

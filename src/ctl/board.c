@@ -2,6 +2,7 @@
  * queue). Rows of the store, so that a server that was killed still has them; emptied when a
  * generation begins and when the job ends, because what they say is of processes. */
 #include "ctl/core.h"
+#include "ctl/views.h"
 
 #include <string.h>
 
@@ -70,35 +71,32 @@ void ctl_board_put(struct ctl *ctl, const struct ctl_board *ask, ctl_done *done,
     store_put_object(ctl->config.store, &row, NULL);
     job->on_board += !known;
     ctl->board_touched = true;
-    answer->tree = text_map(answer->arena, NULL, NULL);
-    text_str(answer->arena, answer->tree, "key", ask->key);
-    text_int(answer->arena, answer->tree, "version", (int64_t)row.version);
+    struct board_entry *entry = ARENA_NEW(answer->arena, struct board_entry);
+    *entry = (struct board_entry){ .key = arena_strdup(answer->arena, ask->key),
+                                   .version = row.version };
+    answer->made.entry = entry;
 }
 
-static void put_entry(struct arena *arena, struct text_node *map, const struct object_row *row)
+static struct board_entry entry_of(const struct object_row *row)
 {
-    text_str(arena, map, "key", row->name);
-    text_str(arena, map, "value", row->spec);
-    text_int(arena, map, "version", (int64_t)row->version);
+    return (struct board_entry){ row->name, row->spec, row->version };
 }
 
 int ctl_board_get(struct ctl *ctl, struct arena *arena, const struct ctl_board *ask,
-                  struct text_node **tree, struct err *err)
+                  struct board_entry *entry, struct err *err)
 {
     char id[JOB_ID_TEXT];
-    *tree = NULL;
+    *entry = (struct board_entry){ 0 };
     if (!board_of(ctl, ask->owner, ask->job, err))
         return -1;
     struct object_row row = row_of(id, ask->job, ask->key);
-    if (store_get_object(ctl->config.store, arena, &row, NULL) != 1 || row.version <= ask->after)
-        return 0;
-    *tree = text_map(arena, NULL, NULL);
-    put_entry(arena, *tree, &row);
+    if (store_get_object(ctl->config.store, arena, &row, NULL) == 1 && row.version > ask->after)
+        *entry = entry_of(&row);
     return 0;
 }
 
-struct text_node *ctl_board_tree(struct ctl *ctl, struct arena *arena, const struct ctl_board *ask,
-                                 struct err *err)
+int ctl_board_view(struct ctl *ctl, struct arena *arena, const struct ctl_board *ask,
+                   struct board_list *list, struct err *err)
 {
     char id[JOB_ID_TEXT];
     const struct object_row of = row_of(id, ask->job, NULL);
@@ -106,12 +104,11 @@ struct text_node *ctl_board_tree(struct ctl *ctl, struct arena *arena, const str
     size_t n = 0;
     if (!board_of(ctl, ask->owner, ask->job, err) ||
         store_objects(ctl->config.store, arena, &of, &rows, &n, err) < 0)
-        return NULL;
-    struct text_node *root = text_map(arena, NULL, NULL);
-    struct text_node *list = text_list(arena, root, "entries");
-    for (size_t i = 0; i < n; i++)
-        put_entry(arena, text_map(arena, list, NULL), &rows[i]);
-    return root;
+        return -1;
+    *list = (struct board_list){ .at = ARENA_ARRAY(arena, n, struct board_entry) };
+    for (; list->n < n; list->n++)
+        list->at[list->n] = entry_of(&rows[list->n]);
+    return 0;
 }
 
 void board_load(struct ctl *ctl, struct live_job *job)

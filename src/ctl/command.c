@@ -274,7 +274,7 @@ void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb
     if (run(&c, answer, job, verb, &err))
         answer->err = err;
     else
-        answer->state = state_view(&c, answer->arena);
+        answer->made.job = state_view(&c, answer->arena);
     audit_job(ctl, owner, actions[(int)verb < CTL_PRIORITY ? (int)verb : CTL_PRIORITY], &c.row,
               &answer->err);
 }
@@ -348,7 +348,7 @@ void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done,
     answer->writes = true;
     answer->job = ask->job;
     if (restart(&c, ask, answer) == 0)
-        answer->state = state_view(&c, answer->arena);
+        answer->made.job = state_view(&c, answer->arena);
     audit_job(ctl, ask->owner, ask->how == RESTART_NEVER ? "job.fail" : "job.restart", &c.row,
               &answer->err);
 }

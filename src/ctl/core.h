@@ -20,13 +20,13 @@
 struct answer { /* a command whose caller waits for the end of the turn */
     ctl_done *done;
     void *arg;
-    struct arena *arena; /* of tree and report */
+    struct arena *arena; /* of tree, made and report */
     struct err err;
     bool writes; /* fails when the commit fails */
     bool has_report;
     struct report report;
     struct text_node *tree;
-    struct job_view *state; /* with all of its texts in the arena */
+    struct ctl_made made; /* with all of its texts in the arena */
     uint64_t job;
 };
 

@@ -15,6 +15,9 @@
 struct ctl;
 struct job_view;
 struct job_list;
+struct board_entry;
+struct board_list;
+struct drain_view;
 struct event_list;
 
 struct ctl *ctl_create(const struct ctl_config *, struct err *);
@@ -34,13 +37,17 @@ bool ctl_idle_since(const struct ctl *, uint64_t *ms); /* no live jobs: since wh
 struct engine_sink ctl_sink(struct ctl *);
 
 /* ---- commands. Checked at once; the answer comes at the end of the turn, after the commit (or
- * with ERR_FULL). `done` is called exactly once; tree is the answer (in an arena that lives during
- * the call), NULL on error. report: field errors and warnings or NULL. ---- */
+ * with ERR_FULL). `done` is called exactly once; made or tree is the answer (in an arena that lives
+ * during the call), nothing and NULL on error. report: field errors and warnings or NULL. ---- */
+struct ctl_made { /* what became of what the command is about; the others are NULL */
+    const struct job_view *job;
+    const struct board_entry *entry; /* without its value */
+};
 struct ctl_answer {
     const struct err *err; /* NULL on success */
     const struct report *report;
     const struct text_node *tree;
-    const struct job_view *state; /* of a command to a job: what became of it */
+    struct ctl_made made;
     uint64_t job;
 };
 typedef void ctl_done(void *arg, const struct ctl_answer *);
@@ -100,7 +107,7 @@ void ctl_declare(struct ctl *, const struct ctl_declaration *, ctl_done *, void 
 void ctl_undeclare(struct ctl *, const char *owner, enum entry_kind, const char *name, ctl_done *,
                    void *arg);
 /* The board of a running job: small texts its tasks leave for each other, kept until the next
- * generation or the end. Put answers {key, version}: one more each time the key is put. */
+ * generation or the end. Put answers made.entry: its version is one more each time. */
 struct ctl_board {
     const char *owner;
     uint64_t job;
@@ -110,11 +117,11 @@ struct ctl_board {
     uint64_t after; /* get: only a later version */
 };
 void ctl_board_put(struct ctl *, const struct ctl_board *, ctl_done *, void *arg);
-/* *tree: {key, value, version}, or NULL when there is none (yet); -1: the job has no board. */
-int ctl_board_get(struct ctl *, struct arena *, const struct ctl_board *, struct text_node **tree,
+/* version 0: there is none (yet). -1: the job has no board. */
+int ctl_board_get(struct ctl *, struct arena *, const struct ctl_board *, struct board_entry *,
                   struct err *);
-struct text_node *ctl_board_tree(struct ctl *, struct arena *, const struct ctl_board *,
-                                 struct err *); /* {entries: [...]} */
+int ctl_board_view(struct ctl *, struct arena *, const struct ctl_board *, struct board_list *,
+                   struct err *);
 /* That device of a node is not given out while why says a reason; "": it is. What tasks have of it
  * they keep, and an event tells their jobs when it closes. */
 void ctl_device(struct ctl *, const char *node, uint32_t device, const char *why);
@@ -165,8 +172,9 @@ int ctl_list_view(struct ctl *, struct arena *, const struct job_filter *, struc
 int ctl_list_count(struct ctl *, const struct job_filter *, uint64_t *n, struct err *);
 struct text_node *ctl_catalogue_tree(struct ctl *, struct arena *,
                                      enum entry_kind); /* {datasets: [...]} by name */
-/* What draining the node would mean: {name, drained, tasks: [{job, task, to or why}]}. */
-struct text_node *ctl_drain_tree(struct ctl *, struct arena *, const char *node, struct err *);
+/* What draining the node would mean. */
+int ctl_drain_view(struct ctl *, struct arena *, const char *node, struct drain_view *,
+                   struct err *);
 /* First and last event of a job; 0: none is kept. */
 uint64_t ctl_first_of(struct ctl *, uint64_t job);
 uint64_t ctl_last_of(struct ctl *, uint64_t job);

@@ -1,5 +1,6 @@
 /* What draining a node would mean: who runs there, and where the scheduler would put each now if it
  * had to leave. On a copy of the cluster, by the scheduler's own code. */
+#include "ctl/cluster_views.h"
 #include "ctl/core.h"
 
 #include "base/mem.h"
@@ -71,7 +72,7 @@ static void vacate(const struct draining *d, const struct leaving *all, size_t n
 
 /* One task by itself, beside those that found a place before it. */
 static void ask_for(const struct draining *d, struct leaving *l, uint32_t flat,
-                    struct text_node *out)
+                    struct drained_task *out)
 {
     const struct task_place *from = &l->job->tasks[flat].place;
     const struct task_ref ref = { .role = (uint16_t)from->role, .index = from->index };
@@ -87,51 +88,49 @@ static void ask_for(const struct draining *d, struct leaving *l, uint32_t flat,
     if (entry && entry->kind == PLAN_MORE && entry->n_tasks == 1 &&
         cluster_take(d->copy, l->job->spec, &entry->tasks[0])) {
         l->held[l->n_held++] = entry->tasks[0];
-        text_str(d->arena, out, "to", entry->tasks[0].node);
+        out->to = arena_strdup(d->arena, entry->tasks[0].node); /* of the copy */
     } else {
-        text_str(d->arena, out, "why",
-                 entry && entry->reason.text ? entry->reason.text : "no node has room for it");
+        out->why = entry && entry->reason.text ? entry->reason.text : "no node has room for it";
     }
 }
 
-static void put_job(const struct draining *d, struct leaving *l, struct text_node *list)
+static void add_job(const struct draining *d, struct leaving *l, struct drain_view *view)
 {
     const struct job_row *row = &l->job->row;
     char name[160];
     for (uint32_t flat = 0; flat < row->tasks; flat++) {
         if (!is_here(&l->job->tasks[flat], d->node))
             continue;
-        struct text_node *one = text_map(d->arena, list, NULL);
-        text_int(d->arena, one, "number", (int64_t)row->number);
-        text_str(d->arena, one, "name", row->name);
-        text_str(d->arena, one, "owner", row->owner);
-        text_str(d->arena, one, "queue", row->queue);
-        text_str(d->arena, one, "task", live_task_name(name, l->job, flat));
+        struct drained_task *one = &view->at[view->n++];
+        *one = (struct drained_task){ .name = row->name,
+                                      .owner = row->owner,
+                                      .queue = row->queue,
+                                      .number = row->number,
+                                      .task = arena_strdup(d->arena,
+                                                           live_task_name(name, l->job, flat)) };
         ask_for(d, l, flat, one);
     }
 }
 
-struct text_node *ctl_drain_tree(struct ctl *ctl, struct arena *arena, const char *name,
-                                 struct err *err)
+int ctl_drain_view(struct ctl *ctl, struct arena *arena, const char *name, struct drain_view *view,
+                   struct err *err)
 {
     struct draining d = { .ctl = ctl, .arena = arena, .node = name };
     uint32_t node = cluster_find(ctl->cluster, name);
-    size_t n;
+    size_t n, tasks = 0;
     if (node == UINT32_MAX) {
         err_set(err, ERR_NOT_FOUND, "no node \"%.100s\"", name);
-        err_remedy(err, REMEDY_LIST_NODES);
-        return NULL;
+        return err_remedy(err, REMEDY_LIST_NODES);
     }
     struct leaving *all = all_leaving(&d, &n);
     d.copy = cluster_clone(ctl->cluster);
     vacate(&d, all, n);
-    struct text_node *root = text_map(arena, NULL, NULL);
-    text_str(arena, root, "name", name);
-    text_bool(arena, root, "drained", cluster_node(ctl->cluster, node).drained);
-    text_bool(arena, root, "dry_run", true);
-    struct text_node *list = text_list(arena, root, "tasks");
     for (size_t i = 0; i < n; i++)
-        put_job(&d, &all[i], list);
+        tasks += all[i].n;
+    *view = (struct drain_view){ .drained = cluster_node(ctl->cluster, node).drained,
+                                 .at = ARENA_ARRAY(arena, tasks, struct drained_task) };
+    for (size_t i = 0; i < n; i++)
+        add_job(&d, &all[i], view);
     cluster_destroy(d.copy);
-    return root;
+    return 0;
 }

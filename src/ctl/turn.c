@@ -57,8 +57,9 @@ static void answer_one(struct answer *answer)
     struct ctl_answer out = { .err = failed ? &answer->err : NULL,
                               .report = answer->has_report ? &answer->report : NULL,
                               .tree = failed ? NULL : answer->tree,
-                              .state = failed ? NULL : answer->state,
                               .job = answer->job };
+    if (!failed)
+        out.made = answer->made;
     answer->done(answer->arg, &out);
     arena_destroy(answer->arena);
 }

@@ -1,6 +1,6 @@
-/* What the core answers of jobs, tasks, attempts and events: one struct an answer. What is zero,
- * NULL or false is not known, or was not asked for. All of it lies in the arena that it was asked
- * with, and says what was so then. */
+/* What the core answers of jobs, tasks, attempts, events and boards: one struct an answer. What is
+ * zero, NULL or false is not known, or was not asked for. All of it lies in the arena that it was
+ * asked with, and says what was so then. */
 #ifndef CTL_VIEWS_H
 #define CTL_VIEWS_H
 
@@ -96,6 +96,14 @@ struct submitted_view {
     uint64_t number, roles, tasks, members, cpu_milli, memory, gpu_milli;
     bool existing, dry_run;
     struct text_node *warnings, *places, *explain;
+};
+struct board_entry { /* its version is 1 when it is put for the first time */
+    const char *key, *value;
+    uint64_t version;
+};
+struct board_list { /* by key */
+    struct board_entry *at;
+    size_t n;
 };
 struct explain_view {
     const char *job, *name, *state, *queue, *reason, *why, *resource, *role, *node, *how, *level,

@@ -36,17 +36,16 @@ static int tear_down(void **state)
 /* Oldest first: "user|role|known|from|action|object|outcome" a line. */
 static const char *entries(struct world *w, struct buf *out)
 {
-    static const char *const keys[] = { "user",   "role",   "known",  "from",
-                                        "action", "object", "outcome" };
     struct arena *arena = arena_create();
     const struct ctl_audit_ask ask = { .ascending = true, .limit = 1000 };
     struct err err;
-    const struct text_node *tree = ctl_audit_tree(w->ctl, arena, &ask, &err);
-    assert_non_null(tree);
+    struct audit_view view;
+    assert_int_equal(ctl_audit_view(w->ctl, arena, &ask, &view, &err), 0);
+    assert_int_equal(view.next, 0);
     buf_clear(out);
-    for (const struct text_node *e = text_get(tree, "entries")->first; e; e = e->next)
-        for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-            buf_addf(out, "%s%s", text_get(e, keys[i])->str, i + 1 < ARRAY_LEN(keys) ? "|" : "\n");
+    for (const struct audit_row *e = view.at; e < view.at + view.n; e++)
+        buf_addf(out, "%s|%s|%s|%s|%s|%s|%s\n", e->user, e->role, e->known, e->from, e->action,
+                 e->object, e->outcome);
     arena_destroy(arena);
     return buf_str(out);
 }
@@ -68,6 +67,29 @@ static void others_jobs_and_no_own_ones(void **state)
     AUTO_FREE char *last =
         mem_printf("%s|admin|token x|192.0.2.7|job.stop|job 1 of ada|ok\n", w->ctl->admin);
     assert_non_null(strstr(entries(w, &said), last));
+}
+
+static void a_limit_says_where_to_go_on(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    struct ctl_audit_ask ask = { .limit = 2 };
+    struct audit_view view;
+    struct err err;
+    for (size_t i = 0; i < 3; i++)
+        ctl_audit(w->ctl, &(struct ctl_audit){ .user = "ada", .action = i == 1 ? "b" : "a" });
+    ctl_turn(w->ctl);
+    assert_int_equal(ctl_audit_view(w->ctl, arena, &ask, &view, &err), 0);
+    assert_int_equal(view.n, 2); /* newest first */
+    assert_int_equal(view.at[0].seq, view.head.seq);
+    assert_int_equal(view.next, view.at[1].seq);
+    assert_int_equal(view.floor.seq, 0);
+    ask = (struct ctl_audit_ask){ .limit = 2, .action = "a", .before = view.next };
+    assert_int_equal(ctl_audit_view(w->ctl, arena, &ask, &view, &err), 0);
+    assert_int_equal(view.n, 1);
+    assert_string_equal(view.at[0].action, "a");
+    assert_int_equal(view.next, 0);
+    arena_destroy(arena);
 }
 
 static void refuse(struct world *w, bool claimed)
@@ -157,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(others_jobs_and_no_own_ones, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_limit_says_where_to_go_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refusals_are_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(old_ones_go, set_up, tear_down),
         cmocka_unit_test_setup_teardown(settings_that_changed, set_up, tear_down),

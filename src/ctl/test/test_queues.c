@@ -564,16 +564,16 @@ static void a_dry_drain_says_where_each_would_go(void **state)
     submit(w, "ada", NULL, 1);
     submit(w, "bob", NULL, 1);
     submit(w, "eve", NULL, 1); /* the first two share a node */
-    const struct text_node *tree = ctl_drain_tree(w->ctl, arena, "n1", &err);
-    const struct text_node *tasks = text_get(tree, "tasks");
-    assert_int_equal(tasks->count, 2);
-    assert_string_equal(text_get(tasks->first, "to")->str, "n2");
-    assert_null(text_get(tasks->first->next, "to")); /* one device is free there */
-    assert_non_null(strstr(text_get(tasks->first->next, "why")->str, "gpu: 1 short"));
-    assert_false(text_get(tree, "drained")->boolean);
+    struct drain_view view;
+    assert_int_equal(ctl_drain_view(w->ctl, arena, "n1", &view, &err), 0);
+    assert_int_equal(view.n, 2);
+    assert_string_equal(view.at[0].to, "n2");
+    assert_null(view.at[1].to); /* one device is free there */
+    assert_non_null(strstr(view.at[1].why, "gpu: 1 short"));
+    assert_false(view.drained);
     assert_false(cluster_node(w->ctl->cluster, 0).drained);
     assert_int_equal(world_used(w), 3000); /* it was a copy */
-    assert_null(ctl_drain_tree(w->ctl, arena, "n9", &err));
+    assert_int_equal(ctl_drain_view(w->ctl, arena, "n9", &view, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);
     arena_destroy(arena);
 }

@@ -7,6 +7,8 @@
 
 #include "ctl/test/world.h"
 
+#include "ctl/views.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -277,13 +279,37 @@ static void assert_on_board(struct world *w, uint64_t job, const char *key, cons
 {
     struct arena *arena = arena_create();
     struct err err;
-    struct text_node *tree;
+    struct board_entry entry;
     const struct ctl_board ask = { .owner = "ada", .job = job, .key = key };
-    assert_int_equal(ctl_board_get(w->ctl, arena, &ask, &tree, &err), 0);
+    assert_int_equal(ctl_board_get(w->ctl, arena, &ask, &entry, &err), 0);
     if (value)
-        assert_string_equal(text_get(tree, "value")->str, value);
+        assert_string_equal(entry.value, value);
     else
-        assert_null(tree);
+        assert_int_equal(entry.version, 0);
+    arena_destroy(arena);
+}
+
+static void a_board_is_listed_by_key(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t job = world_submit(w, JOB_RETRY);
+    world_run(w);
+    put(w, job, "b", "1");
+    put(w, job, "a", "2");
+    put(w, job, "b", "3");
+    struct arena *arena = arena_create();
+    struct err err;
+    struct board_list list;
+    const struct ctl_board ask = { .owner = "ada", .job = job };
+    assert_int_equal(ctl_board_view(w->ctl, arena, &ask, &list, &err), 0);
+    assert_int_equal(list.n, 2);
+    assert_string_equal(list.at[0].key, "a");
+    assert_int_equal(list.at[0].version, 1);
+    assert_string_equal(list.at[1].value, "3");
+    assert_int_equal(list.at[1].version, 2);
+    const struct ctl_board other = { .owner = "bob", .job = job };
+    assert_int_equal(ctl_board_view(w->ctl, arena, &other, &list, &err), -1);
     arena_destroy(arena);
 }
 
@@ -351,6 +377,7 @@ int main(void)
         T(job_restarts_by_command),
         T(program_says_that_it_cannot),
         T(tasks_restart_by_command),
+        T(a_board_is_listed_by_key),
         T(board_lasts_a_generation),
         T(board_has_limits),
     };
