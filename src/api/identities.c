@@ -3,18 +3,108 @@
 #include "api/facade.h"
 
 #include "base/mem.h"
+#include "base/scan.h"
 
 #include <string.h>
 
 #define PASSWORD_MAX 1024u
 
+#define DAY_MS 86400000ull
+
+/* ---- answers ---- */
+
+static void put_time(struct arena *a, struct text_node *map, const char *key, uint64_t ms)
+{
+    if (ms)
+        text_int(a, map, key, (int64_t)ms);
+}
+
+static void put_text(struct arena *a, struct text_node *map, const char *key, const char *text)
+{
+    if (text)
+        text_str(a, map, key, text);
+}
+
+static struct text_node *put_user_view(struct arena *a, struct text_node *list,
+                                       const struct user_view *user)
+{
+    struct text_node *map = text_map(a, list, NULL);
+    text_str(a, map, "name", user->name);
+    text_str(a, map, "role", user_role_word(user->role));
+    struct text_node *projects = text_list(a, map, "projects");
+    for (size_t i = 0; i < user->projects.n; i++)
+        text_str(a, projects, NULL, user->projects.at[i]);
+    put_text(a, map, "email", user->email);
+    put_text(a, map, "account", user->account);
+    text_bool(a, map, "has_password", user->has_password);
+    if (user->disabled)
+        text_bool(a, map, "disabled", true);
+    put_time(a, map, "created_ms", user->created_ms);
+    if (user->extension)
+        text_copy(a, map, "extension", user->extension);
+    return map;
+}
+
+static struct text_node *put_key_view(struct arena *a, struct text_node *list,
+                                      const struct key_view *key)
+{
+    struct text_node *map = text_map(a, list, NULL);
+    char day[FMT_MAX];
+    text_str(a, map, "id", key->id);
+    text_str(a, map, "owner", key->owner);
+    text_str(a, map, "label", key->label);
+    put_time(a, map, "created_ms", key->created_ms);
+    if (key->used_day)
+        text_str(a, map, "used_day", arena_strndup(a, fmt_time(day, key->used_day * DAY_MS), 10));
+    put_time(a, map, "expires_ms", key->expires_ms);
+    text_bool(a, map, "disabled", key->disabled);
+    put_text(a, map, "secret", key->secret);
+    put_text(a, map, "session", key->session);
+    return map;
+}
+
+static struct text_node *put_token_view(struct arena *a, struct text_node *list,
+                                        const struct token_view *token)
+{
+    struct text_node *map = text_map(a, list, NULL);
+    text_str(a, map, "id", token->id);
+    text_str(a, map, "owner", token->owner);
+    text_str(a, map, "label", token->label);
+    put_time(a, map, "created_ms", token->created_ms);
+    put_time(a, map, "expires_ms", token->expires_ms);
+    text_bool(a, map, "application", token->application);
+    put_text(a, map, "job", token->job);
+    put_text(a, map, "token", token->secret);
+    return map;
+}
+
 static void on_done(void *arg, const struct ctl_answer *answer)
 {
     struct call *call = arg;
-    if (answer->err)
-        call_problem(call, answer->err, answer->report);
+    struct text_node *tree = NULL;
+    if (answer->made.user)
+        tree = put_user_view(call->arena, NULL, answer->made.user);
+    else if (answer->made.key)
+        tree = put_key_view(call->arena, NULL, answer->made.key);
+    else if (answer->made.token)
+        tree = put_token_view(call->arena, NULL, answer->made.token);
+    if (tree)
+        call_answer(call, call->success, tree);
     else
-        call_answer(call, call->success, answer->tree);
+        call_problem(call, answer->err, answer->report);
+}
+
+/* {name} */
+static void on_user_removed(void *arg, const struct ctl_answer *answer)
+{
+    struct call *call = arg;
+    if (answer->err) {
+        call_problem(call, answer->err, answer->report);
+        return;
+    }
+    struct text_node *tree = text_map(call->arena, NULL, NULL);
+    text_str(call->arena, tree, "name", answer->made.user->name);
+    call_answer(call, call->success, tree);
 }
 
 /* ---- bodies ---- */
@@ -122,16 +212,21 @@ static void put_user(struct call *call, bool create)
 
 void users_list(struct call *call)
 {
-    call_answer(call, 200, ctl_users_tree(call->api->config.ctl, call->arena, call->owner));
+    struct text_node *root = text_map(call->arena, NULL, NULL);
+    struct text_node *out = text_list(call->arena, root, "users");
+    const struct user_list list = ctl_users_view(call->api->config.ctl, call->arena, call->owner);
+    for (size_t i = 0; i < list.n; i++)
+        put_user_view(call->arena, out, &list.at[i]);
+    call_answer(call, 200, root);
 }
 
 void user_show(struct call *call)
 {
-    struct text_node *tree =
-        ctl_user_tree(call->api->config.ctl, call->arena, call->owner, call->param[0]);
+    const struct user_view *user =
+        ctl_user_view(call->api->config.ctl, call->arena, call->owner, call->param[0]);
     struct err err;
-    if (tree) {
-        call_answer(call, 200, tree);
+    if (user) {
+        call_answer(call, 200, put_user_view(call->arena, NULL, user));
         return;
     }
     err_set(&err, ERR_NOT_FOUND, "no user \"%.80s\"", call->param[0]);
@@ -151,7 +246,7 @@ void user_change(struct call *call)
 void user_remove(struct call *call)
 {
     call_keep(call);
-    ctl_user_remove(call->api->config.ctl, call->owner, call->param[0], on_done, call);
+    ctl_user_remove(call->api->config.ctl, call->owner, call->param[0], on_user_removed, call);
 }
 
 /* ---- keys ---- */
@@ -186,7 +281,13 @@ static bool read_seconds(struct call *call, const struct text_node *body, const 
 void keys_list(struct call *call)
 {
     const char *owner = http_query(call->request, "owner", 0);
-    call_answer(call, 200, ctl_keys_tree(call->api->config.ctl, call->arena, call->owner, owner));
+    struct text_node *root = text_map(call->arena, NULL, NULL);
+    struct text_node *out = text_list(call->arena, root, "keys");
+    const struct key_list list =
+        ctl_keys_view(call->api->config.ctl, call->arena, call->owner, owner);
+    for (size_t i = 0; i < list.n; i++)
+        put_key_view(call->arena, out, &list.at[i]);
+    call_answer(call, 200, root);
 }
 
 void key_create(struct call *call)
@@ -234,7 +335,13 @@ static const struct member token_members[] = {
 void tokens_list(struct call *call)
 {
     const char *owner = http_query(call->request, "owner", 0);
-    call_answer(call, 200, ctl_tokens_tree(call->api->config.ctl, call->arena, call->owner, owner));
+    struct text_node *root = text_map(call->arena, NULL, NULL);
+    struct text_node *out = text_list(call->arena, root, "tokens");
+    const struct token_list list =
+        ctl_tokens_view(call->api->config.ctl, call->arena, call->owner, owner);
+    for (size_t i = 0; i < list.n; i++)
+        put_token_view(call->arena, out, &list.at[i]);
+    call_answer(call, 200, root);
 }
 
 void token_create(struct call *call)

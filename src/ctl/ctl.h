@@ -18,6 +18,9 @@ struct job_list;
 struct board_entry;
 struct board_list;
 struct drain_view;
+struct user_view;
+struct key_view;
+struct token_view;
 struct event_list;
 
 struct ctl *ctl_create(const struct ctl_config *, struct err *);
@@ -42,6 +45,9 @@ struct engine_sink ctl_sink(struct ctl *);
 struct ctl_made { /* what became of what the command is about; the others are NULL */
     const struct job_view *job;
     const struct board_entry *entry; /* without its value */
+    const struct user_view *user;    /* these three also of what was removed */
+    const struct key_view *key;
+    const struct token_view *token;
 };
 struct ctl_answer {
     const struct err *err; /* NULL on success */

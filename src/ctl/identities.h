@@ -58,13 +58,10 @@ void identities_drop_user(struct ctl *, const char *name);
 void identities_drop_key(struct ctl *, const char *id);
 void identities_drop_token(struct ctl *, const char *id);
 
-/* As they are shown: without what is secret. identity.c */
-struct text_node *identity_put_user(const struct ctl *, struct arena *, struct text_node *parent,
-                                    const struct user *);
-struct text_node *identity_put_key(const struct ctl *, struct arena *, struct text_node *parent,
-                                   const struct key *);
-struct text_node *identity_put_token(const struct ctl *, struct arena *, struct text_node *parent,
-                                     const struct token *);
+/* As they are shown: without what is secret, copied to the arena. identity.c */
+struct user_view user_view_of(const struct ctl *, struct arena *, const struct user *);
+struct key_view key_view_of(const struct ctl *, struct arena *, const struct key *);
+struct token_view token_view_of(const struct ctl *, struct arena *, const struct token *);
 
 void secret_hash(char out[SECRET_TEXT], const char *text);
 /* In arena. open: NULL when the box is not of this server. */

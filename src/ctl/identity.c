@@ -301,63 +301,43 @@ static const struct sorted *sort(struct arena *arena, const struct smap *map, si
     return at;
 }
 
-static void put_time(struct arena *a, struct text_node *map, const char *key, uint64_t ms)
+struct user_view user_view_of(const struct ctl *ctl, struct arena *a, const struct user *user)
 {
-    if (ms)
-        text_int(a, map, key, (int64_t)ms);
-}
-
-struct text_node *identity_put_user(const struct ctl *ctl, struct arena *a,
-                                    struct text_node *parent, const struct user *user)
-{
-    struct text_node *map = text_map(a, parent, NULL);
-    text_str(a, map, "name", user->name);
-    text_str(a, map, "role", user_role_word(user->role));
-    struct text_node *projects = text_list(a, map, "projects");
-    for (size_t i = 0; i < user->projects.n; i++)
-        text_str(a, projects, NULL, user->projects.at[i]);
-    if (user->email)
-        text_str(a, map, "email", user->email);
-    if (user->account)
-        text_str(a, map, "account", user->account);
-    text_bool(a, map, "has_password", user->password != NULL);
-    if (user->disabled)
-        text_bool(a, map, "disabled", true);
-    put_time(a, map, "created_ms", core_date_of(ctl, user->created_ms));
+    struct user_view view = { .name = arena_strdup(a, user->name),
+                              .email = arena_strdup(a, user->email),
+                              .account = arena_strdup(a, user->account),
+                              .role = user->role,
+                              .projects.at = ARENA_ARRAY(a, user->projects.n, const char *),
+                              .has_password = user->password != NULL,
+                              .disabled = user->disabled,
+                              .created_ms = core_date_of(ctl, user->created_ms) };
+    for (; view.projects.n < user->projects.n; view.projects.n++)
+        view.projects.at[view.projects.n] = arena_strdup(a, user->projects.at[view.projects.n]);
     if (user->extension)
-        text_copy(a, map, "extension", user->extension);
-    return map;
+        view.extension = text_copy(a, NULL, NULL, user->extension);
+    return view;
 }
 
-struct text_node *identity_put_key(const struct ctl *ctl, struct arena *a, struct text_node *parent,
-                                   const struct key *key)
+struct key_view key_view_of(const struct ctl *ctl, struct arena *a, const struct key *key)
 {
-    struct text_node *map = text_map(a, parent, NULL);
-    char day[FMT_MAX];
-    text_str(a, map, "id", key->id);
-    text_str(a, map, "owner", key->owner);
-    text_str(a, map, "label", key->label);
-    put_time(a, map, "created_ms", core_date_of(ctl, key->created_ms));
-    if (key->used_day)
-        text_str(a, map, "used_day", arena_strndup(a, fmt_time(day, key->used_day * DAY_MS), 10));
-    put_time(a, map, "expires_ms", core_date_of(ctl, key->expires_ms));
-    text_bool(a, map, "disabled", key->disabled);
-    return map;
+    return (struct key_view){ .id = arena_strdup(a, key->id),
+                              .owner = arena_strdup(a, key->owner),
+                              .label = arena_strdup(a, key->label),
+                              .created_ms = core_date_of(ctl, key->created_ms),
+                              .expires_ms = core_date_of(ctl, key->expires_ms),
+                              .used_day = key->used_day,
+                              .disabled = key->disabled };
 }
 
-struct text_node *identity_put_token(const struct ctl *ctl, struct arena *a,
-                                     struct text_node *parent, const struct token *token)
+struct token_view token_view_of(const struct ctl *ctl, struct arena *a, const struct token *token)
 {
-    struct text_node *map = text_map(a, parent, NULL);
-    text_str(a, map, "id", token->id);
-    text_str(a, map, "owner", token->owner);
-    text_str(a, map, "label", token->label);
-    put_time(a, map, "created_ms", core_date_of(ctl, token->created_ms));
-    put_time(a, map, "expires_ms", core_date_of(ctl, token->expires_ms));
-    text_bool(a, map, "application", token->application);
-    if (token->job)
-        text_str(a, map, "job", token->job);
-    return map;
+    return (struct token_view){ .id = arena_strdup(a, token->id),
+                                .owner = arena_strdup(a, token->owner),
+                                .label = arena_strdup(a, token->label),
+                                .job = arena_strdup(a, token->job),
+                                .created_ms = core_date_of(ctl, token->created_ms),
+                                .expires_ms = core_date_of(ctl, token->expires_ms),
+                                .application = token->application };
 }
 
 /* Of whom `by` sees things when asking for those of owner (NULL: all). */
@@ -368,48 +348,52 @@ static bool shown(const struct ctl *ctl, const char *by, const char *owner, cons
     return core_admin(ctl, by) || (by && strcmp(by, whose) == 0);
 }
 
-struct text_node *ctl_users_tree(struct ctl *ctl, struct arena *arena, const char *by)
+struct user_list ctl_users_view(struct ctl *ctl, struct arena *arena, const char *by)
 {
-    struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "users");
     size_t n;
     const struct sorted *at = sort(arena, ctl->identities->users, &n);
+    struct user_list list = { .at = ARENA_ARRAY(arena, n, struct user_view) };
     for (size_t i = 0; i < n; i++)
         if (shown(ctl, by, NULL, at[i].name))
-            identity_put_user(ctl, arena, list, at[i].record);
-    return root;
+            list.at[list.n++] = user_view_of(ctl, arena, at[i].record);
+    return list;
 }
 
-struct text_node *ctl_user_tree(struct ctl *ctl, struct arena *arena, const char *by,
-                                const char *name)
+const struct user_view *ctl_user_view(struct ctl *ctl, struct arena *arena, const char *by,
+                                      const char *name)
 {
     const struct user *user = identities_user(ctl, name);
-    return user && shown(ctl, by, NULL, name) ? identity_put_user(ctl, arena, NULL, user) : NULL;
+    if (!user || !shown(ctl, by, NULL, name))
+        return NULL;
+    struct user_view *view = ARENA_NEW(arena, struct user_view);
+    *view = user_view_of(ctl, arena, user);
+    return view;
 }
 
-struct text_node *ctl_keys_tree(struct ctl *ctl, struct arena *arena, const char *by,
-                                const char *owner)
+struct key_list ctl_keys_view(struct ctl *ctl, struct arena *arena, const char *by,
+                              const char *owner)
 {
-    struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "keys");
     size_t n;
     const struct sorted *at = sort(arena, ctl->identities->keys, &n);
+    struct key_list list = { .at = ARENA_ARRAY(arena, n, struct key_view) };
     for (size_t i = 0; i < n; i++) {
         const struct key *key = at[i].record;
         if (shown(ctl, by, owner, key->owner) && !over(ctl, key->expires_ms))
-            identity_put_key(ctl, arena, list, key);
+            list.at[list.n++] = key_view_of(ctl, arena, key);
     }
-    return root;
+    return list;
 }
 
-struct text_node *ctl_tokens_tree(struct ctl *ctl, struct arena *arena, const char *by,
+struct token_list ctl_tokens_view(struct ctl *ctl, struct arena *arena, const char *by,
                                   const char *owner)
 {
-    struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "tokens");
     size_t n;
     const struct sorted *at = sort(arena, ctl->identities->token_ids, &n);
+    struct token_list list = { .at = ARENA_ARRAY(arena, n, struct token_view) };
     for (size_t i = 0; i < n; i++) {
         const struct token *token = at[i].record;
         if (shown(ctl, by, owner, token->owner) && !over(ctl, token->expires_ms))
-            identity_put_token(ctl, arena, list, token);
+            list.at[list.n++] = token_view_of(ctl, arena, token);
     }
-    return root;
+    return list;
 }

@@ -111,7 +111,7 @@ uint64_t ctl_find_in(struct ctl *, const struct identity *, const struct job_nam
 void ctl_filter_for(struct ctl *, struct arena *, const struct identity *, struct job_filter *);
 
 /* ---- commands, answered at the end of the turn like those of ctl.h ---- */
-/* Answer: the user as ctl_user_tree has it. Only admins; a user its own e-mail, password and
+/* Answer made.user. Only admins; a user its own e-mail, password and
  * extension. What is NULL or not set stays as it is. Another password ends the user's tokens. */
 struct ctl_user {
     const char *by, *name;
@@ -126,11 +126,11 @@ struct ctl_user {
     const struct text_node *extension; /* a map: OpenPAI's free JSON */
 };
 void ctl_user_put(struct ctl *, const struct ctl_user *, ctl_done *, void *arg);
-/* With its keys and tokens; its jobs stay. Answer {name}. */
+/* With its keys and tokens; its jobs stay. Answer made.user. */
 void ctl_user_remove(struct ctl *, const char *by, const char *name, ctl_done *, void *arg);
 
-/* Answer: the key as ctl_keys_tree has it, and "secret" (with session_ms "session" too), which is
- * never shown again. Admins for anyone, users for themselves, readers not. */
+/* Answer made.key, with its secret (with session_ms its session too), which is never shown again.
+ * Admins for anyone, users for themselves, readers not. */
 struct ctl_key {
     const char *by, *owner, *label; /* owner NULL: by; label NULL: "" */
     uint64_t session_ms; /* a temporary key (STS) that is good for so long; 0: for good */
@@ -143,7 +143,7 @@ struct ctl_key_change {
 };
 void ctl_key_command(struct ctl *, const struct ctl_key_change *, ctl_done *, void *arg);
 
-/* Answer: the token as ctl_tokens_tree has it, and "token" itself, which is never shown again. */
+/* Answer made.token, with its secret, which is never shown again. */
 struct ctl_token {
     const char *by, *owner, *label;
     uint64_t life_ms; /* 0: for ever */
@@ -154,16 +154,49 @@ void ctl_token_create(struct ctl *, const struct ctl_token *, ctl_done *, void *
 /* id as in the list, or the token itself. */
 void ctl_token_remove(struct ctl *, const char *by, const char *id, ctl_done *, void *arg);
 
-/* ---- reading ---- */
-/* {users: [{name, role, projects, email, has_password, disabled, created_ms, extension}]} by name;
- * for one who is no admin only the own one. */
-struct text_node *ctl_users_tree(struct ctl *, struct arena *, const char *by);
+/* ---- reading. Texts are in the caller's arena, times are dates, NULL and 0 say that there is
+ * none.
+ * ---- */
+struct user_view {
+    const char *name, *email, *account;
+    enum user_role role;
+    struct words projects;
+    bool has_password, disabled;
+    uint64_t created_ms;
+    const struct text_node *extension;
+};
+struct user_list { /* by name */
+    struct user_view *at;
+    size_t n;
+};
+struct key_view {
+    const char *id, *owner, *label;
+    uint64_t created_ms, expires_ms;
+    uint64_t used_day; /* days since 1970 */
+    bool disabled;
+    const char *secret, *session; /* in the answer of ctl_key_create only */
+};
+struct key_list { /* by id */
+    struct key_view *at;
+    size_t n;
+};
+struct token_view {
+    const char *id, *owner, *label, *job;
+    uint64_t created_ms, expires_ms;
+    bool application;
+    const char *secret; /* in the answer of ctl_token_create only */
+};
+struct token_list { /* by id */
+    struct token_view *at;
+    size_t n;
+};
+/* For one who is no admin only the own one. */
+struct user_list ctl_users_view(struct ctl *, struct arena *, const char *by);
 /* One of them; NULL: not known, or not theirs to see. */
-struct text_node *ctl_user_tree(struct ctl *, struct arena *, const char *by, const char *name);
-/* {keys: [{id, owner, label, created_ms, used_day, disabled, expires_ms}]}; owner NULL: of all, for
- * one who is no admin the own ones. */
-struct text_node *ctl_keys_tree(struct ctl *, struct arena *, const char *by, const char *owner);
-/* {tokens: [{id, owner, label, created_ms, expires_ms, application, job}]} */
-struct text_node *ctl_tokens_tree(struct ctl *, struct arena *, const char *by, const char *owner);
+const struct user_view *ctl_user_view(struct ctl *, struct arena *, const char *by,
+                                      const char *name);
+/* Those that are good. owner NULL: of all, for one who is no admin the own ones. */
+struct key_list ctl_keys_view(struct ctl *, struct arena *, const char *by, const char *owner);
+struct token_list ctl_tokens_view(struct ctl *, struct arena *, const char *by, const char *owner);
 
 #endif

@@ -231,6 +231,13 @@ static const char *user_said(const struct change *c, const struct ctl_user *ask,
     return arena_strdup(c->arena, buf_str(&said));
 }
 
+static void answer_user(const struct change *c, const struct user *user)
+{
+    struct user_view *view = ARENA_NEW(c->arena, struct user_view);
+    *view = user_view_of(c->ctl, c->arena, user);
+    c->answer->made.user = view;
+}
+
 void ctl_user_put(struct ctl *ctl, const struct ctl_user *ask, ctl_done *done, void *arg)
 {
     struct change c = begin(ctl, ask->by, done, arg);
@@ -250,7 +257,7 @@ void ctl_user_put(struct ctl *ctl, const struct ctl_user *ask, ctl_done *done, v
     }
     identities_put_user(ctl, &user);
     tell(&c, old ? "user.changed" : "user.created", user_said(&c, ask, &user));
-    c.answer->tree = identity_put_user(c.ctl, c.arena, NULL, identities_user(ctl, ask->name));
+    answer_user(&c, identities_user(ctl, ask->name));
 }
 
 void ctl_user_remove(struct ctl *ctl, const char *by, const char *name, ctl_done *done, void *arg)
@@ -260,18 +267,18 @@ void ctl_user_remove(struct ctl *ctl, const char *by, const char *name, ctl_done
         only_admin(&c, name);
         return;
     }
-    if (!identities_user(ctl, name)) {
+    const struct user *user = identities_user(ctl, name);
+    if (!user) {
         err_set(c.err, ERR_NOT_FOUND, "no user \"%.80s\"", name);
         return;
     }
+    answer_user(&c, user);
     struct words keys = ids_of(c.arena, ctl->identities->keys, name, false);
     for (size_t i = 0; i < keys.n; i++)
         identities_drop_key(ctl, keys.at[i]);
     end_tokens(&c, name);
     identities_drop_user(ctl, name);
     tell(&c, "user.removed", arena_printf(c.arena, "user %s", name));
-    c.answer->tree = text_map(c.arena, NULL, NULL);
-    text_str(c.arena, c.answer->tree, "name", name);
 }
 
 /* ---- secrets ---- */
@@ -321,6 +328,14 @@ static void drop_expired(const struct change *c)
 
 /* ---- keys ---- */
 
+static struct key_view *answer_key(const struct change *c, const struct key *key)
+{
+    struct key_view *view = ARENA_NEW(c->arena, struct key_view);
+    *view = key_view_of(c->ctl, c->arena, key);
+    c->answer->made.key = view;
+    return view;
+}
+
 void ctl_key_create(struct ctl *ctl, const struct ctl_key *ask, ctl_done *done, void *arg)
 {
     struct change c = begin(ctl, ask->by, done, arg);
@@ -352,10 +367,9 @@ void ctl_key_create(struct ctl *ctl, const struct ctl_key *ask, ctl_done *done, 
     }
     identities_put_key(ctl, &key);
     tell(&c, "key.created", arena_printf(c.arena, "access key %s of %s", key.id, owner));
-    c.answer->tree = identity_put_key(c.ctl, c.arena, NULL, &key);
-    text_str(c.arena, c.answer->tree, "secret", secret);
-    if (session)
-        text_str(c.arena, c.answer->tree, "session", session);
+    struct key_view *view = answer_key(&c, &key);
+    view->secret = secret;
+    view->session = session;
 }
 
 void ctl_key_command(struct ctl *ctl, const struct ctl_key_change *ask, ctl_done *done, void *arg)
@@ -373,7 +387,7 @@ void ctl_key_command(struct ctl *ctl, const struct ctl_key_change *ask, ctl_done
         return;
     struct key key = *old;
     key.disabled = ask->verb != CTL_KEY_ENABLE;
-    c.answer->tree = identity_put_key(c.ctl, c.arena, NULL, &key);
+    answer_key(&c, &key);
     tell(&c, types[ask->verb], arena_printf(c.arena, "access key %s of %s", key.id, key.owner));
     if (ask->verb == CTL_KEY_REMOVE)
         identities_drop_key(ctl, key.id);
@@ -398,6 +412,14 @@ static void make_room(const struct change *c, const char *owner)
             first = token;
     }
     identities_drop_token(c->ctl, first->id);
+}
+
+static struct token_view *answer_token(const struct change *c, const struct token *token)
+{
+    struct token_view *view = ARENA_NEW(c->arena, struct token_view);
+    *view = token_view_of(c->ctl, c->arena, token);
+    c->answer->made.token = view;
+    return view;
 }
 
 void ctl_token_create(struct ctl *ctl, const struct ctl_token *ask, ctl_done *done, void *arg)
@@ -432,8 +454,7 @@ void ctl_token_create(struct ctl *ctl, const struct ctl_token *ask, ctl_done *do
                            .application = ask->application };
     identities_put_token(ctl, &token);
     tell(&c, "token.created", arena_printf(c.arena, "token %s of %s", token.id, owner));
-    c.answer->tree = identity_put_token(c.ctl, c.arena, NULL, &token);
-    text_str(c.arena, c.answer->tree, "token", text);
+    answer_token(&c, &token)->secret = text;
 }
 
 void ctl_token_remove(struct ctl *ctl, const char *by, const char *id, ctl_done *done, void *arg)
@@ -448,7 +469,7 @@ void ctl_token_remove(struct ctl *ctl, const char *by, const char *id, ctl_done 
         err_remedy(c.err, REMEDY_LIST_TOKENS);
         return;
     }
-    c.answer->tree = identity_put_token(c.ctl, c.arena, NULL, token);
+    answer_token(&c, token);
     tell(&c, "token.removed", arena_printf(c.arena, "token %s of %s", token->id, token->owner));
     identities_drop_token(ctl, token->id);
 }

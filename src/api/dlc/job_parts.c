@@ -333,7 +333,7 @@ static void token_made(void *arg, const struct ctl_answer *answer)
     if (!dlc_done(d, answer))
         return;
     struct text_node *out = dlc_map(d);
-    text_str(d->arena, out, "Token", dlc_text(answer->tree, "token"));
+    text_str(d->arena, out, "Token", answer->made.token->secret);
     dlc_ok(d, out);
 }
 

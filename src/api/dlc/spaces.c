@@ -25,19 +25,15 @@ static const char *const roles[ROLE_N] = { [ROLE_READER] = "PAI.WorkspaceGuest",
 
 /* ---- who is in it ---- */
 
-static bool has_project(const struct text_node *user, const char *space)
+static bool has_project(const struct user_view *user, const char *space)
 {
-    const struct text_node *projects = user ? text_get(user, "projects") : NULL;
-    for (const struct text_node *one = projects ? projects->first : NULL; one; one = one->next)
-        if (strcmp(one->str, space) == 0)
-            return true;
-    return strcmp(space, "default") == 0;
+    return (user && words_have(&user->projects, space)) || strcmp(space, "default") == 0;
 }
 
 static bool member(struct dlc_call *d, const char *space)
 {
     return dlc_is_admin(d) ||
-           has_project(ctl_user_tree(d->ctl, d->arena, d->call->owner, d->call->owner), space);
+           has_project(ctl_user_view(d->ctl, d->arena, d->call->owner, d->call->owner), space);
 }
 
 static const struct text_node *space_of(struct dlc_call *d, const char *name)
@@ -117,7 +113,7 @@ static bool wanted(struct dlc_call *d, const char *name)
 void dlc_space_list(struct dlc_call *d)
 {
     const char *preferred = dlc_default_space(d);
-    const struct text_node *user = ctl_user_tree(d->ctl, d->arena, d->call->owner, d->call->owner);
+    const struct user_view *user = ctl_user_view(d->ctl, d->arena, d->call->owner, d->call->owner);
     struct dlc_listing l;
     size_t n;
     if (!dlc_listing_begin(&l, d, &listed))
@@ -224,53 +220,48 @@ void dlc_space_delete(struct dlc_call *d)
 
 /* ---- members ---- */
 
-static enum user_role role_of(const struct text_node *user)
-{
-    const char *word = dlc_text(user, "role");
-    enum user_role role = ROLE_USER;
-    if (word)
-        user_role_parse(word, &role);
-    return role;
-}
-
-static void put_member(struct dlc_call *d, struct text_node *out, const struct text_node *user,
+static void put_member(struct dlc_call *d, struct text_node *out, const struct user_view *user,
                        const char *space)
 {
     struct arena *a = d->arena;
-    const char *name = dlc_text(user, "name");
+    const char *name = user->name;
     text_str(a, out, "MemberId", arena_printf(a, "%s-%s", space, name));
     text_str(a, out, "UserId", name);
     text_str(a, out, "MemberName", name);
     text_str(a, out, "DisplayName", name);
-    text_str(a, text_list(a, out, "Roles"), NULL, roles[role_of(user)]);
-    text_str(a, out, "GmtCreateTime", facade_time_ms(a, dlc_when(user, "created_ms")));
+    text_str(a, text_list(a, out, "Roles"), NULL, roles[user->role]);
+    text_str(a, out, "GmtCreateTime", facade_time_ms(a, user->created_ms));
 }
 
 /* Who asks is known, also when no row says so: a user of this machine. */
-static struct text_node *oneself(struct dlc_call *d, struct text_node *list)
+static struct user_view oneself(const struct dlc_call *d)
 {
-    struct text_node *user = text_map(d->arena, list, NULL);
-    text_str(d->arena, user, "name", d->call->owner);
-    text_str(d->arena, user, "role", user_role_word(d->call->who.role));
-    return user;
+    return (struct user_view){ .name = d->call->owner, .role = d->call->who.role };
 }
 
-static const struct text_node *known_user(struct dlc_call *d, const char *name)
+static const struct user_view *known_user(struct dlc_call *d, const char *name)
 {
-    const struct text_node *user = ctl_user_tree(d->ctl, d->arena, d->call->owner, name);
-    return user || strcmp(name, d->call->owner) != 0 ? user : oneself(d, NULL);
+    const struct user_view *user = ctl_user_view(d->ctl, d->arena, d->call->owner, name);
+    if (user || strcmp(name, d->call->owner) != 0)
+        return user;
+    struct user_view *own = ARENA_NEW(d->arena, struct user_view);
+    *own = oneself(d);
+    return own;
 }
 
 /* Those that the server knows; for who is no admin that is oneself. */
-static const struct text_node *users(struct dlc_call *d)
+static struct user_list users(struct dlc_call *d)
 {
-    struct text_node *list = text_get(ctl_users_tree(d->ctl, d->arena, d->call->owner), "users");
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
-        if (strcmp(dlc_text(one, "name"), d->call->owner) == 0)
-            return list;
-    if (list)
-        oneself(d, list);
-    return list;
+    const struct user_list known = ctl_users_view(d->ctl, d->arena, d->call->owner);
+    struct user_list all = { .at = ARENA_ARRAY(d->arena, known.n + 1, struct user_view) };
+    bool own = false;
+    for (; all.n < known.n; all.n++) {
+        all.at[all.n] = known.at[all.n];
+        own |= strcmp(known.at[all.n].name, d->call->owner) == 0;
+    }
+    if (!own)
+        all.at[all.n++] = oneself(d);
+    return all;
 }
 
 void dlc_member_list(struct dlc_call *d)
@@ -282,12 +273,11 @@ void dlc_member_list(struct dlc_call *d)
     if (!space_of(d, space) || !dlc_page(d, 20, &page))
         return;
     struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Members");
-    const struct text_node *all = users(d);
-    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
-        if (!(has_project(one, space) || role_of(one) == ROLE_ADMIN) ||
-            (name && !dlc_within(name, dlc_text(one, "name"))) ||
-            (id && strcmp(id, dlc_text(one, "name")) != 0) ||
-            (words && !dlc_in_list(words, roles[role_of(one)])))
+    const struct user_list all = users(d);
+    for (const struct user_view *one = all.at; one < all.at + all.n; one++) {
+        if (!(has_project(one, space) || one->role == ROLE_ADMIN) ||
+            (name && !dlc_within(name, one->name)) || (id && strcmp(id, one->name) != 0) ||
+            (words && !dlc_in_list(words, roles[one->role])))
             continue;
         if (at >= page.offset && at < page.offset + page.limit)
             put_member(d, text_map(d->arena, list, NULL), one, space);
@@ -298,12 +288,12 @@ void dlc_member_list(struct dlc_call *d)
 }
 
 /* "space-name" or "name". */
-static const struct text_node *user_of(struct dlc_call *d, const char *space, const char *id)
+static const struct user_view *user_of(struct dlc_call *d, const char *space, const char *id)
 {
     size_t len = strlen(space);
     const char *name = strncmp(id, space, len) == 0 && id[len] == '-' ? id + len + 1 : id;
-    const struct text_node *user = known_user(d, name);
-    if (user && (has_project(user, space) || role_of(user) == ROLE_ADMIN))
+    const struct user_view *user = known_user(d, name);
+    if (user && (has_project(user, space) || user->role == ROLE_ADMIN))
         return user;
     dlc_fail(d, 404, "NotFound", "workspace \"%.60s\" has no member \"%.60s\"", space, id);
     return NULL;
@@ -317,11 +307,11 @@ void dlc_member_get(struct dlc_call *d)
         dlc_missing(d, "MemberId");
         return;
     }
-    const struct text_node *user =
+    const struct user_view *user =
         space_of(d, d->param[0]) ? user_of(d, d->param[0], id ? id : name) : NULL;
     if (!user)
         return;
-    if (name && strcmp(dlc_text(user, "name"), name) != 0) {
+    if (name && strcmp(user->name, name) != 0) {
         dlc_fail(d, 404, "NotFound", "MemberId \"%.60s\" is not user \"%.60s\"", id, name);
         return;
     }
@@ -329,21 +319,21 @@ void dlc_member_get(struct dlc_call *d)
     dlc_ok(d, out);
 }
 
-static struct words projects_of(struct dlc_call *d, const struct text_node *user, const char *space,
+static struct words projects_of(struct dlc_call *d, const struct user_view *user, const char *space,
                                 bool with)
 {
-    const struct text_node *list = text_get(user, "projects");
-    struct words out = { .at = ARENA_ARRAY(d->arena, (list ? list->count : 0) + 1, const char *) };
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
-        if (strcmp(one->str, space) != 0)
-            out.at[out.n++] = one->str;
+    const struct words *has = &user->projects;
+    struct words out = { .at = ARENA_ARRAY(d->arena, has->n + 1, const char *) };
+    for (size_t i = 0; i < has->n; i++)
+        if (strcmp(has->at[i], space) != 0)
+            out.at[out.n++] = has->at[i];
     if (with)
         out.at[out.n++] = space;
     return out;
 }
 
 struct membership { /* users one after the other, each in its own command */
-    const struct text_node *users[100];
+    const struct user_view *users[100];
     size_t n, at;
     bool with;
     struct text_node *ready;
@@ -365,15 +355,15 @@ static void next_member(struct dlc_call *d)
         dlc_ok(d, m->ready);
         return;
     }
-    const struct text_node *user = m->users[m->at++];
-    while (role_of(user) == ROLE_ADMIN && m->at < m->n) /* admins are in all of them */
+    const struct user_view *user = m->users[m->at++];
+    while (user->role == ROLE_ADMIN && m->at < m->n) /* admins are in all of them */
         user = m->users[m->at++];
-    if (role_of(user) == ROLE_ADMIN) {
+    if (user->role == ROLE_ADMIN) {
         dlc_ok(d, m->ready);
         return;
     }
     struct ctl_user put = { .by = d->call->owner,
-                            .name = dlc_text(user, "name"),
+                            .name = user->name,
                             .set_projects = true,
                             .projects = projects_of(d, user, d->param[0], m->with) };
     ctl_user_put(d->ctl, &put, member_changed, d);
@@ -389,22 +379,22 @@ static struct membership *membership(struct dlc_call *d, bool with)
 }
 
 /* A user has one role, everywhere. */
-static bool may_have(struct dlc_call *d, const struct text_node *user, const char *role)
+static bool may_have(struct dlc_call *d, const struct user_view *user, const char *role)
 {
-    const char *has = roles[role_of(user)];
+    const char *has = roles[user->role];
     if (role && strcmp(role, has) == 0)
         return true;
     dlc_fail(d, 400, "NotSupported",
              "a user has one role in all workspaces, %s here %s: muster user set changes it",
-             dlc_text(user, "name"), has);
+             user->name, has);
     return false;
 }
 
 /* {UserId, Roles}; NULL: answered. */
-static const struct text_node *joining(struct dlc_call *d, const struct text_node *one)
+static const struct user_view *joining(struct dlc_call *d, const struct text_node *one)
 {
     const char *name = dlc_text(one, "UserId");
-    const struct text_node *user = name ? known_user(d, name) : NULL;
+    const struct user_view *user = name ? known_user(d, name) : NULL;
     const struct text_node *said = dlc_list(one, "Roles");
     if (!user)
         dlc_fail(d, 404, "NotFound", "no user \"%.60s\": muster user add", name ? name : "");
@@ -427,7 +417,7 @@ void dlc_member_create(struct dlc_call *d)
     }
     struct text_node *out = text_list(d->arena, m->ready, "Members");
     for (const struct text_node *one = list->first; one; one = one->next) {
-        const struct text_node *user = joining(d, one);
+        const struct user_view *user = joining(d, one);
         if (!user)
             return;
         m->users[m->n++] = user;
@@ -452,7 +442,7 @@ void dlc_member_delete(struct dlc_call *d)
             dlc_fail(d, 400, "InvalidParameter", "MemberIds are 1 to %zu", ARRAY_LEN(m->users));
             return;
         }
-        const struct text_node *user =
+        const struct user_view *user =
             user_of(d, d->param[0], arena_strndup(d->arena, at, strcspn(at, ",")));
         if (!user)
             return;
@@ -467,11 +457,11 @@ void dlc_member_delete(struct dlc_call *d)
 /* Saying the one it has is no change. */
 static void change_role(struct dlc_call *d, bool add)
 {
-    const struct text_node *user =
+    const struct user_view *user =
         space_of(d, d->param[0]) ? user_of(d, d->param[0], d->param[1]) : NULL;
     if (!user)
         return;
-    bool has = strcmp(roles[role_of(user)], d->param[2]) == 0;
+    bool has = strcmp(roles[user->role], d->param[2]) == 0;
     if (has == add || may_have(d, user, add ? d->param[2] : NULL))
         dlc_ok(d, dlc_map(d));
 }
@@ -492,14 +482,13 @@ void dlc_user_list(struct dlc_call *d)
     if (!space_of(d, d->param[0]))
         return;
     struct text_node *out = dlc_map(d), *list = text_list(d->arena, out, "Users");
-    const struct text_node *all = users(d);
-    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
-        if ((name && !dlc_within(name, dlc_text(one, "name"))) ||
-            (id && strcmp(id, dlc_text(one, "name")) != 0))
+    const struct user_list all = users(d);
+    for (const struct user_view *one = all.at; one < all.at + all.n; one++) {
+        if ((name && !dlc_within(name, one->name)) || (id && strcmp(id, one->name) != 0))
             continue;
         struct text_node *user = text_map(d->arena, list, NULL);
-        text_str(d->arena, user, "UserId", dlc_text(one, "name"));
-        text_str(d->arena, user, "UserName", dlc_text(one, "name"));
+        text_str(d->arena, user, "UserId", one->name);
+        text_str(d->arena, user, "UserName", one->name);
     }
     text_int(d->arena, out, "TotalCount", (int64_t)list->count);
     dlc_ok(d, out);

@@ -44,14 +44,10 @@ static const struct text_node *version_of(const struct text_node *spec, int64_t 
 static bool visible(const struct dlc_call *d, const struct text_node *object)
 {
     const char *space = dlc_text(dlc_spec(object), "WorkspaceId");
-    const struct text_node *user = ctl_user_tree(d->ctl, d->arena, d->call->owner, d->call->owner);
-    const struct text_node *projects = user ? text_get(user, "projects") : NULL;
+    const struct user_view *user = ctl_user_view(d->ctl, d->arena, d->call->owner, d->call->owner);
     if (dlc_own(d, object) || !space || strcmp(space, "default") == 0)
         return true;
-    for (const struct text_node *one = projects ? projects->first : NULL; one; one = one->next)
-        if (strcmp(one->str, space) == 0)
-            return true;
-    return false;
+    return user && words_have(&user->projects, space);
 }
 
 static const struct text_node *template(struct dlc_call *d, const char *id, bool own)

@@ -78,7 +78,7 @@ static void on_login(void *arg, const struct ctl_answer *answer)
         return;
     }
     text_str(p->a, tree, "user", p->user);
-    text_str(p->a, tree, "token", pai_text(answer->tree, "token"));
+    text_str(p->a, tree, "token", answer->made.token->secret);
     text_bool(p->a, tree, "admin", p->call->who.role == ROLE_ADMIN);
     text_bool(p->a, tree, "hasGitHubPAT", false);
     pai_answer(p, 200, tree);
@@ -130,11 +130,10 @@ void pai_login(struct pai *p)
 void pai_tokens(struct pai *p)
 {
     struct text_node *tree = text_map(p->a, NULL, NULL), *list = text_list(p->a, tree, "tokens");
-    const struct text_node *all = ctl_tokens_tree(p->ctl, p->a, p->me, p->me);
-    const struct text_node *tokens = all ? text_get(all, "tokens") : NULL;
-    for (const struct text_node *one = tokens ? tokens->first : NULL; one; one = one->next)
-        if (!pai_text(one, "job"))
-            pai_put_text(p->a, list, NULL, pai_text(one, "id"));
+    const struct token_list all = ctl_tokens_view(p->ctl, p->a, p->me, p->me);
+    for (size_t i = 0; i < all.n; i++)
+        if (!all.at[i].job)
+            text_str(p->a, list, NULL, all.at[i].id);
     pai_answer(p, 200, tree);
 }
 
@@ -146,7 +145,7 @@ static void on_application(void *arg, const struct ctl_answer *answer)
         pai_err(p, answer->err, NULL);
         return;
     }
-    text_str(p->a, tree, "token", pai_text(answer->tree, "token"));
+    text_str(p->a, tree, "token", answer->made.token->secret);
     text_bool(p->a, tree, "application", true);
     pai_answer(p, 200, tree);
 }

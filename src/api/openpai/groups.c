@@ -11,17 +11,13 @@ static bool is(const char *text, const char *word)
     return text && strcmp(text, word) == 0;
 }
 
-static bool in_group(const struct text_node *user, const char *group)
+static bool in_group(const struct user_view *user, const char *group)
 {
-    const struct text_node *projects = text_get(user, "projects");
     if (is(group, PAI_GROUP_ALL))
         return true;
     if (is(group, PAI_GROUP_ADMIN))
-        return is(pai_text(user, "role"), "admin");
-    for (const struct text_node *one = projects ? projects->first : NULL; one; one = one->next)
-        if (one->kind == TEXT_STR && is(one->str, group))
-            return true;
-    return false;
+        return user->role == ROLE_ADMIN;
+    return words_have(&user->projects, group);
 }
 
 static struct text_node *put_group(struct pai *p, struct text_node *parent, const char *name)
@@ -41,41 +37,37 @@ static struct text_node *put_group(struct pai *p, struct text_node *parent, cons
 }
 
 /* Names in the order they are met: of the users that one may see. */
-static struct words names_of(struct pai *p, const struct text_node *users)
+static struct words names_of(struct pai *p, const struct user_list *users)
 {
     struct words names = { 0 };
     size_t most = 2;
-    for (const struct text_node *one = users ? users->first : NULL; one; one = one->next)
-        most += text_get(one, "projects") ? text_get(one, "projects")->count : 0;
+    for (size_t i = 0; i < users->n; i++)
+        most += users->at[i].projects.n;
     names.at = ARENA_ARRAY(p->a, most, const char *);
     names.at[names.n++] = PAI_GROUP_ALL;
     names.at[names.n++] = PAI_GROUP_ADMIN;
-    for (const struct text_node *one = users ? users->first : NULL; one; one = one->next) {
-        const struct text_node *projects = text_get(one, "projects");
-        for (const struct text_node *q = projects ? projects->first : NULL; q; q = q->next)
-            if (q->kind == TEXT_STR && !words_have(&names, q->str))
-                names.at[names.n++] = q->str;
+    for (size_t i = 0; i < users->n; i++) {
+        const struct words *projects = &users->at[i].projects;
+        for (size_t q = 0; q < projects->n; q++)
+            if (!words_have(&names, projects->at[q]))
+                names.at[names.n++] = projects->at[q];
     }
     return names;
 }
 
-static const struct text_node *users_of(struct pai *p)
-{
-    return text_get(ctl_users_tree(p->ctl, p->a, p->me), "users");
-}
-
 void pai_groups(struct pai *p)
 {
-    const struct words names = names_of(p, users_of(p));
+    const struct user_list users = ctl_users_view(p->ctl, p->a, p->me);
+    const struct words names = names_of(p, &users);
     struct text_node *list = text_list(p->a, NULL, NULL);
     for (size_t i = 0; i < names.n; i++)
         put_group(p, list, names.at[i]);
     pai_answer(p, 200, list);
 }
 
-static bool find_group(struct pai *p)
+static bool find_group(struct pai *p, const struct user_list *users)
 {
-    const struct words names = names_of(p, users_of(p));
+    const struct words names = names_of(p, users);
     if (words_have(&names, p->param[0]))
         return true;
     pai_fail(p, PAI_NO_GROUP, "Group %.200s is not found.", p->param[0]);
@@ -84,22 +76,24 @@ static bool find_group(struct pai *p)
 
 void pai_group(struct pai *p)
 {
-    if (find_group(p))
+    const struct user_list users = ctl_users_view(p->ctl, p->a, p->me);
+    if (find_group(p, &users))
         pai_answer(p, 200, put_group(p, NULL, p->param[0]));
 }
 
 void pai_group_users(struct pai *p)
 {
-    const struct text_node *users = users_of(p);
-    if (!find_group(p))
+    const struct user_list users = ctl_users_view(p->ctl, p->a, p->me);
+    if (!find_group(p, &users))
         return;
     struct text_node *list = text_list(p->a, NULL, NULL);
-    for (const struct text_node *one = users ? users->first : NULL; one; one = one->next) {
-        if (!in_group(one, p->param[0]))
+    for (size_t i = 0; i < users.n; i++) {
+        const struct user_view *user = &users.at[i];
+        if (!in_group(user, p->param[0]))
             continue;
         struct text_node *out = text_map(p->a, list, NULL);
-        text_str(p->a, out, "username", pai_text(one, "name"));
-        text_bool(p->a, out, "clusterAdmin", is(pai_text(one, "role"), "admin"));
+        text_str(p->a, out, "username", user->name);
+        text_bool(p->a, out, "clusterAdmin", user->role == ROLE_ADMIN);
     }
     pai_answer(p, 200, list);
 }

@@ -55,7 +55,7 @@ static void on_token(void *arg, const struct ctl_answer *answer)
                               "&pod-uid=%s&taskrole=%s&token=%s%s",
                               escape(a, l->node), files[i].name, escape(a, p->user),
                               escape(a, p->frame), l->uid, escape(a, l->role),
-                              pai_text(answer->tree, "token"), l->tail ? "&tail-mode=true" : ""));
+                              answer->made.token->secret, l->tail ? "&tail-mode=true" : ""));
     }
     pai_answer(p, 200, out);
 }

@@ -24,16 +24,16 @@ static void put_names(struct pai *p, struct text_node *out, const char *key,
         pai_put_text(p->a, names, NULL, pai_text(one, "name"));
 }
 
-static void put_groups(struct pai *p, struct text_node *out, const struct text_node *projects,
+static void put_groups(struct pai *p, struct text_node *out, const struct words *projects,
                        bool admin)
 {
     struct text_node *list = text_list(p->a, out, "grouplist");
     text_str(p->a, list, NULL, PAI_GROUP_ALL);
     if (admin)
         text_str(p->a, list, NULL, PAI_GROUP_ADMIN);
-    for (const struct text_node *one = projects ? projects->first : NULL; one; one = one->next)
-        if (one->kind == TEXT_STR && !is(one->str, PAI_GROUP_ALL))
-            text_str(p->a, list, NULL, one->str);
+    for (size_t i = 0; i < projects->n; i++)
+        if (!is(projects->at[i], PAI_GROUP_ALL))
+            text_str(p->a, list, NULL, projects->at[i]);
 }
 
 void pai_put_rights(struct pai *p, struct text_node *out, const char *clusters,
@@ -49,18 +49,16 @@ void pai_put_rights(struct pai *p, struct text_node *out, const char *clusters,
 }
 
 static struct text_node *put_user(struct pai *p, struct text_node *parent,
-                                  const struct text_node *user)
+                                  const struct user_view *user)
 {
     struct arena *a = p->a;
-    bool admin = is(pai_text(user, "role"), "admin");
-    const char *email = pai_text(user, "email");
-    const struct text_node *extension = text_get(user, "extension");
+    bool admin = user->role == ROLE_ADMIN;
     struct text_node *out = text_map(a, parent, NULL);
-    text_str(a, out, "username", pai_text(user, "name"));
-    text_str(a, out, "email", email ? email : "");
-    put_groups(p, out, text_get(user, "projects"), admin);
-    if (extension && extension->kind == TEXT_MAP)
-        text_copy(a, out, "extension", extension);
+    text_str(a, out, "username", user->name);
+    text_str(a, out, "email", user->email ? user->email : "");
+    put_groups(p, out, &user->projects, admin);
+    if (user->extension && user->extension->kind == TEXT_MAP)
+        text_copy(a, out, "extension", user->extension);
     else
         text_map(a, out, "extension");
     text_bool(a, out, "admin", admin);
@@ -70,32 +68,29 @@ static struct text_node *put_user(struct pai *p, struct text_node *parent,
 }
 
 /* Users of this machine need no row. */
-static const struct text_node *myself(const struct pai *p, const char *name)
+static struct user_view myself(const struct pai *p)
 {
-    if (!is(name, p->me))
-        return NULL;
-    struct text_node *user = text_map(p->a, NULL, NULL);
-    text_str(p->a, user, "name", p->me);
-    text_str(p->a, user, "role", user_role_word(p->call->who.role));
-    return user;
+    return (struct user_view){ .name = p->me, .role = p->call->who.role };
 }
 
 void pai_users(struct pai *p)
 {
     struct text_node *list = text_list(p->a, NULL, NULL);
-    const struct text_node *users = text_get(ctl_users_tree(p->ctl, p->a, p->me), "users");
-    if (!ctl_user_tree(p->ctl, p->a, p->me, p->me))
-        put_user(p, list, myself(p, p->me));
-    for (const struct text_node *one = users ? users->first : NULL; one; one = one->next)
-        put_user(p, list, one);
+    const struct user_view me = myself(p);
+    const struct user_list users = ctl_users_view(p->ctl, p->a, p->me);
+    if (!ctl_user_view(p->ctl, p->a, p->me, p->me))
+        put_user(p, list, &me);
+    for (size_t i = 0; i < users.n; i++)
+        put_user(p, list, &users.at[i]);
     pai_answer(p, 200, list);
 }
 
 void pai_user(struct pai *p)
 {
     const char *name = is(p->param[0], "me") ? p->me : p->param[0];
-    const struct text_node *user = ctl_user_tree(p->ctl, p->a, p->me, name);
-    user = user ? user : myself(p, name);
+    const struct user_view me = myself(p), *user = ctl_user_view(p->ctl, p->a, p->me, name);
+    if (!user && is(name, p->me))
+        user = &me;
     if (user)
         pai_answer(p, 200, put_user(p, NULL, user));
     else
@@ -132,7 +127,14 @@ static void put(struct pai *p, const struct ctl_user *ask)
     ctl_user_put(p->ctl, ask, on_done, p);
 }
 
-/* Names of groups as projects; those that say nothing here fall out. */
+/* Groups that say nothing here fall out. */
+static void add_group(struct words *projects, const char *group)
+{
+    if (!is(group, PAI_GROUP_ALL) && !is(group, PAI_GROUP_ADMIN) && !words_have(projects, group))
+        projects->at[projects->n++] = group;
+}
+
+/* Names of groups as projects. */
 static struct words read_groups(struct arena *a, const struct text_node *list)
 {
     struct words out = { 0 };
@@ -140,9 +142,8 @@ static struct words read_groups(struct arena *a, const struct text_node *list)
         return out;
     out.at = ARENA_ARRAY(a, list->count + 1, const char *);
     for (const struct text_node *one = list->first; one; one = one->next)
-        if (one->kind == TEXT_STR && !is(one->str, PAI_GROUP_ALL) &&
-            !is(one->str, PAI_GROUP_ADMIN) && !words_have(&out, one->str))
-            out.at[out.n++] = one->str;
+        if (one->kind == TEXT_STR)
+            add_group(&out, one->str);
     return out;
 }
 
@@ -320,7 +321,7 @@ void pai_user_group(struct pai *p)
     bool add = strcmp(p->route->method, "PUT") == 0;
     const struct text_node *body = pai_body(p);
     const char *group = pai_text(body, "groupname");
-    const struct text_node *user = ctl_user_tree(p->ctl, p->a, p->me, p->param[0]);
+    const struct user_view *user = ctl_user_view(p->ctl, p->a, p->me, p->param[0]);
     struct ctl_user ask = { .by = p->me, .name = p->param[0] };
     if (!body)
         return;
@@ -336,11 +337,11 @@ void pai_user_group(struct pai *p)
         ask.role = add ? ROLE_ADMIN : ROLE_USER;
         put(p, &ask);
     } else {
-        const struct words now = read_groups(p->a, text_get(user, "projects"));
-        ask.projects.at = ARENA_ARRAY(p->a, now.n + 1, const char *);
-        for (size_t i = 0; i < now.n; i++)
-            if (!is(group, now.at[i]))
-                ask.projects.at[ask.projects.n++] = now.at[i];
+        const struct words *now = &user->projects;
+        ask.projects.at = ARENA_ARRAY(p->a, now->n + 1, const char *);
+        for (size_t i = 0; i < now->n; i++)
+            if (!is(group, now->at[i]))
+                add_group(&ask.projects, now->at[i]);
         if (add)
             ask.projects.at[ask.projects.n++] = group;
         ask.set_projects = true;

@@ -27,7 +27,7 @@ struct fix {
     struct arena *arena;
     enum err_code code;
     char what[256];
-    char id[128], secret[128], session[128]; /* of the last answer */
+    char id[128], secret[128], session[128], user[128]; /* of the last answer */
 };
 
 static int set_up(void **state)
@@ -48,10 +48,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void take(const struct text_node *tree, const char *key, char *out, size_t size)
+static void take(const char *text, char *out, size_t size)
 {
-    const struct text_node *node = text_get(tree, key);
-    snprintf(out, size, "%s", node && node->kind == TEXT_STR ? node->str : "");
+    snprintf(out, size, "%s", text ? text : "");
 }
 
 static void done(void *arg, const struct ctl_answer *answer)
@@ -59,11 +58,12 @@ static void done(void *arg, const struct ctl_answer *answer)
     struct fix *f = arg;
     f->code = answer->err ? answer->err->code : ERR_NONE;
     snprintf(f->what, sizeof f->what, "%s", answer->err ? answer->err->what : "");
-    take(answer->tree, "id", f->id, sizeof f->id);
-    take(answer->tree, "secret", f->secret, sizeof f->secret);
-    if (!f->secret[0])
-        take(answer->tree, "token", f->secret, sizeof f->secret);
-    take(answer->tree, "session", f->session, sizeof f->session);
+    const struct key_view *key = answer->made.key;
+    const struct token_view *token = answer->made.token;
+    take(key ? key->id : token ? token->id : NULL, f->id, sizeof f->id);
+    take(key ? key->secret : token ? token->secret : NULL, f->secret, sizeof f->secret);
+    take(key ? key->session : NULL, f->session, sizeof f->session);
+    take(answer->made.user ? answer->made.user->name : NULL, f->user, sizeof f->user);
 }
 
 static struct ctl *ctl_of(struct fix *f)
@@ -244,9 +244,14 @@ static void test_users(void **state)
     own.set_role = true;
     own.role = ROLE_READER;
     assert_int_equal(put(f, &own), ERR_CANNOT);
-    assert_int_equal(text_get(ctl_users_tree(ctl_of(f), f->arena, admin(f)), "users")->count, 3);
-    assert_int_equal(text_get(ctl_users_tree(ctl_of(f), f->arena, "bob"), "users")->count, 1);
-    assert_null(ctl_user_tree(ctl_of(f), f->arena, "bob", "alice"));
+    const struct user_list all = ctl_users_view(ctl_of(f), f->arena, admin(f));
+    assert_int_equal(all.n, 3);
+    assert_string_equal(all.at[0].name, "alice");
+    assert_string_equal(all.at[1].name, "bob");
+    assert_string_equal(all.at[2].name, "root");
+    assert_int_equal(all.at[2].role, ROLE_ADMIN);
+    assert_int_equal(ctl_users_view(ctl_of(f), f->arena, "bob").n, 1);
+    assert_null(ctl_user_view(ctl_of(f), f->arena, "bob", "alice"));
     ctl_user_remove(ctl_of(f), "bob", "alice", done, f);
     ctl_turn(ctl_of(f));
     assert_int_equal(f->code, ERR_DENIED);
@@ -377,8 +382,7 @@ static void test_tokens(void **state)
     f->world.now += DAY_MS;
     assert_int_equal(bearer(f, token, &who), ERR_UNAUTHENTICATED);
     make_token(f, "alice", NULL, 0); /* what has expired is gone then */
-    assert_int_equal(
-        text_get(ctl_tokens_tree(ctl_of(f), f->arena, admin(f), "alice"), "tokens")->count, 1);
+    assert_int_equal(ctl_tokens_view(ctl_of(f), f->arena, admin(f), "alice").n, 1);
     token = arena_strdup(f->arena, f->secret);
     ctl_token_remove(ctl_of(f), "rita", f->id, done, f);
     ctl_turn(ctl_of(f));
@@ -408,10 +412,10 @@ static void test_keys(void **state)
     assert_string_equal(who.name, "alice");
     assert_string_equal(who.key, id);
     ctl_key_used(ctl_of(f), id);
-    const struct text_node *list =
-        text_get(ctl_keys_tree(ctl_of(f), f->arena, "alice", NULL), "keys");
-    assert_string_equal(text_get(list->first, "used_day")->str, "2023-11-14");
-    assert_null(text_get(list->first, "secret"));
+    const struct key_list list = ctl_keys_view(ctl_of(f), f->arena, "alice", NULL);
+    assert_int_equal(list.n, 1);
+    assert_int_equal(list.at[0].used_day, 19675); /* 2023-11-14 */
+    assert_null(list.at[0].secret);
     struct ctl_key_change change = { .by = "rita", .id = id, .verb = CTL_KEY_DISABLE };
     ctl_key_command(ctl_of(f), &change, done, f);
     ctl_turn(ctl_of(f));
@@ -511,8 +515,7 @@ static void test_full(void **state)
     enum err_code code = make_token(f, "alice", NULL, 0);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_int_not_equal(code, ERR_NONE);
-    assert_int_equal(
-        text_get(ctl_tokens_tree(ctl_of(f), f->arena, admin(f), NULL), "tokens")->count, 0);
+    assert_int_equal(ctl_tokens_view(ctl_of(f), f->arena, admin(f), NULL).n, 0);
     f->world.now += 10000;
     assert_int_equal(make_token(f, "alice", NULL, 0), ERR_NONE);
     assert_int_equal(bearer(f, f->secret, &who), ERR_NONE);
