@@ -161,11 +161,11 @@ static void drop_documents(struct ctl *ctl, struct arena *a)
                                          "dlc.tensorboard", "dlc.template", "dlc.user",
                                          "dlc.workspace" };
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        const struct text_node *all = ctl_objects_tree(ctl, a, kinds[i], NULL);
-        struct ctl_object *gone = ARENA_ARRAY(a, all->count + 1, struct ctl_object);
+        const struct object_list all = ctl_objects_view(ctl, a, kinds[i], NULL);
+        struct ctl_object *gone = ARENA_ARRAY(a, all.n + 1, struct ctl_object);
         size_t n = 0;
-        for (const struct text_node *one = all->first; one; one = one->next)
-            gone[n++] = (struct ctl_object){ kinds[i], "", text_get(one, "name")->str, NULL };
+        for (; n < all.n; n++)
+            gone[n] = (struct ctl_object){ kinds[i], "", all.at[n].name, NULL };
         ctl_objects_put(ctl, &(struct ctl_objects){ .by = "root", .at = gone, .n = n }, whatever,
                         NULL);
         ctl_turn(ctl);
@@ -177,11 +177,13 @@ static void drop_entries(struct ctl *ctl, struct arena *a)
     static const enum entry_kind kinds[] = { ENTRY_WORKSPACE, ENTRY_DATASET, ENTRY_CODE_SOURCE,
                                              ENTRY_IMAGE };
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        const struct text_node *all =
-            text_get(ctl_catalogue_tree(ctl, a, kinds[i]), entry_plural(kinds[i]));
-        for (const struct text_node *one = all->first; one; one = one->next)
-            if (strcmp(text_get(one, "name")->str, "team") != 0) {
-                ctl_undeclare(ctl, "root", kinds[i], text_get(one, "name")->str, whatever, NULL);
+        const struct entry_list all = ctl_catalogue_view(ctl, a, kinds[i]);
+        const char **names = ARENA_ARRAY(a, all.n + 1, const char *);
+        for (size_t k = 0; k < all.n; k++) /* entries last until the first of them goes */
+            names[k] = arena_strdup(a, all.at[k]->name);
+        for (size_t k = 0; k < all.n; k++)
+            if (strcmp(names[k], "team") != 0) {
+                ctl_undeclare(ctl, "root", kinds[i], names[k], whatever, NULL);
                 ctl_turn(ctl);
             }
     }

@@ -28,8 +28,14 @@ static bool find_kind(struct call *call, enum entry_kind *kind)
 void catalogue_list_get(struct call *call)
 {
     enum entry_kind kind;
-    if (find_kind(call, &kind))
-        call_answer(call, 200, ctl_catalogue_tree(call->api->config.ctl, call->arena, kind));
+    if (!find_kind(call, &kind))
+        return;
+    const struct entry_list list = ctl_catalogue_view(call->api->config.ctl, call->arena, kind);
+    struct text_node *root = text_map(call->arena, NULL, NULL);
+    struct text_node *out = text_list(call->arena, root, entry_plural(kind));
+    for (size_t i = 0; i < list.n; i++)
+        entry_encode(call->arena, out, list.at[i]);
+    call_answer(call, 200, root);
 }
 
 void catalogue_declare(struct call *call)

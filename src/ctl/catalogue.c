@@ -387,13 +387,9 @@ void ctl_undeclare(struct ctl *ctl, const char *owner, enum entry_kind kind, con
 
 /* ---- reading ---- */
 
-struct text_node *ctl_catalogue_tree(struct ctl *ctl, struct arena *arena, enum entry_kind kind)
+struct entry_list ctl_catalogue_view(struct ctl *ctl, struct arena *arena, enum entry_kind kind)
 {
-    size_t n;
-    struct text_node *root = text_map(arena, NULL, NULL);
-    struct text_node *list = text_list(arena, root, entry_plural(kind));
-    const struct entry **at = catalogue_list(ctl->catalogue, arena, kind, &n);
-    for (size_t i = 0; i < n; i++)
-        entry_encode(arena, list, at[i]);
-    return root;
+    struct entry_list list;
+    list.at = catalogue_list(ctl->catalogue, arena, kind, &list.n);
+    return list;
 }

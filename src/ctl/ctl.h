@@ -176,8 +176,11 @@ int ctl_job_view(struct ctl *, struct arena *, const struct job_ask *, struct jo
 int ctl_list_view(struct ctl *, struct arena *, const struct job_filter *, struct job_list *,
                   struct err *);
 int ctl_list_count(struct ctl *, const struct job_filter *, uint64_t *n, struct err *);
-struct text_node *ctl_catalogue_tree(struct ctl *, struct arena *,
-                                     enum entry_kind); /* {datasets: [...]} by name */
+struct entry_list { /* by name; entries are the core's own and hold until the next declaration */
+    const struct entry *const *at;
+    size_t n;
+};
+struct entry_list ctl_catalogue_view(struct ctl *, struct arena *, enum entry_kind);
 /* What draining the node would mean. */
 int ctl_drain_view(struct ctl *, struct arena *, const char *node, struct drain_view *,
                    struct err *);

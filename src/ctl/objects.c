@@ -33,23 +33,39 @@ static int by_name(const void *a, const void *b)
     return order ? order : strcmp(x->name, y->name);
 }
 
-static void put_tree(struct arena *arena, struct text_node *list, const struct object_row *row)
+static const char *owner_of(const struct text_node *root)
+{
+    const struct text_node *owner = root ? text_get(root, "owner") : NULL;
+    return owner && owner->kind == TEXT_STR ? owner->str : "";
+}
+
+static uint64_t time_of(const struct text_node *root, const char *key)
+{
+    const struct text_node *node = text_get(root, key);
+    return node && node->kind == TEXT_INT ? (uint64_t)node->integer : 0;
+}
+
+/* false: it cannot be read. */
+static bool read_view(struct arena *arena, const struct object_row *row, struct object_view *view)
 {
     const struct text_node *root = parse(arena, row);
     if (!root)
-        return;
-    struct text_node *one = text_map(arena, list, NULL);
-    text_str(arena, one, "project", row->project ? row->project : "");
-    text_str(arena, one, "name", row->name);
-    text_int(arena, one, "version", (int64_t)row->version);
-    for (const struct text_node *part = root->first; part; part = part->next)
-        text_copy(arena, one, part->key, part);
+        return false;
+    const char *owner = owner_of(root);
+    *view = (struct object_view){ .project = arena_strdup(arena, row->project ? row->project : ""),
+                                  .name = arena_strdup(arena, row->name),
+                                  .owner = *owner ? owner : NULL,
+                                  .version = row->version,
+                                  .created_ms = time_of(root, "created_ms"),
+                                  .changed_ms = time_of(root, "changed_ms"),
+                                  .spec = text_get(root, "spec") };
+    return true;
 }
 
-struct text_node *ctl_objects_tree(struct ctl *ctl, struct arena *arena, const char *kind,
-                                   const char *project)
+struct object_list ctl_objects_view(struct ctl *ctl, struct arena *arena, const char *kind,
+                                    const char *project)
 {
-    struct text_node *list = text_list(arena, NULL, NULL);
+    struct object_list list = { 0 };
     struct object_row *rows;
     size_t n = 0;
     if (store_objects(ctl->config.store, arena,
@@ -57,28 +73,23 @@ struct text_node *ctl_objects_tree(struct ctl *ctl, struct arena *arena, const c
         return list;
     if (n)
         qsort(rows, n, sizeof *rows, by_name);
+    list.at = ARENA_ARRAY(arena, n, struct object_view);
     for (size_t i = 0; i < n; i++)
-        put_tree(arena, list, &rows[i]);
+        list.n += read_view(arena, &rows[i], &list.at[list.n]);
     return list;
 }
 
-struct text_node *ctl_object_tree(struct ctl *ctl, struct arena *arena, const struct ctl_object *of)
+const struct object_view *ctl_object_view(struct ctl *ctl, struct arena *arena,
+                                          const struct ctl_object *of)
 {
     struct object_row row = { .kind = of->kind, .project = of->project, .name = of->name };
     if (store_get_object(ctl->config.store, arena, &row, NULL) != 1)
         return NULL;
-    struct text_node *list = text_list(arena, NULL, NULL);
-    put_tree(arena, list, &row);
-    return list->first;
+    struct object_view *view = ARENA_NEW(arena, struct object_view);
+    return read_view(arena, &row, view) ? view : NULL;
 }
 
 /* ---- putting ---- */
-
-static const char *owner_of(const struct text_node *root)
-{
-    const struct text_node *owner = root ? text_get(root, "owner") : NULL;
-    return owner && owner->kind == TEXT_STR ? owner->str : "";
-}
 
 static bool of_job(const struct ctl_object *object)
 {

@@ -33,11 +33,21 @@ struct ctl_objects {
 };
 void ctl_objects_put(struct ctl *, const struct ctl_objects *, ctl_done *, void *arg);
 
-/* [{project, name, version, owner, created_ms, changed_ms, spec}] by project and name; project
- * NULL: of all. */
-struct text_node *ctl_objects_tree(struct ctl *, struct arena *, const char *kind,
-                                   const char *project);
-/* One of them; NULL: there is none. */
-struct text_node *ctl_object_tree(struct ctl *, struct arena *, const struct ctl_object *);
+/* One of them, in the caller's arena. */
+struct object_view {
+    const char *project, *name;
+    const char *owner; /* NULL: nobody in particular */
+    uint64_t version, created_ms, changed_ms;
+    const struct text_node *spec; /* the document */
+};
+struct object_list { /* by project and name */
+    struct object_view *at;
+    size_t n;
+};
+/* project NULL: of all. */
+struct object_list ctl_objects_view(struct ctl *, struct arena *, const char *kind,
+                                    const char *project);
+/* NULL: there is none. */
+const struct object_view *ctl_object_view(struct ctl *, struct arena *, const struct ctl_object *);
 
 #endif

@@ -22,15 +22,15 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x)
     struct arena *a = d->arena;
     struct text_node *out = dlc_map(d);
     const char *name = dlc_text(x->spec, "DisplayName");
-    const char *about = dlc_text(x->entry, "description"), *path = dlc_text(x->entry, "path");
+    const char *about = x->entry->description, *path = x->entry->path;
     text_str(a, out, "CodeSourceId", x->id);
     text_str(a, out, "DisplayName", name ? name : x->id);
     text_str(a, out, "Description", about ? about : "");
-    text_str(a, out, "CodeRepo", dlc_text(x->entry, "uri"));
+    text_str(a, out, "CodeRepo", x->entry->uri);
     for (size_t i = 0; i < ARRAY_LEN(same); i++)
         dlc_copy(a, out, x->spec, same[i]);
     text_str(a, out, "CodeRepoAccessToken", "");
-    text_str(a, out, "MountPath", path ? path : "/root/code/");
+    text_str(a, out, "MountPath", path && *path ? path : "/root/code/");
     dlc_thing_common(d, out, x, "GmtModifyTime");
     return out;
 }
@@ -70,19 +70,21 @@ static const char *said_or(const struct text_node *said, const struct dlc_thing 
 /* What is said, else what it was: x->entry NULL, there was nothing. */
 static void put_source(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *said)
 {
-    static const char *const names[][2] = { { "CodeRepo", "uri" },
-                                            { "MountPath", "path" },
-                                            { "Description", "description" } };
+    const struct entry *was = x->entry;
+    const struct {
+        const char *said, *member, *was;
+    } members[] = { { "CodeRepo", "uri", was ? was->uri : NULL },
+                    { "MountPath", "path", was ? was->path : NULL },
+                    { "Description", "description", was ? was->description : NULL } };
     struct text_node *entry = dlc_map(d), *spec = dlc_map(d), *ready = dlc_map(d);
     const char *path = dlc_text(said, "MountPath");
     if (path && *path != '/') {
         dlc_fail(d, 400, "InvalidParameter", "MountPath is \"%.100s\", no absolute path", path);
         return;
     }
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const char *text = dlc_text(said, names[i][0]);
-        dlc_put(d->arena, entry, names[i][1],
-                text || !x->entry ? text : dlc_text(x->entry, names[i][1]));
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        const char *text = dlc_text(said, members[i].said);
+        dlc_put(d->arena, entry, members[i].member, text ? text : members[i].was);
     }
     const char *commit = said_or(said, x, "CodeCommit");
     dlc_put(d->arena, entry, "at", commit ? commit : said_or(said, x, "CodeBranch"));

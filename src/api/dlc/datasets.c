@@ -45,9 +45,9 @@ static const char *const first_version[] = { "DataCount", "DataSize" };
 
 static const char *options_of(struct dlc_call *d, const struct dlc_thing *x)
 {
-    const char *options = dlc_text(x->spec, "Options"), *path = dlc_text(x->entry, "path");
+    const char *options = dlc_text(x->spec, "Options"), *path = x->entry->path;
     AUTO_BUF struct buf text = BUF_INIT(OPTIONS_MAX);
-    if (options || !path)
+    if (options || !path || !*path)
         return options ? options : "";
     struct text_node *map = dlc_map(d);
     text_str(d->arena, map, "mountPath", path);
@@ -70,10 +70,10 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x)
                                         "SourceDatasetVersion" };
     struct arena *a = d->arena;
     struct text_node *out = dlc_map(d);
-    const char *name = dlc_text(x->spec, "Name"), *about = dlc_text(x->entry, "description");
+    const char *name = dlc_text(x->spec, "Name"), *about = x->entry->description;
     text_str(a, out, "DatasetId", x->id);
     text_str(a, out, "Name", name ? name : x->id);
-    text_str(a, out, "Uri", dlc_text(x->entry, "uri"));
+    text_str(a, out, "Uri", x->entry->uri);
     text_str(a, out, "Options", options_of(d, x));
     for (size_t i = 0; i < ARRAY_LEN(defaults); i++) {
         const char *said = dlc_text(x->spec, defaults[i][0]);
@@ -86,7 +86,7 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x)
     dlc_labels(a, out, text_get(x->spec, "Labels"));
     dlc_thing_common(d, out, x, "GmtModifiedTime");
     text_str(a, out, "OwnerId", x->owner ? x->owner : "");
-    text_str(a, out, "MountAccess", dlc_true(x->entry, "read_only") ? "RO" : "RW");
+    text_str(a, out, "MountAccess", x->entry->read_only ? "RO" : "RW");
     return out;
 }
 
@@ -278,13 +278,13 @@ static void rewrite(struct dlc_call *d, const struct dlc_thing *x, const struct 
     if (!mount_path(d, dlc_text(spec, "Options"), &path))
         return;
     struct writing w = { .id = x->id,
-                         .uri = dlc_text(x->entry, "uri"),
-                         .path = path ? path : dlc_text(x->entry, "path"),
-                         .about = about ? about : dlc_text(x->entry, "description"),
+                         .uri = x->entry->uri,
+                         .path = path ? path : x->entry->path,
+                         .about = about ? about : x->entry->description,
                          .owner = x->owner,
                          .spec = spec,
                          .of = x->id,
-                         .read_only = dlc_true(x->entry, "read_only"),
+                         .read_only = x->entry->read_only,
                          .ready = ready };
     put_entry(d, &w);
 }
@@ -493,11 +493,11 @@ static void write_version(struct dlc_call *d, const struct dlc_thing *x, struct 
                          .about = dlc_text(version, "Description"),
                          .owner = x->owner,
                          .of = x->id,
-                         .read_only = dlc_true(x->entry, "read_only"),
+                         .read_only = x->entry->read_only,
                          .ready = dlc_map(d) };
     if (!mount_path(d, dlc_text(version, "Options"), &path))
         return;
-    w.path = path ? path : dlc_text(x->entry, "path");
+    w.path = path ? path : x->entry->path;
     w.spec = versions_with(d, x, without, version);
     text_str(d->arena, w.ready, "VersionName", name);
     put_entry(d, &w);

@@ -15,28 +15,21 @@
 
 /* ---- documents ---- */
 
-struct text_node *dlc_object(struct dlc_call *d, const char *kind, const char *project,
-                             const char *name)
+const struct object_view *dlc_object(struct dlc_call *d, const char *kind, const char *project,
+                                     const char *name)
 {
-    return ctl_object_tree(d->ctl, d->arena, &(struct ctl_object){ kind, project, name, NULL });
+    return ctl_object_view(d->ctl, d->arena, &(struct ctl_object){ kind, project, name, NULL });
 }
 
-const struct text_node *dlc_spec(const struct text_node *object)
+const struct text_node *dlc_spec(const struct object_view *object)
 {
     static const struct text_node none = { .kind = TEXT_MAP };
-    const struct text_node *spec = object ? text_get(object, "spec") : NULL;
-    return spec && spec->kind == TEXT_MAP ? spec : &none;
+    return object && object->spec->kind == TEXT_MAP ? object->spec : &none;
 }
 
-uint64_t dlc_when(const struct text_node *object, const char *key)
+bool dlc_own(const struct dlc_call *d, const struct object_view *object)
 {
-    const struct text_node *node = object ? text_get(object, key) : NULL;
-    return node && node->kind == TEXT_INT ? (uint64_t)node->integer : 0;
-}
-
-bool dlc_own(const struct dlc_call *d, const struct text_node *object)
-{
-    const char *owner = dlc_text(object, "owner");
+    const char *owner = object->owner;
     return dlc_is_admin(d) || !owner || strcmp(owner, d->call->owner) == 0;
 }
 
@@ -53,17 +46,12 @@ void dlc_store(struct dlc_call *d, const struct ctl_object *object, bool create,
 
 /* ---- entries ---- */
 
-const struct text_node *dlc_entries(struct dlc_call *d, enum entry_kind kind)
+const struct entry *dlc_entry(struct dlc_call *d, enum entry_kind kind, const char *name)
 {
-    return text_get(ctl_catalogue_tree(d->ctl, d->arena, kind), entry_plural(kind));
-}
-
-const struct text_node *dlc_entry(struct dlc_call *d, enum entry_kind kind, const char *name)
-{
-    const struct text_node *list = dlc_entries(d, kind);
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
-        if (strcmp(dlc_text(one, "name"), name) == 0)
-            return one;
+    const struct entry_list list = ctl_catalogue_view(d->ctl, d->arena, kind);
+    for (size_t i = 0; i < list.n; i++)
+        if (strcmp(list.at[i]->name, name) == 0)
+            return list.at[i];
     return NULL;
 }
 
@@ -109,12 +97,12 @@ void dlc_change(struct dlc_call *d, const struct dlc_change *change)
 /* ---- things ---- */
 
 struct dlc_thing dlc_thing(struct dlc_call *d, const struct dlc_kind *kind,
-                           const struct text_node *entry)
+                           const struct entry *entry)
 {
-    const char *id = dlc_text(entry, "name");
-    const struct text_node *row = dlc_object(d, kind->document, "", id);
+    const char *id = arena_strdup(d->arena, entry->name);
+    const struct object_view *row = dlc_object(d, kind->document, "", id);
     return (struct dlc_thing){ .id = id,
-                               .owner = dlc_text(entry, "owner"),
+                               .owner = arena_strdup(d->arena, entry->owner),
                                .entry = entry,
                                .row = row,
                                .spec = dlc_spec(row) };
@@ -128,13 +116,13 @@ bool dlc_thing_visible(const struct dlc_call *d, const struct dlc_thing *x)
 
 const struct dlc_thing *dlc_things(struct dlc_call *d, const struct dlc_kind *kind, size_t *n)
 {
-    const struct text_node *all = dlc_entries(d, kind->entry);
-    struct dlc_thing *out = ARENA_ARRAY(d->arena, (all ? all->count : 0) + 1, struct dlc_thing);
+    const struct entry_list all = ctl_catalogue_view(d->ctl, d->arena, kind->entry);
+    struct dlc_thing *out = ARENA_ARRAY(d->arena, all.n + 1, struct dlc_thing);
     *n = 0;
-    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
-        if (kind->versions && strchr(dlc_text(one, "name"), ':'))
+    for (size_t i = 0; i < all.n; i++) {
+        if (kind->versions && strchr(all.at[i]->name, ':'))
             continue;
-        out[*n] = dlc_thing(d, kind, one);
+        out[*n] = dlc_thing(d, kind, all.at[i]);
         if (dlc_thing_visible(d, &out[*n]))
             ++*n;
     }
@@ -144,7 +132,7 @@ const struct dlc_thing *dlc_things(struct dlc_call *d, const struct dlc_kind *ki
 bool dlc_thing_find(struct dlc_call *d, const struct dlc_kind *kind, struct dlc_thing *x)
 {
     const char *id = d->param[0];
-    const struct text_node *entry =
+    const struct entry *entry =
         kind->versions && strchr(id, ':') ? NULL : dlc_entry(d, kind->entry, id);
     if (entry) {
         *x = dlc_thing(d, kind, entry);
@@ -168,8 +156,8 @@ void dlc_thing_common(struct dlc_call *d, struct text_node *out, const struct dl
     text_str(a, out, "Accessibility", dlc_thing_access(x));
     text_str(a, out, "UserId", x->owner ? x->owner : "");
     text_str(a, out, "WorkspaceId", dlc_workspace(dlc_text(x->spec, "WorkspaceId")));
-    text_str(a, out, "GmtCreateTime", facade_time_ms(a, dlc_when(x->row, "created_ms")));
-    text_str(a, out, changed_key, facade_time_ms(a, dlc_when(x->row, "changed_ms")));
+    text_str(a, out, "GmtCreateTime", facade_time_ms(a, x->row ? x->row->created_ms : 0));
+    text_str(a, out, changed_key, facade_time_ms(a, x->row ? x->row->changed_ms : 0));
 }
 
 bool dlc_thing_within(const struct dlc_thing *x, const char *workspace)

@@ -70,17 +70,27 @@ static const char *directory(struct dlc_call *d, const char *path, struct text_n
     return MOUNTED;
 }
 
+/* With a unit where that says it exactly. */
+static const char *exact_size(struct arena *a, uint64_t bytes)
+{
+    char text[FMT_MAX];
+    uint64_t back = 0;
+    if (scan_size(fmt_size(text, bytes), &back) && back == bytes)
+        return arena_strdup(a, text);
+    return arena_printf(a, "%llu", (unsigned long long)bytes);
+}
+
 static struct text_node *job_of(struct dlc_call *d, const struct text_node *spec)
 {
     struct text_node *data = text_list(d->arena, NULL, NULL);
     const char *ecs = dlc_text(spec, "EcsSpec"), *minutes = dlc_text(spec, "MaxRuntimeMinutes");
-    const struct text_node *type = ecs ? dlc_entry(d, ENTRY_INSTANCE_TYPE, ecs) : NULL;
-    const char *gpus = type ? dlc_text(type, "gpu") : NULL;
+    const struct entry *type = ecs ? dlc_entry(d, ENTRY_INSTANCE_TYPE, ecs) : NULL;
+    char cpu[FMT_MAX];
     struct served_job job = { .dir = directory(d, dlc_text(spec, "StoragePath"), data),
                               .project = dlc_text(spec, "WorkspaceId"),
                               .queue = dlc_text(spec, "ResourceId"),
-                              .cpu = type ? dlc_text(type, "cpu") : NULL,
-                              .memory = type ? dlc_text(type, "memory") : NULL,
+                              .cpu = type ? fmt_milli(cpu, type->cpu_milli) : NULL,
+                              .memory = type ? exact_size(d->arena, type->memory) : NULL,
                               .data = data };
     if (!job.dir)
         return NULL;
@@ -88,8 +98,8 @@ static struct text_node *job_of(struct dlc_call *d, const struct text_node *spec
         dlc_fail(d, 400, "InvalidParameter", "no instance type \"%.100s\": ListEcsSpecs", ecs);
         return NULL;
     }
-    if (gpus)
-        scan_u64(gpus, 1, UINT32_MAX, &job.gpus);
+    if (type && type->gpu_milli % 1000 == 0)
+        job.gpus = type->gpu_milli / 1000;
     if (minutes && !scan_u64(minutes, 1, SERVED_MINUTES, &job.minutes)) {
         dlc_fail(d, 400, "InvalidParameter", "MaxRuntimeMinutes is %.20s, not 1 to %d", minutes,
                  SERVED_MINUTES);

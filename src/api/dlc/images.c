@@ -13,16 +13,23 @@ static const struct dlc_list_of listed = {
 };
 
 /* "a=b,c=d e": all of them. */
-static bool labelled(struct arena *a, const struct text_node *labels, const char *wanted)
+static bool labelled(struct arena *a, const struct pairs *labels, const char *wanted)
 {
     for (const char *at = wanted; at && *at; at += strcspn(at, ","), at += *at == ',') {
         const char *pair = arena_strndup(a, at, strcspn(at, ",")), *eq = strchr(pair, '=');
         const char *key = eq ? arena_strndup(a, pair, (size_t)(eq - pair)) : pair;
-        const char *is = labels ? dlc_text(labels, key) : NULL;
-        if (!is || (eq && strcmp(is, eq + 1) != 0))
+        const char *is = pairs_get(labels, key);
+        if (!is || !*is || (eq && strcmp(is, eq + 1) != 0))
             return false;
     }
     return true;
+}
+
+static struct text_node *labels_of(struct arena *a, const struct entry *entry)
+{
+    struct text_node *map = text_map(a, NULL, NULL);
+    text_pairs(a, map, &entry->labels);
+    return map;
 }
 
 static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x, bool verbose)
@@ -30,17 +37,17 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x, bo
     static const char *const same[] = { "Size", "SourceType", "SourceId" };
     struct arena *a = d->arena;
     struct text_node *out = dlc_map(d);
-    const char *name = dlc_text(x->spec, "Name"), *about = dlc_text(x->entry, "description");
+    const char *name = dlc_text(x->spec, "Name"), *about = x->entry->description;
     text_str(a, out, "ImageId", x->id);
     text_str(a, out, "Name", name ? name : x->id);
-    text_str(a, out, "ImageUri", dlc_text(x->entry, "uri"));
+    text_str(a, out, "ImageUri", x->entry->uri);
     text_str(a, out, "Description", about ? about : "");
     text_str(a, out, "ParentUserId", "");
     for (size_t i = 0; i < ARRAY_LEN(same); i++)
         dlc_copy(a, out, x->spec, same[i]);
     dlc_thing_common(d, out, x, "GmtModifiedTime");
     if (verbose)
-        dlc_labels(a, out, text_get(x->entry, "labels"));
+        dlc_labels(a, out, labels_of(a, x->entry));
     return out;
 }
 
@@ -61,7 +68,7 @@ static bool wanted(struct dlc_call *d, const struct dlc_thing *x, const struct t
     return dlc_thing_within(x, dlc_query(d, "WorkspaceId")) && same(d, "UserId", one) &&
            same(d, "ParentUserId", one) && same(d, "ImageUri", one) &&
            same(d, "Accessibility", one) &&
-           labelled(d->arena, text_get(x->entry, "labels"), dlc_query(d, "Labels"));
+           labelled(d->arena, &x->entry->labels, dlc_query(d, "Labels"));
 }
 
 void dlc_image_list(struct dlc_call *d)
@@ -94,10 +101,9 @@ static void put_image(struct dlc_call *d, const struct dlc_thing *x, const struc
 {
     struct text_node *entry = dlc_map(d), *ready = dlc_map(d);
     bool fresh = !x->entry;
-    text_str(d->arena, entry, "uri",
-             dlc_text(fresh ? d->body : x->entry, fresh ? "ImageUri" : "uri"));
+    text_str(d->arena, entry, "uri", fresh ? dlc_text(d->body, "ImageUri") : x->entry->uri);
     dlc_put(d->arena, entry, "description",
-            dlc_text(fresh ? d->body : x->entry, fresh ? "Description" : "description"));
+            fresh ? dlc_text(d->body, "Description") : x->entry->description);
     dlc_put(d->arena, entry, "owner", fresh ? d->call->owner : x->owner);
     if (labels->count)
         text_copy(d->arena, entry, "labels", labels);
@@ -194,7 +200,7 @@ void dlc_image_label_add(struct dlc_call *d)
         dlc_missing(d, "Labels");
         return;
     }
-    const struct text_node *labels = read_labels(d, text_get(x.entry, "labels"));
+    const struct text_node *labels = read_labels(d, labels_of(d->arena, x.entry));
     if (labels)
         put_image(d, &x, x.spec, labels);
 }
@@ -205,10 +211,10 @@ void dlc_image_label_remove(struct dlc_call *d)
     struct dlc_thing x;
     if (!dlc_thing_find(d, &image, &x))
         return;
-    const struct text_node *was = text_get(x.entry, "labels");
-    for (const struct text_node *one = was ? was->first : NULL; one; one = one->next)
-        if (!dlc_in_list(d->param[1], one->key))
-            text_copy(d->arena, labels, one->key, one);
+    const struct pairs *was = &x.entry->labels;
+    for (size_t i = 0; i < was->n; i++)
+        if (!dlc_in_list(d->param[1], was->at[i].name))
+            text_str(d->arena, labels, was->at[i].name, was->at[i].value);
     put_image(d, &x, x.spec, labels);
 }
 
@@ -221,18 +227,19 @@ void dlc_image_labels_all(struct dlc_call *d)
     size_t n;
     const struct dlc_thing *all = dlc_things(d, &image, &n);
     for (size_t i = 0; i < n; i++) {
-        const struct text_node *labels = text_get(all[i].entry, "labels");
+        const struct pairs *labels = &all[i].entry->labels;
         if ((id && strcmp(id, all[i].id) != 0) || !dlc_thing_within(&all[i], space) ||
             !labelled(d->arena, labels, filter))
             continue;
-        for (const struct text_node *l = labels ? labels->first : NULL; l; l = l->next) {
-            const char *pair = arena_printf(d->arena, "%s=%s", l->key, l->str);
-            if (text_get(seen, pair) || (keys && !dlc_in_list(keys, l->key)))
+        for (size_t k = 0; k < labels->n; k++) {
+            const struct pair *l = &labels->at[k];
+            const char *pair = arena_printf(d->arena, "%s=%s", l->name, l->value);
+            if (text_get(seen, pair) || (keys && !dlc_in_list(keys, l->name)))
                 continue;
             text_bool(d->arena, seen, pair, true);
             struct text_node *label = text_map(d->arena, list, NULL);
-            text_str(d->arena, label, "Key", l->key);
-            text_str(d->arena, label, "Value", l->str);
+            text_str(d->arena, label, "Key", l->name);
+            text_str(d->arena, label, "Value", l->value);
         }
     }
     text_int(d->arena, out, "TotalCount", (int64_t)list->count);

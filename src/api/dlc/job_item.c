@@ -166,17 +166,17 @@ static void put_asked(struct arena *a, struct text_node *out, const struct text_
 static void put_tags(struct dlc_call *d, struct text_node *out, uint64_t id)
 {
     char text[JOB_ID_TEXT];
-    const struct text_node *later =
-        ctl_objects_tree(d->ctl, d->arena, "job.tag", job_id_format(text, id));
+    const struct object_list later =
+        ctl_objects_view(d->ctl, d->arena, "job.tag", job_id_format(text, id));
     struct text_node *settings = text_get(out, "Settings");
     const struct text_node *was = settings ? text_get(settings, "Tags") : NULL;
-    if (!later->count || !settings)
+    if (!later.n || !settings)
         return;
     struct text_node *tags = text_map(d->arena, NULL, NULL);
     for (const struct text_node *one = was ? was->first : NULL; one; one = one->next)
         text_copy(d->arena, tags, one->key, one);
-    for (const struct text_node *one = later->first; one; one = one->next) {
-        const char *key = word(one, "name"), *value = word(dlc_spec(one), "value");
+    for (size_t i = 0; i < later.n; i++) {
+        const char *key = later.at[i].name, *value = word(dlc_spec(&later.at[i]), "value");
         struct text_node *there = text_get(tags, key);
         if (there) {
             there->kind = TEXT_STR;
@@ -349,7 +349,7 @@ static void put_notes(struct dlc_call *d, struct text_node *out, const struct te
                       uint64_t id)
 {
     char text[JOB_ID_TEXT];
-    const struct text_node *note = dlc_object(d, "job.note", job_id_format(text, id), "dlc");
+    const struct object_view *note = dlc_object(d, "job.note", job_id_format(text, id), "dlc");
     const char *access = dlc_text(dlc_spec(note), "Accessibility");
     const char *about = dlc_text(dlc_spec(note), "Description");
     access = access ? access : body ? dlc_text(body, "Accessibility") : NULL;

@@ -279,25 +279,16 @@ static const struct dlc_list_of ecs_specs = { .key = "EcsSpecs",
                                               .sorts = { "GmtCreateTime", "Cpu", "Gpu", "Memory",
                                                          "InstanceType" } };
 
-static struct text_node *shown_ecs(struct dlc_call *d, const struct text_node *entry)
+static struct text_node *shown_ecs(struct dlc_call *d, const struct entry *entry)
 {
     struct arena *a = d->arena;
     struct text_node *out = dlc_map(d);
-    const char *cpu = dlc_text(entry, "cpu"), *memory = dlc_text(entry, "memory");
-    const char *gpu = dlc_text(entry, "gpu"), *model = dlc_text(entry, "gpu_type");
-    uint64_t cpus = 0, bytes = 0, gpus = 0;
-    if (cpu)
-        scan_milli(cpu, &cpus);
-    if (memory)
-        scan_size(memory, &bytes);
-    if (gpu)
-        scan_milli(gpu, &gpus);
-    text_str(a, out, "InstanceType", dlc_text(entry, "name"));
-    text_str(a, out, "AcceleratorType", gpus ? "GPU" : "CPU");
-    text_int(a, out, "Cpu", (int64_t)((cpus + 999) / 1000));
-    text_int(a, out, "Memory", (int64_t)(bytes >> 30));
-    text_int(a, out, "Gpu", (int64_t)(gpus / 1000));
-    text_str(a, out, "GpuType", model ? model : "");
+    text_str(a, out, "InstanceType", entry->name);
+    text_str(a, out, "AcceleratorType", entry->gpu_milli ? "GPU" : "CPU");
+    text_int(a, out, "Cpu", (int64_t)((entry->cpu_milli + 999) / 1000));
+    text_int(a, out, "Memory", (int64_t)(entry->memory >> 30));
+    text_int(a, out, "Gpu", (int64_t)(entry->gpu_milli / 1000));
+    text_str(a, out, "GpuType", entry->gpu_type ? entry->gpu_type : "");
     text_bool(a, out, "IsAvailable", true);
     text_str(a, out, "ResourceType", "ECS");
     text_str(a, text_list(a, out, "PaymentTypes"), NULL, "PostPaid");
@@ -308,13 +299,13 @@ void dlc_ecs_specs(struct dlc_call *d)
 {
     static const char *const same[] = { "AcceleratorType", "ResourceType" };
     const char *names = dlc_query(d, "InstanceTypes");
-    const struct text_node *all = dlc_entries(d, ENTRY_INSTANCE_TYPE);
+    const struct entry_list all = ctl_catalogue_view(d->ctl, d->arena, ENTRY_INSTANCE_TYPE);
     struct dlc_listing l;
     if (!dlc_listing_begin(&l, d, &ecs_specs))
         return;
-    for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
-        const struct text_node *row = shown_ecs(d, one);
-        bool wanted = !names || dlc_in_list(names, dlc_text(one, "name"));
+    for (size_t k = 0; k < all.n; k++) {
+        const struct text_node *row = shown_ecs(d, all.at[k]);
+        bool wanted = !names || dlc_in_list(names, all.at[k]->name);
         for (size_t i = 0; i < ARRAY_LEN(same); i++) {
             const char *said = dlc_query(d, same[i]);
             wanted = wanted && (!said || strcasecmp(said, dlc_text(row, same[i])) == 0);

@@ -6,18 +6,16 @@
 #include "api/dlc/op.h"
 
 /* ---- documents ---- */
-struct text_node *dlc_object(struct dlc_call *, const char *kind, const char *project,
-                             const char *name);
-const struct text_node *dlc_spec(const struct text_node *object);      /* never NULL */
-uint64_t dlc_when(const struct text_node *object, const char *key);    /* 0: NULL, or not said */
-bool dlc_own(const struct dlc_call *, const struct text_node *object); /* or an admin */
+const struct object_view *dlc_object(struct dlc_call *, const char *kind, const char *project,
+                                     const char *name);
+const struct text_node *dlc_spec(const struct object_view *object);      /* never NULL */
+bool dlc_own(const struct dlc_call *, const struct object_view *object); /* or an admin */
 /* Puts it (spec NULL: removes) and answers `ready` when it is committed. */
 void dlc_store(struct dlc_call *, const struct ctl_object *, bool create, struct text_node *ready);
 
 /* ---- entries of the catalogue ---- */
-/* Its members as entry_encode() has them, NULL: there is none. */
-const struct text_node *dlc_entry(struct dlc_call *, enum entry_kind, const char *name);
-const struct text_node *dlc_entries(struct dlc_call *, enum entry_kind);
+/* NULL: there is none. It holds until the next declaration. */
+const struct entry *dlc_entry(struct dlc_call *, enum entry_kind, const char *name);
 /* Declares the entry, then puts the documents, then answers `ready`. */
 struct dlc_change {
     enum entry_kind kind;
@@ -36,12 +34,12 @@ struct dlc_kind {
     bool versions;        /* "ID:v2" is no thing of its own */
 };
 struct dlc_thing {
-    const char *id, *owner;              /* owner NULL: the server's user declared it */
-    const struct text_node *entry, *row; /* row: the document, NULL: there is none */
-    const struct text_node *spec;        /* of the document; never NULL */
+    const char *id, *owner;        /* in the arena; owner NULL: the server's user declared it */
+    const struct entry *entry;     /* until the next declaration; NULL: there is none yet */
+    const struct object_view *row; /* the document, NULL: there is none */
+    const struct text_node *spec;  /* of the document; never NULL */
 };
-struct dlc_thing dlc_thing(struct dlc_call *, const struct dlc_kind *,
-                           const struct text_node *entry);
+struct dlc_thing dlc_thing(struct dlc_call *, const struct dlc_kind *, const struct entry *);
 /* Its owner's, an admin's, the server's own and what is public. */
 bool dlc_thing_visible(const struct dlc_call *, const struct dlc_thing *);
 /* Those that are visible, in the order of the catalogue, as rows of a list. */
@@ -84,7 +82,7 @@ bool dlc_listing_begin(struct dlc_listing *, struct dlc_call *, const struct dlc
 /* A row, which is not copied. Times (Gmt...) are those of its document, to the millisecond; NULL:
  * what the row says. What says nothing comes first. */
 void dlc_listing_add(struct dlc_listing *, const struct text_node *shown,
-                     const struct text_node *object);
+                     const struct object_view *object);
 /* The answer: one page of what was added, sorted. Rows of equal value stay as they were added. */
 struct text_node *dlc_listing_end(struct dlc_listing *);
 

@@ -54,17 +54,17 @@ static bool by_time(const struct dlc_listing *l)
 }
 
 static uint64_t time_of(const struct dlc_listing *l, const struct text_node *shown,
-                        const struct text_node *object)
+                        const struct object_view *object)
 {
     const char *text = dlc_text(shown, l->by);
     uint64_t ms = 0;
     if (object)
-        return dlc_when(object, strstr(l->by, "Modif") ? "changed_ms" : "created_ms");
+        return strstr(l->by, "Modif") ? object->changed_ms : object->created_ms;
     return text && dlc_scan_time(text, &ms) ? ms : 0;
 }
 
 void dlc_listing_add(struct dlc_listing *l, const struct text_node *shown,
-                     const struct text_node *object)
+                     const struct object_view *object)
 {
     if (l->n == l->cap) {
         struct dlc_row *wider = ARENA_ARRAY(l->d->arena, l->cap ? l->cap * 2 : 16, struct dlc_row);

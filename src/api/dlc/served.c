@@ -14,7 +14,7 @@
 /* ---- its job ---- */
 
 /* NULL: it has none, or it is gone. */
-static const struct job_view *job_of(struct dlc_call *d, const struct text_node *object,
+static const struct job_view *job_of(struct dlc_call *d, const struct object_view *object,
                                      uint64_t *id)
 {
     const char *text = dlc_text(dlc_spec(object), "Runs");
@@ -105,14 +105,14 @@ static const char *seconds_of(struct dlc_call *d, const struct job_view *job)
 }
 
 static struct text_node *shown(struct dlc_call *d, const struct dlc_served *of,
-                               const struct text_node *object)
+                               const struct object_view *object)
 {
     struct arena *a = d->arena;
     const struct text_node *spec = dlc_spec(object);
     struct text_node *out = dlc_map(d);
     uint64_t id;
     const struct job_view *job = job_of(d, object, &id);
-    text_str(a, out, of->id, dlc_text(object, "name"));
+    text_str(a, out, of->id, object->name);
     for (const char *const *key = of->kept; *key; key++)
         dlc_copy(a, out, spec, *key);
     if (!text_get(out, "Accessibility"))
@@ -124,18 +124,18 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_served *of,
     text_str(a, out, "ReasonMessage", why(of, job));
     dlc_put(a, out, of->url, url_of(d, job));
     text_str(a, out, "Duration", seconds_of(d, job));
-    text_str(a, out, "GmtCreateTime", facade_time(a, dlc_when(object, "created_ms")));
-    text_str(a, out, "GmtModifyTime", facade_time(a, dlc_when(object, "changed_ms")));
+    text_str(a, out, "GmtCreateTime", facade_time(a, object->created_ms));
+    text_str(a, out, "GmtModifyTime", facade_time(a, object->changed_ms));
     dlc_put(a, out, "GmtFinishTime", facade_time(a, job ? job->ended_ms : 0));
-    text_str(a, out, "UserId", dlc_text(object, "owner"));
-    text_str(a, out, "Username", dlc_text(object, "owner"));
+    text_str(a, out, "UserId", object->owner);
+    text_str(a, out, "Username", object->owner);
     if (of->more)
         of->more(d, out);
     return out;
 }
 
 const char *served_url(struct dlc_call *d, const struct dlc_served *of,
-                       const struct text_node *object, const char **status)
+                       const struct object_view *object, const char **status)
 {
     uint64_t id;
     const struct job_view *job = job_of(d, object, &id);
@@ -162,7 +162,7 @@ static bool wanted(struct dlc_call *d, const struct dlc_served *of, const struct
 
 /* ---- finding ---- */
 
-static bool visible(struct dlc_call *d, const struct text_node *object)
+static bool visible(struct dlc_call *d, const struct object_view *object)
 {
     const char *runs = dlc_text(dlc_spec(object), "Runs");
     uint64_t id;
@@ -171,7 +171,7 @@ static bool visible(struct dlc_call *d, const struct text_node *object)
 }
 
 /* By a token of the job it runs as, too (GetToken of a TensorBoard). */
-static bool by_token(struct dlc_call *d, const struct text_node *object)
+static bool by_token(struct dlc_call *d, const struct object_view *object)
 {
     const char *runs = dlc_text(dlc_spec(object), "Runs");
     uint64_t id;
@@ -180,7 +180,7 @@ static bool by_token(struct dlc_call *d, const struct text_node *object)
 
 /* Is it the one of the workspace and the job that the query names, if it names any? The job is
  * spelt JodId by the clients. */
-static bool meant(struct dlc_call *d, const struct text_node *object)
+static bool meant(struct dlc_call *d, const struct object_view *object)
 {
     static const char *const same[][2] = { { "WorkspaceId", "WorkspaceId" },
                                            { "JodId", "JobId" },
@@ -195,14 +195,14 @@ static bool meant(struct dlc_call *d, const struct text_node *object)
     return true;
 }
 
-const struct text_node *served_find(struct dlc_call *d, const struct dlc_served *of)
+const struct object_view *served_find(struct dlc_call *d, const struct dlc_served *of)
 {
-    const struct text_node *object = dlc_object(d, of->document, "", d->param[0]);
+    const struct object_view *object = dlc_object(d, of->document, "", d->param[0]);
     if (!object || !(visible(d, object) || by_token(d, object)) || !meant(d, object))
         dlc_fail(d, 404, "NotFound", "no %s \"%.100s\"", of->shown, d->param[0]);
     else if ((d->op->flags & DLC_WRITES) && !dlc_own(d, object))
         dlc_fail(d, 403, "Forbidden.RAM", "%s \"%.100s\" belongs to %.60s", of->shown, d->param[0],
-                 dlc_text(object, "owner"));
+                 object->owner);
     else
         return object;
     return NULL;
@@ -212,7 +212,7 @@ const struct text_node *served_find(struct dlc_call *d, const struct dlc_served 
 
 void served_get(struct dlc_call *d, const struct dlc_served *of)
 {
-    const struct text_node *object = served_find(d, of);
+    const struct object_view *object = served_find(d, of);
     if (object)
         dlc_ok(d, shown(d, of, object));
 }
@@ -224,11 +224,11 @@ void served_list(struct dlc_call *d, const struct dlc_served *of)
     if (!dlc_listing_begin(&l, d, of->list) || !dlc_query_time(d, "StartTime", &since) ||
         !dlc_query_time(d, "EndTime", &until) || !dlc_query_time(d, "ModifiedAfter", &modified))
         return;
-    const struct text_node *all = ctl_objects_tree(d->ctl, d->arena, of->document, NULL);
-    for (const struct text_node *one = all->first; one; one = one->next) {
-        uint64_t when = dlc_when(one, "created_ms");
+    const struct object_list all = ctl_objects_view(d->ctl, d->arena, of->document, NULL);
+    for (const struct object_view *one = all.at; one < all.at + all.n; one++) {
+        uint64_t when = one->created_ms;
         if (!visible(d, one) || when < since || (until && when >= until) ||
-            dlc_when(one, "changed_ms") < modified)
+            one->changed_ms < modified)
             continue;
         const struct text_node *row = shown(d, of, one);
         if (wanted(d, of, row))
@@ -288,10 +288,10 @@ struct text_node *served_id(struct dlc_call *d, const struct dlc_served *of)
 }
 
 /* The one that is to be commanded, when it has ended or when it has not; NULL: answered. */
-static const struct text_node *when(struct dlc_call *d, const struct dlc_served *of, bool over,
-                                    const char *hint, uint64_t *id)
+static const struct object_view *when(struct dlc_call *d, const struct dlc_served *of, bool over,
+                                      const char *hint, uint64_t *id)
 {
-    const struct text_node *object = served_find(d, of);
+    const struct object_view *object = served_find(d, of);
     if (!object)
         return NULL;
     const struct job_view *job = job_of(d, object, id);
@@ -305,7 +305,7 @@ static const struct text_node *when(struct dlc_call *d, const struct dlc_served 
 void served_again(struct dlc_call *d, const struct dlc_served *of)
 {
     uint64_t id;
-    const struct text_node *object = when(d, of, true, "", &id);
+    const struct object_view *object = when(d, of, true, "", &id);
     struct text_node *spec = dlc_map(d); /* without what it ran as */
     for (const struct text_node *one = dlc_spec(object)->first; one; one = one->next)
         if (strcmp(one->key, "Runs") != 0)

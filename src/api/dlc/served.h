@@ -41,10 +41,10 @@ struct text_node *served_job_of(struct dlc_call *, const struct dlc_served *,
 void served_get(struct dlc_call *, const struct dlc_served *);
 void served_list(struct dlc_call *, const struct dlc_served *);
 /* Where it answers, NULL: it is not running. */
-const char *served_url(struct dlc_call *, const struct dlc_served *, const struct text_node *object,
-                       const char **status);
+const char *served_url(struct dlc_call *, const struct dlc_served *,
+                       const struct object_view *object, const char **status);
 /* Of param 0; NULL: answered (not there, or not theirs to change). */
-const struct text_node *served_find(struct dlc_call *, const struct dlc_served *);
+const struct object_view *served_find(struct dlc_call *, const struct dlc_served *);
 
 /* Starts a job for the spec, which is kept as what `id` is; then answers `ready`. */
 void served_start(struct dlc_call *, const struct dlc_served *, const char *id,

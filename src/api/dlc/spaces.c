@@ -36,9 +36,9 @@ static bool member(struct dlc_call *d, const char *space)
            has_project(ctl_user_view(d->ctl, d->arena, d->call->owner, d->call->owner), space);
 }
 
-static const struct text_node *space_of(struct dlc_call *d, const char *name)
+static const struct entry *space_of(struct dlc_call *d, const char *name)
 {
-    const struct text_node *entry = dlc_entry(d, ENTRY_WORKSPACE, name);
+    const struct entry *entry = dlc_entry(d, ENTRY_WORKSPACE, name);
     if (entry && member(d, name))
         return entry;
     dlc_fail(d, 404, "NotFound", "no workspace \"%.100s\"", name);
@@ -54,7 +54,7 @@ bool dlc_space_there(struct dlc_call *d, const char *name)
 
 const char *dlc_default_space(struct dlc_call *d)
 {
-    const struct text_node *pref = dlc_object(d, PREF, "", d->call->owner);
+    const struct object_view *pref = dlc_object(d, PREF, "", d->call->owner);
     const char *name = dlc_text(dlc_spec(pref), "DefaultWorkspace");
     return name && dlc_entry(d, ENTRY_WORKSPACE, name) ? name : "default";
 }
@@ -63,10 +63,10 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x, co
 {
     struct arena *a = d->arena;
     struct text_node *out = dlc_map(d);
-    const char *about = dlc_text(x->entry, "description");
+    const char *about = x->entry->description;
     const char *name = dlc_text(x->spec, "DisplayName");
-    const char *owner = x->row ? dlc_text(x->row, "owner") : "root";
-    const char *created = x->row ? facade_time_ms(a, dlc_when(x->row, "created_ms")) : EPOCH;
+    const char *owner = x->row ? x->row->owner : "root";
+    const char *created = x->row ? facade_time_ms(a, x->row->created_ms) : EPOCH;
     text_str(a, out, "WorkspaceId", x->id);
     text_str(a, out, "WorkspaceName", x->id);
     text_str(a, out, "DisplayName", name ? name : x->id);
@@ -74,8 +74,7 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x, co
     text_str(a, out, "Status", "ENABLED");
     text_str(a, out, "Creator", owner);
     text_str(a, out, "GmtCreateTime", created);
-    text_str(a, out, "GmtModifiedTime",
-             x->row ? facade_time_ms(a, dlc_when(x->row, "changed_ms")) : created);
+    text_str(a, out, "GmtModifiedTime", x->row ? facade_time_ms(a, x->row->changed_ms) : created);
     text_str(a, text_list(a, out, "EnvTypes"), NULL, "prod");
     text_str(a, text_list(a, out, "AdminNames"), NULL, owner);
     text_bool(a, out, "IsDefault", strcmp(x->id, preferred) == 0);
@@ -131,7 +130,7 @@ void dlc_space_list(struct dlc_call *d)
 
 static void answer_space(struct dlc_call *d, const char *name)
 {
-    const struct text_node *entry = space_of(d, name);
+    const struct entry *entry = space_of(d, name);
     if (!entry)
         return;
     const struct dlc_thing x = dlc_thing(d, &workspace, entry);
@@ -165,16 +164,13 @@ void dlc_space_set_default(struct dlc_call *d)
 /* The part that only these clients know, beside the entry. */
 static void change_space(struct dlc_call *d, const char *name, struct text_node *ready)
 {
-    const struct text_node *was = dlc_entry(d, ENTRY_WORKSPACE, name);
+    const struct entry *was = dlc_entry(d, ENTRY_WORKSPACE, name);
     const struct text_node *old = dlc_spec(dlc_object(d, workspace.document, "", name));
     const char *about = dlc_text(d->body, "Description");
     const char *display = dlc_text(d->body, "DisplayName");
     struct text_node *entry = dlc_map(d), *spec = dlc_map(d);
-    dlc_copy(d->arena, entry, was, "queue");
-    dlc_put(d->arena, entry, "description",
-            about ? about
-            : was ? dlc_text(was, "description")
-                  : "");
+    dlc_put(d->arena, entry, "queue", was ? was->queue : NULL);
+    dlc_put(d->arena, entry, "description", about ? about : was ? was->description : "");
     dlc_put(d->arena, spec, "DisplayName", display ? display : dlc_text(old, "DisplayName"));
     dlc_thing_put(d, &workspace, name, entry, spec, ready);
 }

@@ -187,19 +187,19 @@ void dlc_tags_remove(struct dlc_call *d)
 {
     struct tagging *t = ARENA_NEW(d->arena, struct tagging);
     bool all = dlc_query_flag(d, "All", false);
-    const struct text_node *tags[JOBS_MAX];
+    struct object_list tags[JOBS_MAX];
     size_t n = 0, most = 1;
     if (!read_keys(d, t) || !read_jobs(d, t))
         return;
     for (size_t i = 0; i < t->n_jobs; i++) {
-        tags[i] = ctl_objects_tree(d->ctl, d->arena, "job.tag", project(d, t->jobs[i]));
-        most += tags[i]->count;
+        tags[i] = ctl_objects_view(d->ctl, d->arena, "job.tag", project(d, t->jobs[i]));
+        most += tags[i].n;
     }
     struct ctl_object *at = ARENA_ARRAY(d->arena, most, struct ctl_object);
     for (size_t i = 0; i < t->n_jobs; i++)
-        for (const struct text_node *one = tags[i]->first; one; one = one->next)
-            if (all || meant(t, dlc_text(one, "name")))
+        for (size_t k = 0; k < tags[i].n; k++)
+            if (all || meant(t, tags[i].at[k].name))
                 at[n++] = (struct ctl_object){ "job.tag", project(d, t->jobs[i]),
-                                               dlc_text(one, "name"), NULL };
+                                               tags[i].at[k].name, NULL };
     store_all(d, at, n);
 }

@@ -41,7 +41,7 @@ static const struct text_node *version_of(const struct text_node *spec, int64_t 
 }
 
 /* Whose it is, or who is in its workspace. */
-static bool visible(const struct dlc_call *d, const struct text_node *object)
+static bool visible(const struct dlc_call *d, const struct object_view *object)
 {
     const char *space = dlc_text(dlc_spec(object), "WorkspaceId");
     const struct user_view *user = ctl_user_view(d->ctl, d->arena, d->call->owner, d->call->owner);
@@ -50,31 +50,31 @@ static bool visible(const struct dlc_call *d, const struct text_node *object)
     return user && words_have(&user->projects, space);
 }
 
-static const struct text_node *template(struct dlc_call *d, const char *id, bool own)
+static const struct object_view *template(struct dlc_call *d, const char *id, bool own)
 {
-    const struct text_node *object = dlc_object(d, KIND, "", id);
+    const struct object_view *object = dlc_object(d, KIND, "", id);
     if (!object || !visible(d, object))
         dlc_fail(d, 404, "NotFound", "no job template \"%.100s\"", id);
     else if (own && !dlc_own(d, object))
         dlc_fail(d, 403, "Forbidden.RAM", "job template \"%.100s\" belongs to %.60s", id,
-                 dlc_text(object, "owner"));
+                 object->owner);
     else
         return object;
     return NULL;
 }
 
-static struct text_node *shown(struct dlc_call *d, const struct text_node *object)
+static struct text_node *shown(struct dlc_call *d, const struct object_view *object)
 {
     static const char *const same[] = { "TemplateName", "WorkspaceId", "Description", "Metadata",
                                         "DefaultVersion" };
     struct text_node *out = dlc_map(d);
     const struct text_node *spec = dlc_spec(object);
-    text_str(d->arena, out, "TemplateId", dlc_text(object, "name"));
+    text_str(d->arena, out, "TemplateId", object->name);
     for (size_t i = 0; i < ARRAY_LEN(same); i++)
         dlc_copy(d->arena, out, spec, same[i]);
-    text_str(d->arena, out, "UserId", dlc_text(object, "owner"));
-    text_str(d->arena, out, "GmtCreateTime", facade_time(d->arena, dlc_when(object, "created_ms")));
-    text_str(d->arena, out, "GmtModifyTime", facade_time(d->arena, dlc_when(object, "changed_ms")));
+    text_str(d->arena, out, "UserId", object->owner);
+    text_str(d->arena, out, "GmtCreateTime", facade_time(d->arena, object->created_ms));
+    text_str(d->arena, out, "GmtModifyTime", facade_time(d->arena, object->changed_ms));
     return out;
 }
 
@@ -226,8 +226,8 @@ void dlc_template_list(struct dlc_call *d)
     }
     if (!dlc_listing_begin(&l, d, &listed))
         return;
-    const struct text_node *all = ctl_objects_tree(d->ctl, d->arena, KIND, NULL);
-    for (const struct text_node *one = all->first; one; one = one->next) {
+    const struct object_list all = ctl_objects_view(d->ctl, d->arena, KIND, NULL);
+    for (const struct object_view *one = all.at; one < all.at + all.n; one++) {
         const struct text_node *row = visible(d, one) ? shown(d, one) : NULL;
         if (row && wanted(d, row))
             dlc_listing_add(&l, row, one);
@@ -252,7 +252,7 @@ void dlc_template_get(struct dlc_call *d)
     const char *asked = dlc_query(d, "Version");
     bool all = asked && strcmp(asked, "all") == 0;
     uint64_t version = 0;
-    const struct text_node *object = template(d, d->param[0], false);
+    const struct object_view *object = template(d, d->param[0], false);
     if (!object || (!all && !dlc_query_u64(d, "Version", 1, INT32_MAX, &version)))
         return;
     const struct text_node *spec = dlc_spec(object), *list = text_get(spec, "Versions");
@@ -287,7 +287,7 @@ void dlc_template_update(struct dlc_call *d)
 {
     static const char *const with[] = { "Constraints", "SetAsDefault" };
     const struct text_node *content = text_get(d->body, "Content");
-    const struct text_node *object = template(d, d->param[0], true);
+    const struct object_view *object = template(d, d->param[0], true);
     const char *text = NULL;
     for (size_t i = 0; object && i < ARRAY_LEN(with) && !content; i++)
         if (text_get(d->body, with[i])) {
@@ -322,7 +322,7 @@ void dlc_template_update(struct dlc_call *d)
 void dlc_template_default(struct dlc_call *d)
 {
     const struct text_node *version = text_get(d->body, "Version");
-    const struct text_node *object = template(d, d->param[0], true);
+    const struct object_view *object = template(d, d->param[0], true);
     if (!object)
         return;
     uint64_t number = 0;
@@ -421,7 +421,7 @@ bool dlc_template_apply(struct dlc_call *d, const struct text_node **out)
     *out = d->body;
     if (!id)
         return true;
-    const struct text_node *object = template(d, id, false);
+    const struct object_view *object = template(d, id, false);
     if (!object)
         return false;
     const struct text_node *spec = dlc_spec(object);

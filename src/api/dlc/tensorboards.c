@@ -143,7 +143,7 @@ void dlc_board_list(struct dlc_call *d)
 /* The address is the task's own: whoever reaches the node sees it, for as long as it runs. */
 void dlc_board_shared(struct dlc_call *d)
 {
-    const struct text_node *object = served_find(d, &board);
+    const struct object_view *object = served_find(d, &board);
     const char *status;
     uint64_t seconds = 0;
     if (!object || !dlc_query_u64(d, "ExpireTimeSeconds", 1, 604800, &seconds))
@@ -247,7 +247,7 @@ void dlc_board_create(struct dlc_call *d)
 void dlc_board_update(struct dlc_call *d)
 {
     static const char *const may[] = { "MaxRunningTimeMinutes", "Accessibility", "Priority" };
-    const struct text_node *object = served_find(d, &board);
+    const struct object_view *object = served_find(d, &board);
     uint64_t minutes = 0, priority = 0;
     if (!object || !dlc_query_u64(d, "MaxRunningTimeMinutes", 1, SERVED_MINUTES, &minutes) ||
         !dlc_query_u64(d, "Priority", 1, JOB_PRIORITY, &priority))

@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-static uint64_t number(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
-}
-
 /* ---- nodes ---- */
 
 static void put_amounts(struct arena *a, struct text_node *parent, const char *key,
@@ -85,20 +79,20 @@ int nodes_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
 
 static const char *const always[] = { "default", "kube-system" };
 
-static const struct text_node *kept(struct kube *k, struct arena *arena, const char *name)
+static const struct object_view *kept(struct kube *k, struct arena *arena, const char *name)
 {
-    return ctl_object_tree(k->ctl, arena, &(struct ctl_object){ KEPT_NAMESPACES, "", name, NULL });
+    return ctl_object_view(k->ctl, arena, &(struct ctl_object){ KEPT_NAMESPACES, "", name, NULL });
 }
 
-static void put_namespace(struct kube *k, const char *name, const struct text_node *row,
+static void put_namespace(struct kube *k, const char *name, const struct object_view *row,
                           struct kube_sink *sink)
 {
     struct arena *a = k->scratch;
-    const struct text_node *doc = row ? text_get(row, "spec") : NULL;
-    uint64_t created = row ? number(row, "created_ms") : 0;
+    const struct text_node *doc = row ? row->spec : NULL;
+    uint64_t created = row ? row->created_ms : 0;
     struct kube_meta meta = { .name = name,
                               .uid = kube_uid(a, "namespace", created, name),
-                              .version = row ? number(row, "version") : 1,
+                              .version = row ? row->version : 1,
                               .created_ms = row ? created : k->call->api->config.started_ms,
                               .from = doc ? text_get(doc, "metadata") : NULL };
     struct text_node *object = kube_object(a, kube_resource("", "v1", "namespaces"), &meta);
@@ -125,9 +119,9 @@ static struct smap *listed(struct kube *k, struct arena *arena)
 {
     struct smap *names = smap_create();
     struct kube_want jobs = { 0 };
-    const struct text_node *rows = ctl_objects_tree(k->ctl, arena, KEPT_NAMESPACES, NULL);
-    for (struct text_node *row = rows->first; row; row = row->next)
-        smap_set(names, kube_in(row, "name", NULL), row);
+    const struct object_list rows = ctl_objects_view(k->ctl, arena, KEPT_NAMESPACES, NULL);
+    for (size_t i = 0; i < rows.n; i++)
+        smap_set(names, rows.at[i].name, &rows.at[i]);
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
         if (!smap_get(names, always[i]))
             smap_set(names, always[i], names);

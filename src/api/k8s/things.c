@@ -20,10 +20,10 @@ static bool is_secret(const struct kube_resource *of)
 }
 
 static bool may_see(const struct kube *k, const struct kube_resource *of,
-                    const struct text_node *kept)
+                    const struct object_view *kept)
 {
     return !is_secret(of) || k->call->who.role == ROLE_ADMIN ||
-           strcmp(kube_in(kept, "owner", NULL), k->call->owner) == 0;
+           (kept->owner && strcmp(kept->owner, k->call->owner) == 0);
 }
 
 /* The document as it is shown. */
@@ -39,26 +39,22 @@ static struct text_node *shown(struct arena *a, const struct kube_resource *of,
     return object;
 }
 
-static void put_thing(struct kube *k, const struct kube_resource *of, const struct text_node *kept,
-                      struct kube_sink *sink)
+static void put_thing(struct kube *k, const struct kube_resource *of,
+                      const struct object_view *kept, struct kube_sink *sink)
 {
     struct arena *a = k->scratch;
-    const struct text_node *doc = text_get(kept, "spec");
-    uint64_t version = (uint64_t)text_get(kept, "version")->integer;
-    uint64_t created_ms = (uint64_t)text_get(kept, "created_ms")->integer;
-    const char *name = kube_in(kept, "name", NULL);
     if (!may_see(k, of, kept))
         return;
-    const char *place_name = kube_key(a, kube_in(kept, "project", NULL), name);
-    struct kube_meta meta = { .name = name,
-                              .ns = kube_in(kept, "project", NULL),
-                              .uid = kube_uid(a, of->singular, created_ms, place_name),
-                              .version = version,
-                              .created_ms = created_ms,
-                              .from = text_get(doc, "metadata") };
-    const struct text_node *object = shown(a, of, &meta, doc);
+    const char *place_name = kube_key(a, kept->project, kept->name);
+    struct kube_meta meta = { .name = kept->name,
+                              .ns = kept->project,
+                              .uid = kube_uid(a, of->singular, kept->created_ms, place_name),
+                              .version = kept->version,
+                              .created_ms = kept->created_ms,
+                              .from = text_get(kept->spec, "metadata") };
+    const struct text_node *object = shown(a, of, &meta, kept->spec);
     k->subject = 0;
-    sink->put(sink, object, version);
+    sink->put(sink, object, kept->version);
 }
 
 int things_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
@@ -66,12 +62,18 @@ int things_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
     struct arena *arena = arena_create();
     const struct kube_resource *of = want->of ? want->of : k->of;
     struct ctl_object ask = { kind_of(arena, of), want->ns, want->name, NULL };
-    const struct text_node *one =
-        want->ns && want->name ? ctl_object_tree(k->ctl, arena, &ask)
-                               : ctl_objects_tree(k->ctl, arena, ask.kind, ask.project)->first;
-    for (; one; one = one->next) {
-        if (!want->name || strcmp(kube_in(one, "name", NULL), want->name) == 0)
+    if (want->ns && want->name) {
+        const struct object_view *one = ctl_object_view(k->ctl, arena, &ask);
+        if (one)
             put_thing(k, of, one, sink);
+        arena_reset(k->scratch);
+        arena_destroy(arena);
+        return 0;
+    }
+    const struct object_list all = ctl_objects_view(k->ctl, arena, ask.kind, ask.project);
+    for (size_t i = 0; i < all.n; i++) {
+        if (!want->name || strcmp(all.at[i].name, want->name) == 0)
+            put_thing(k, of, &all.at[i], sink);
         arena_reset(k->scratch);
     }
     arena_destroy(arena);

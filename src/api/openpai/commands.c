@@ -105,7 +105,7 @@ void pai_job_tag(struct pai *p)
                                     .name = tag,
                                     .spec = put ? spec : NULL };
     const struct ctl_objects ask = { .by = p->me, .at = &row, .n = 1 };
-    if (!put && !ctl_object_tree(p->ctl, a, &row)) {
+    if (!put && !ctl_object_view(p->ctl, a, &row)) {
         pai_fail(p, PAI_NO_TAG, "Tag %s is not found.", tag);
         return;
     }

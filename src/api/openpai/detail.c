@@ -112,7 +112,7 @@ struct text_node *pai_detail(struct pai *p, const struct pai_start *start)
 {
     struct arena *a = p->a;
     const struct job_view *job = start->job;
-    struct pai_tags tags;
+    struct object_list tags;
     char text[JOB_ID_TEXT];
     const char *frame = frame_of(a, job);
     const char *id = arena_strdup(a, job_id_format(text, job->id));

@@ -166,33 +166,27 @@ int64_t pai_stop_code(unsigned version, bool job)
 
 /* ---- tags ---- */
 
-void pai_tags_load(const struct pai *p, const char *job, struct pai_tags *tags)
+void pai_tags_load(const struct pai *p, const char *job, struct object_list *tags)
 {
-    const struct text_node *list = ctl_objects_tree(p->ctl, p->a, TAG_KIND, job);
-    *tags = (struct pai_tags){ 0 };
-    if (!list || !list->count)
-        return;
-    tags->at = ARENA_ARRAY(p->a, list->count, const struct text_node *);
-    for (const struct text_node *one = list->first; one; one = one->next)
-        tags->at[tags->n++] = one;
+    *tags = ctl_objects_view(p->ctl, p->a, TAG_KIND, job);
 }
 
-struct words pai_tags_of(struct arena *a, const struct pai_tags *tags, const char *id)
+struct words pai_tags_of(struct arena *a, const struct object_list *tags, const char *id)
 {
     struct words found = { 0 };
     size_t low = 0, high = tags->n;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (strcmp(pai_text(tags->at[middle], "project"), id) < 0)
+        if (strcmp(tags->at[middle].project, id) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    for (high = low; high < tags->n && is(pai_text(tags->at[high], "project"), id);)
+    for (high = low; high < tags->n && is(tags->at[high].project, id);)
         high++;
     found.at = ARENA_ARRAY(a, high - low, const char *);
     for (; low < high; low++)
-        found.at[found.n++] = pai_text(tags->at[low], "name");
+        found.at[found.n++] = tags->at[low].name;
     return found;
 }
 

@@ -134,13 +134,9 @@ const char *pai_priority(uint64_t priority); /* "prod"; NULL: none of the classe
 const char *pai_debug_id(struct arena *, const char *frame);
 int64_t pai_stop_code(unsigned version, bool job);
 /* Tags of jobs: all of them, or of one. */
-struct pai_tags {
-    const struct text_node **at; /* {project: the job's id, name}, by project */
-    size_t n;
-};
-void pai_tags_load(const struct pai *, const char *job, struct pai_tags *);
+void pai_tags_load(const struct pai *, const char *job, struct object_list *);
 /* Those of the job with this id, in arena. */
-struct words pai_tags_of(struct arena *, const struct pai_tags *, const char *id);
+struct words pai_tags_of(struct arena *, const struct object_list *, const char *id);
 /* Members that list and detail have in common. */
 void pai_out_status(struct pai_out *, unsigned version, const struct ctl_listed *);
 

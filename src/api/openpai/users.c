@@ -16,14 +16,6 @@ static bool is(const char *text, const char *word)
 
 /* ---- showing ---- */
 
-static void put_names(struct pai *p, struct text_node *out, const char *key,
-                      const struct text_node *list)
-{
-    struct text_node *names = text_list(p->a, out, key);
-    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
-        pai_put_text(p->a, names, NULL, pai_text(one, "name"));
-}
-
 static void put_groups(struct pai *p, struct text_node *out, const struct words *projects,
                        bool admin)
 {
@@ -44,8 +36,10 @@ void pai_put_rights(struct pai *p, struct text_node *out, const char *clusters,
     ctl_queues_view(p->ctl, p->a, p->me, NULL, &view, NULL);
     for (size_t i = 0; i < view.queues.n; i++)
         text_str(p->a, names, NULL, view.queues.at[i].name);
-    const struct text_node *data = ctl_catalogue_tree(p->ctl, p->a, ENTRY_DATASET);
-    put_names(p, out, storages, text_get(data, "datasets"));
+    const struct entry_list data = ctl_catalogue_view(p->ctl, p->a, ENTRY_DATASET);
+    names = text_list(p->a, out, storages);
+    for (size_t i = 0; i < data.n; i++)
+        text_str(p->a, names, NULL, data.at[i]->name);
 }
 
 static struct text_node *put_user(struct pai *p, struct text_node *parent,

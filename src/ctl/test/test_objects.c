@@ -57,16 +57,17 @@ static enum err_code put(struct world *w, const char *by, bool create, const cha
     return seen.code;
 }
 
-static const char *value_of(struct world *w, struct arena *arena, const char *kind,
-                            const char *project, const char *member)
+static const struct object_view *kept(struct world *w, struct arena *arena, const char *kind,
+                                      const char *project)
 {
-    struct text_node *tree =
-        ctl_object_tree(w->ctl, arena, &(struct ctl_object){ kind, project, "n", NULL });
-    const struct text_node *spec = tree ? text_get(tree, "spec") : NULL;
-    const struct text_node *node = !tree                          ? NULL
-                                   : strcmp(member, "value") == 0 ? text_get(spec, member)
-                                                                  : text_get(tree, member);
-    return node ? node->str : NULL;
+    return ctl_object_view(w->ctl, arena, &(struct ctl_object){ kind, project, "n", NULL });
+}
+
+static const char *value_of(struct world *w, struct arena *arena, const char *kind,
+                            const char *project)
+{
+    const struct object_view *view = kept(w, arena, kind, project);
+    return view ? text_get(view->spec, "value")->str : NULL;
 }
 
 static void belong_to_who_put_them(void **state)
@@ -77,18 +78,23 @@ static void belong_to_who_put_them(void **state)
     assert_int_equal(put(w, "ada", true, "x.y", "p", "2"), ERR_CONFLICT);
     assert_int_equal(put(w, "bob", false, "x.y", "p", "2"), ERR_DENIED);
     assert_int_equal(put(w, "bob", false, "x.y", "p", NULL), ERR_DENIED);
-    assert_string_equal(value_of(w, arena, "x.y", "p", "value"), "1");
+    assert_string_equal(value_of(w, arena, "x.y", "p"), "1");
     assert_int_equal(put(w, "ada", false, "x.y", "p", "2"), ERR_NONE);
     assert_int_equal(put(w, "root", false, "x.y", "p", "3"), ERR_NONE);
-    assert_string_equal(value_of(w, arena, "x.y", "p", "value"), "3");
-    assert_string_equal(value_of(w, arena, "x.y", "p", "owner"), "ada");
+    assert_string_equal(value_of(w, arena, "x.y", "p"), "3");
+    assert_string_equal(kept(w, arena, "x.y", "p")->owner, "ada");
     assert_int_equal(put(w, "ada", true, "x.y", "other", "1"), ERR_NONE);
-    assert_int_equal(ctl_objects_tree(w->ctl, arena, "x.y", NULL)->count, 2);
-    assert_int_equal(ctl_objects_tree(w->ctl, arena, "x.y", "p")->count, 1);
+    const struct object_list all = ctl_objects_view(w->ctl, arena, "x.y", NULL);
+    assert_int_equal(all.n, 2);
+    assert_string_equal(all.at[0].project, "other");
+    assert_string_equal(all.at[1].project, "p");
+    assert_int_equal(all.at[1].version, 3);
+    assert_int_not_equal(all.at[1].created_ms, 0);
+    assert_int_equal(ctl_objects_view(w->ctl, arena, "x.y", "p").n, 1);
     world_crash(w);
-    assert_string_equal(value_of(w, arena, "x.y", "p", "value"), "3");
+    assert_string_equal(value_of(w, arena, "x.y", "p"), "3");
     assert_int_equal(put(w, "ada", false, "x.y", "p", NULL), ERR_NONE);
-    assert_null(value_of(w, arena, "x.y", "p", "value"));
+    assert_null(value_of(w, arena, "x.y", "p"));
     assert_int_equal(put(w, "ada", false, "x.y", "p", NULL), ERR_NONE);
     arena_destroy(arena);
 }
@@ -105,7 +111,7 @@ static void all_or_none(void **state)
     ctl_turn(w->ctl);
     assert_int_equal(seen.code, ERR_DENIED);
     assert_non_null(strstr(seen.what, "ada"));
-    assert_int_equal(ctl_objects_tree(w->ctl, arena, "x.y", NULL)->count, 1);
+    assert_int_equal(ctl_objects_view(w->ctl, arena, "x.y", NULL).n, 1);
     arena_destroy(arena);
 }
 
@@ -119,20 +125,19 @@ static void of_jobs(void **state)
     job_id_format(id, job);
     assert_int_equal(put(w, "stranger", false, "job.tag", id, "1"), ERR_NOT_FOUND);
     assert_int_equal(put(w, "root", false, "job.tag", id, "1"), ERR_NONE);
-    assert_string_equal(value_of(w, arena, "job.tag", id, "value"), "1");
+    assert_string_equal(value_of(w, arena, "job.tag", id), "1");
     world_run(w);
     world_command(w, job, CTL_DELETE);
     assert_int_equal(w->code, ERR_NONE);
-    assert_null(value_of(w, arena, "job.tag", id, "value"));
+    assert_null(value_of(w, arena, "job.tag", id));
     arena_destroy(arena);
 }
 
 static uint64_t version_of(struct world *w, const char *kind, const char *project)
 {
     struct arena *arena = arena_create();
-    const struct text_node *tree =
-        ctl_object_tree(w->ctl, arena, &(struct ctl_object){ kind, project, "n", NULL });
-    uint64_t version = tree ? (uint64_t)text_get(tree, "version")->integer : 0;
+    const struct object_view *view = kept(w, arena, kind, project);
+    uint64_t version = view ? view->version : 0;
     arena_destroy(arena);
     return version;
 }

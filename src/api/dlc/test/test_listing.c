@@ -26,7 +26,7 @@ static const struct dlc_list_of newest = {
 /* {Name, Size} and when the document was put; 0: there is none. */
 static const struct {
     const char *name, *size;
-    int64_t created, changed;
+    uint64_t created, changed;
 } rows[] = { { "c", "10", 5, 9 },      { "a", "9", 0, 0 },  { "b", "\"x\"", 2, 30 },
              { "a", "100", 7, 7 },     { "d", NULL, 2, 2 }, { "e", "-1", 6, 6 },
              { "\303\244", "9", 3, 3 } };
@@ -37,15 +37,15 @@ static void add_rows(struct dlc_listing *l)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct report report;
         report_init(&report, a);
-        struct text_node *row = text_map(a, NULL, NULL), *object = text_map(a, NULL, NULL);
+        struct text_node *row = text_map(a, NULL, NULL);
+        const struct object_view object = { .created_ms = rows[i].created,
+                                            .changed_ms = rows[i].changed };
         text_str(a, row, "Name", rows[i].name);
         text_int(a, row, "Id", (int64_t)i);
         if (rows[i].size)
             text_copy(a, row, "Size",
                       json_parse(a, rows[i].size, strlen(rows[i].size), 0, &report));
-        text_int(a, object, "created_ms", rows[i].created);
-        text_int(a, object, "changed_ms", rows[i].changed);
-        dlc_listing_add(l, row, rows[i].created ? object : NULL);
+        dlc_listing_add(l, row, rows[i].created ? &object : NULL);
     }
 }
 
