@@ -13,6 +13,7 @@
 #include "ctl/core.h"
 #include "ctl/pass.h"
 #include "ctl/test/world.h"
+#include "ctl/views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,13 +78,13 @@ static double explain(struct world *w, uint64_t job, const char *change)
         if (change)
             ask.changes = (struct words){ .at = &change, .n = 1 };
         uint64_t began = cpu_us();
-        const struct text_node *tree = ctl_explain_tree(w->ctl, &ask, &err);
+        struct explain_view view;
+        int rc = ctl_explain_view(w->ctl, &ask, &view, &err);
         took[i] = (double)(cpu_us() - began) / 1000;
-        if (!tree)
+        if (rc)
             BUG("%s", err.what);
-        const struct text_node *ways = text_get(tree, "ways");
         if (i == 0 && !change)
-            fprintf(stderr, "%s: %zu ways\n", text_get(tree, "name")->str, ways ? ways->count : 0);
+            fprintf(stderr, "%s: %zu ways\n", view.name, view.ways ? view.ways->count : 0);
         arena_destroy(arena);
     }
     return median(took);

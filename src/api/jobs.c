@@ -457,17 +457,17 @@ void job_origin(struct call *call)
 void job_explain(struct call *call)
 {
     struct ctl_explain ask = { .arena = call->arena, .owner = call->owner };
+    struct explain_view view;
     struct err err;
     const char *change;
     if (!call_job(call, &ask.job))
         return;
     for (size_t i = 0; (change = http_query(call->request, "what_if", i)); i++)
         add_word(call->arena, &ask.changes, change);
-    struct text_node *tree = ctl_explain_tree(call->api->config.ctl, &ask, &err);
-    if (tree)
-        call_answer(call, 200, tree);
-    else
+    if (ctl_explain_view(call->api->config.ctl, &ask, &view, &err))
         call_problem(call, &err, NULL);
+    else
+        call_answer(call, 200, view_put(call->arena, NULL, NULL, VIEW_EXPLAIN, &view));
 }
 
 /* ---- commands ---- */

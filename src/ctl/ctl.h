@@ -18,6 +18,8 @@ struct job_list;
 struct board_entry;
 struct board_list;
 struct drain_view;
+struct explain_view;
+struct submitted_view;
 struct user_view;
 struct key_view;
 struct token_view;
@@ -204,7 +206,7 @@ struct ctl_explain {
     uint64_t job;
     struct words changes; /* "replicas=2", as --set takes them or in short */
 };
-struct text_node *ctl_explain_tree(struct ctl *, const struct ctl_explain *, struct err *);
+int ctl_explain_view(struct ctl *, const struct ctl_explain *, struct explain_view *, struct err *);
 bool ctl_storage_full(const struct ctl *); /* a commit failed: submissions are refused for now */
 
 /* Logs of a task: attempts in order with the directory of each. */

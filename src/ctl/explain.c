@@ -8,7 +8,6 @@
 #include "ctl/foretold.h"
 #include "ctl/pass.h"
 #include "ctl/reasons.h"
-#include "ctl/view_tables.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -17,18 +16,14 @@
 
 /* ---- pieces ---- */
 
-/* {number, name} of a live job, as a member (key) or element (NULL); without a number of one that
- * is not the reader's to know. */
-static void explain_name(struct explain *e, struct text_node *parent, const char *key, uint64_t job)
+static struct other_job named(struct explain *e, uint64_t job)
 {
     const struct live_job *live = live_find(e->ctl->live, job);
-    struct text_node *map = text_map(e->arena, parent, key);
     if (!live)
-        return;
-    bool may = reader_may(&e->reader, &live->row);
-    if (may)
-        text_int(e->arena, map, "number", (int64_t)live->row.number);
-    text_str(e->arena, map, "name", may ? live->row.name : HIDDEN_JOB);
+        return (struct other_job){ 0 };
+    if (!reader_may(&e->reader, &live->row))
+        return (struct other_job){ .name = HIDDEN_JOB };
+    return (struct other_job){ .number = live->row.number, .name = live->row.name };
 }
 
 static void put_time(const struct explain *e, struct text_node *map, const char *key,
@@ -48,54 +43,56 @@ void explain_dates(const struct ctl *ctl, struct explain_view *view)
     view->not_later_ms = core_date_of(ctl, view->not_later_ms);
 }
 
-struct text_node *explain_places(struct arena *arena, const struct job_spec *spec,
-                                 const struct task_place *places, uint32_t n)
+struct pairs explain_places(struct arena *arena, const struct job_spec *spec,
+                            const struct task_place *places, uint32_t n)
 {
-    struct text_node *map = text_map(arena, NULL, NULL);
-    for (uint32_t i = 0; i < n; i++)
-        text_str(arena, map,
-                 arena_printf(arena, "%s/%u", spec->roles[places[i].role].name, places[i].index),
-                 places[i].node);
-    return map;
+    struct pairs out = { .at = ARENA_ARRAY(arena, n, struct pair) };
+    for (; out.n < n; out.n++) {
+        const struct task_place *place = &places[out.n];
+        out.at[out.n] =
+            (struct pair){ .name = arena_printf(arena, "%s/%u", spec->roles[place->role].name,
+                                                place->index),
+                           .value = arena_strdup(arena, place->node) };
+    }
+    return out;
 }
 
 /* ---- when ---- */
 
 /* What ends when it starts, as the forecast has it: the pass alone did not come so far. */
-static struct text_node *ended_tree(struct explain *e)
+static struct end_list ended_by_forecast(struct explain *e)
 {
-    struct text_node *list = text_list(e->arena, NULL, NULL);
+    struct end_list list = { .at = ARENA_ARRAY(e->arena, WHEN_NAMED, struct job_end) };
     const struct forecast *f = &e->told.by_limit;
-    for (size_t i = 0; i < f->n_ended && i < WHEN_NAMED; i++) {
-        struct live_job *job = live_find(e->ctl->live, f->ended[i]);
-        explain_name(e, list, NULL, f->ended[i]);
-        put_time(e, list->last, "at", f->at_ms);
-        text_bool(e->arena, list->last, "assumed",
-                  job && core_spec(e->ctl, job) && !job->spec->limits.run_time_ms.has);
-        text_bool(e->arena, list->last, "waits", job && job->row.state == JOB_QUEUED);
+    for (; list.n < f->n_ended && list.n < WHEN_NAMED; list.n++) {
+        struct live_job *job = live_find(e->ctl->live, f->ended[list.n]);
+        list.at[list.n] = (struct job_end){ .job = named(e, f->ended[list.n]),
+                                            .at_ms = core_date_of(e->ctl, f->at_ms),
+                                            .assumed = job && core_spec(e->ctl, job) &&
+                                                       !job->spec->limits.run_time_ms.has,
+                                            .waits = job && job->row.state == JOB_QUEUED };
     }
-    return list->count ? list : NULL;
+    return list;
 }
 
-static struct text_node *ends_tree(struct explain *e)
+static struct end_list ends_of_pass(struct explain *e)
 {
-    struct text_node *list = text_list(e->arena, NULL, NULL);
+    struct end_list list = { .at = ARENA_ARRAY(e->arena, WHEN_NAMED, struct job_end) };
     const struct when *w = &e->when;
-    for (uint32_t i = 0; i < w->n_ends && i < WHEN_NAMED; i++) {
-        explain_name(e, list, NULL, w->ends[i].job);
-        put_time(e, list->last, "at", w->ends[i].at_ms);
-        text_bool(e->arena, list->last, "assumed", w->ends[i].assumed);
-        text_bool(e->arena, list->last, "waits", w->ends[i].waits);
-    }
-    return list->count ? list : NULL;
+    for (; list.n < w->n_ends && list.n < WHEN_NAMED; list.n++)
+        list.at[list.n] = (struct job_end){ .job = named(e, w->ends[list.n].job),
+                                            .at_ms = core_date_of(e->ctl, w->ends[list.n].at_ms),
+                                            .assumed = w->ends[list.n].assumed,
+                                            .waits = w->ends[list.n].waits };
+    return list;
 }
 
-static struct text_node *ahead_tree(struct explain *e)
+static struct other_list ahead_of(struct explain *e)
 {
-    struct text_node *list = text_list(e->arena, NULL, NULL);
-    for (uint32_t i = 0; i < e->ahead && i < WHEN_NAMED; i++)
-        explain_name(e, list, NULL, e->first[i]);
-    return list->count ? list : NULL;
+    struct other_list list = { .at = ARENA_ARRAY(e->arena, WHEN_NAMED, struct other_job) };
+    for (; list.n < e->ahead && list.n < WHEN_NAMED; list.n++)
+        list.at[list.n] = named(e, e->first[list.n]);
+    return list;
 }
 
 /* Of the jobs that the forecast lets start before it; where there is none, by rank. */
@@ -175,21 +172,21 @@ static struct text_node *run_time_tree(struct explain *e)
     return own->n || limit->has ? map : NULL;
 }
 
-static struct text_node *rank_tree(struct explain *e)
+static const struct rank_view *rank_shown(struct explain *e)
 {
     const struct rank *r = &e->when.rank;
-    struct text_node *map = text_map(e->arena, NULL, NULL);
     uint64_t now = core_now(e->ctl), since = r->id >> 20;
-    text_bool(e->arena, map, "claims", r->claims);
-    text_bool(e->arena, map, "sure", r->sure);
-    text_int(e->arena, map, "priority", r->priority);
-    text_int(e->arena, map, "asked_priority", e->spec->priority);
+    struct rank_view *view = ARENA_NEW(e->arena, struct rank_view);
+    *view = (struct rank_view){ .claims = r->claims,
+                                .sure = r->sure,
+                                .priority = r->priority,
+                                .asked_priority = e->spec->priority,
+                                .load = r->load,
+                                .usage = r->usage,
+                                .age_ms = now > since ? now - since : 0 };
     if (r->promised_ms != UINT64_MAX)
-        put_time(e, map, "promised", r->promised_ms);
-    text_int(e->arena, map, "load", (int64_t)r->load);
-    text_int(e->arena, map, "usage", (int64_t)r->usage);
-    text_int(e->arena, map, "age_ms", (int64_t)(now > since ? now - since : 0));
-    return map;
+        view->promised_ms = core_date_of(e->ctl, r->promised_ms);
+    return view;
 }
 
 /* ---- why ---- */
@@ -253,9 +250,9 @@ static void add_reason(struct explain *e, const struct wait_reason *r, struct ex
     view->total = r->total;
     view->until_ms = r->until_ms;
     if (r->blocker) {
-        struct text_node *blocker = text_map(e->arena, NULL, NULL);
-        explain_name(e, blocker, "of", r->blocker);
-        view->blocker = blocker->first;
+        struct other_job *blocker = ARENA_NEW(e->arena, struct other_job);
+        *blocker = named(e, r->blocker);
+        view->blocker = blocker;
     }
     if (is_refusal(r->why))
         view->unfit = unfit_tree(e);
@@ -286,10 +283,10 @@ static void put_times(struct explain *e, struct explain_view *view)
     view->expected_ms = f->found ? f->at_ms : w->at_ms;
     view->estimates = estimates_tree(e, view->expected_ms);
     if (view->expected_ms == w->at_ms) {
-        view->ends = ends_tree(e);
+        view->ends = ends_of_pass(e);
         view->n_ends = w->n_ends;
     } else if (f->found) {
-        view->ends = ended_tree(e);
+        view->ends = ended_by_forecast(e);
         view->n_ends = f->n_ended;
     }
     view->at_least = !view->expected_ms && w->not_before_ms > core_now(e->ctl);
@@ -318,11 +315,11 @@ void explain_when(struct explain *e, const struct sched_snapshot *s, struct expl
     view->ahead = e->ahead;
     view->ahead_elsewhere = e->ahead_elsewhere;
     view->ahead_known = e->ahead_known;
-    view->ahead_jobs = ahead_tree(e);
+    view->ahead_jobs = ahead_of(e);
     view->run_time = run_time_tree(e);
     put_times(e, view);
     if (w->has_turn)
-        view->rank = rank_tree(e);
+        view->rank = rank_shown(e);
     shares_put(e, view);
 }
 
@@ -337,9 +334,9 @@ static const struct plan_entry *promise_of(const struct plan *plan, uint64_t job
     return NULL;
 }
 
-struct text_node *explain_moves(struct explain *e, const struct plan *is, const struct plan *would)
+struct delay_list explain_moves(struct explain *e, const struct plan *is, const struct plan *would)
 {
-    struct text_node *list = text_list(e->arena, NULL, NULL);
+    struct delay_list list = { .at = ARENA_ARRAY(e->arena, is->n, struct job_delay) };
     for (size_t i = 0; i < is->n; i++) {
         const struct plan_entry *before = &is->at[i], *after = promise_of(would, before->job);
         bool starts = before->kind == PLAN_ADMIT;
@@ -349,12 +346,13 @@ struct text_node *explain_moves(struct explain *e, const struct plan *is, const 
             after && after->kind == before->kind && (starts || after->at_ms == before->at_ms);
         if (same || (after && after->kind == PLAN_ADMIT))
             continue;
-        explain_name(e, list, NULL, before->job);
-        put_time(e, list->last, "before", starts ? core_now(e->ctl) : before->at_ms);
-        if (after)
-            put_time(e, list->last, "after", after->at_ms);
+        list.at[list.n++] =
+            (struct job_delay){ .job = named(e, before->job),
+                                .before_ms =
+                                    core_date_of(e->ctl, starts ? core_now(e->ctl) : before->at_ms),
+                                .after_ms = after ? core_date_of(e->ctl, after->at_ms) : 0 };
     }
-    return list->count ? list : NULL;
+    return list;
 }
 
 /* ---- one job ---- */
@@ -489,39 +487,37 @@ static uint64_t whom(struct ctl *ctl, uint64_t id)
     return aside ? aside : id;
 }
 
-struct text_node *ctl_explain_tree(struct ctl *ctl, const struct ctl_explain *asked,
-                                   struct err *err)
+int ctl_explain_view(struct ctl *ctl, const struct ctl_explain *asked, struct explain_view *view,
+                     struct err *err)
 {
     struct arena *arena = asked->arena;
     struct job_row row;
-    char text[JOB_ID_TEXT];
     struct ctl_explain ask = *asked;
     ask.job = whom(ctl, asked->job);
     if (core_row(ctl, arena, ask.job, &row)) {
-        err_set(err, ERR_NOT_FOUND, "no such job");
-        return NULL;
+        return err_set(err, ERR_NOT_FOUND, "no such job");
     }
     struct live_job *live = live_find(ctl->live, ask.job);
-    struct explain_view view = { .job = job_id_format(text, ask.job),
-                                 .number = row.number,
-                                 .name = row.name,
-                                 .array = array_number(&row),
-                                 .has_index = row.array != 0,
-                                 .index = row.index,
-                                 .queue = row.queue,
-                                 .state = job_state_word(live ? live->row.state : row.state) };
+    *view = (struct explain_view){ .job = ask.job,
+                                   .number = row.number,
+                                   .name = row.name,
+                                   .array = array_number(&row),
+                                   .has_index = row.array != 0,
+                                   .index = row.index,
+                                   .queue = row.queue,
+                                   .state = live ? live->row.state : row.state };
     bool waits = live && (live->row.state == JOB_QUEUED || live->row.state == JOB_SUSPENDED);
     struct reader reader = reader_of(ctl, arena, ask.owner);
     const struct sentence why = live ? reason_of(&reader, live) : row.reason;
-    view.reason = reader_text(&reader, &why);
+    view->reason = reader_text(&reader, &why);
     if (ask.changes.n) {
-        if (what_if(ctl, &ask, &view, err))
-            return NULL;
+        if (what_if(ctl, &ask, view, err))
+            return -1;
     } else if (waits) {
-        explain_waiting(&reader, live, &view);
+        explain_waiting(&reader, live, view);
     } else if (live) {
-        explain_rest(&reader, live, &view);
+        explain_rest(&reader, live, view);
     }
-    explain_dates(ctl, &view);
-    return view_put(arena, NULL, NULL, VIEW_EXPLAIN, &view);
+    explain_dates(ctl, view);
+    return 0;
 }

@@ -30,14 +30,13 @@ struct explain { /* of one job, on one copy of everything that waits and runs */
     uint64_t first[WHEN_NAMED];      /* of its queue */
 };
 
-/* {"worker/0": "n1"} */
 /* What is shown are dates. */
 void explain_dates(const struct ctl *, struct explain_view *);
-struct text_node *explain_places(struct arena *, const struct job_spec *, const struct task_place *,
-                                 uint32_t n);
-/* Whose promise would move or go if the second plan were made instead of the first, as a list:
- * {number, name, before, after}. NULL: nobody's. */
-struct text_node *explain_moves(struct explain *, const struct plan *is, const struct plan *would);
+/* "worker/0": "n1" */
+struct pairs explain_places(struct arena *, const struct job_spec *, const struct task_place *,
+                            uint32_t n);
+/* Whose promise would move or go if the second plan were made instead of the first. */
+struct delay_list explain_moves(struct explain *, const struct plan *is, const struct plan *would);
 /* " --set FIELD=V", quoted for a shell where that is needed. */
 void explain_put_set(struct buf *, const char *set);
 /* "muster submit --like N" and flags (" --replace"). */
@@ -53,7 +52,7 @@ void shares_put(struct explain *, struct explain_view *);
 int what_if(struct ctl *, const struct ctl_explain *, struct explain_view *, struct err *);
 /* The explanation of a job that would be submitted now: ctl, arena, reader, spec, owner and file
  * are set. */
-struct text_node *explain_newcomer(struct explain *, bool with_ways);
+const struct explain_view *explain_newcomer(struct explain *, bool with_ways);
 
 /* What would start the job now: a list of {what, kind, how, set, gives}, smallest change first;
  * NULL: nothing that is tried. Each was looked at in a pass with everything else that waits. */

@@ -453,9 +453,8 @@ static void try_out(struct submission *s, struct submitted_view *view)
     view->dry_run = true;
     view->explain = explain_newcomer(&e, s->ask.explain);
     view->state = e.when.starts ? JOB_STARTING : JOB_QUEUED;
-    const struct text_node *reason = text_get(view->explain, "reason");
-    view->reason = reason ? reason->str : NULL;
-    view->places = text_get(view->explain, "places");
+    view->reason = view->explain->reason;
+    view->places = view->explain->places;
 }
 
 static void answer_tree(struct submission *s)

@@ -101,6 +101,13 @@ static const char *class_word(unsigned class)
     return end_class_word((enum end_class) class);
 }
 
+static void put_date(struct arena *arena, struct text_node *map, const char *name, uint64_t ms)
+{
+    char text[FMT_MAX];
+    text_str(arena, map, name, fmt_time(text, ms));
+    text_int(arena, map, arena_printf(arena, "%s_ms", name), (int64_t)ms);
+}
+
 static void put_numbers(struct arena *arena, struct text_node *map, const char *name,
                         const void *member)
 {
@@ -267,6 +274,96 @@ static void put_plan_time(struct arena *arena, struct text_node *map, const char
         text_int(arena, one, "le_us", (int64_t)times->bounds[i]);
         text_int(arena, one, "count", (int64_t)times->bins[i]);
     }
+}
+
+/* {number, name}, as they may be known. */
+static struct text_node *put_job(struct arena *arena, struct text_node *parent, const char *key,
+                                 const struct other_job *job)
+{
+    struct text_node *map = text_map(arena, parent, key);
+    if (job->number)
+        text_int(arena, map, "number", (int64_t)job->number);
+    if (job->name)
+        text_str(arena, map, "name", job->name);
+    return map;
+}
+
+static void put_blocker(struct arena *arena, struct text_node *map, const char *name,
+                        const void *member)
+{
+    const struct other_job *job = *(const struct other_job *const *)member;
+    if (job)
+        put_job(arena, map, name, job);
+}
+
+static void put_named(struct arena *arena, struct text_node *map, const char *name,
+                      const void *member)
+{
+    const struct other_list *list = member;
+    struct text_node *out = list->n ? text_list(arena, map, name) : NULL;
+    for (size_t i = 0; i < list->n; i++)
+        put_job(arena, out, NULL, &list->at[i]);
+}
+
+static void put_ends(struct arena *arena, struct text_node *map, const char *name,
+                     const void *member)
+{
+    const struct end_list *list = member;
+    struct text_node *out = list->n ? text_list(arena, map, name) : NULL;
+    for (size_t i = 0; i < list->n; i++) {
+        struct text_node *one = put_job(arena, out, NULL, &list->at[i].job);
+        put_date(arena, one, "at", list->at[i].at_ms);
+        text_bool(arena, one, "assumed", list->at[i].assumed);
+        text_bool(arena, one, "waits", list->at[i].waits);
+    }
+}
+
+static void put_delays(struct arena *arena, struct text_node *map, const char *name,
+                       const void *member)
+{
+    const struct delay_list *list = member;
+    struct text_node *out = list->n ? text_list(arena, map, name) : NULL;
+    for (size_t i = 0; i < list->n; i++) {
+        struct text_node *one = put_job(arena, out, NULL, &list->at[i].job);
+        put_date(arena, one, "before", list->at[i].before_ms);
+        if (list->at[i].after_ms)
+            put_date(arena, one, "after", list->at[i].after_ms);
+    }
+}
+
+static void put_rank(struct arena *arena, struct text_node *map, const char *name,
+                     const void *member)
+{
+    const struct rank_view *rank = *(const struct rank_view *const *)member;
+    if (!rank)
+        return;
+    struct text_node *out = text_map(arena, map, name);
+    text_bool(arena, out, "claims", rank->claims);
+    text_bool(arena, out, "sure", rank->sure);
+    text_int(arena, out, "priority", rank->priority);
+    text_int(arena, out, "asked_priority", rank->asked_priority);
+    if (rank->promised_ms)
+        put_date(arena, out, "promised", rank->promised_ms);
+    text_int(arena, out, "load", (int64_t)rank->load);
+    text_int(arena, out, "usage", (int64_t)rank->usage);
+    text_int(arena, out, "age_ms", (int64_t)rank->age_ms);
+}
+
+static void put_changes(struct arena *arena, struct text_node *map, const char *name,
+                        const void *member)
+{
+    const struct words *words = member;
+    struct text_node *out = words->n ? text_list(arena, map, name) : NULL;
+    for (size_t i = 0; i < words->n; i++)
+        text_str(arena, out, NULL, words->at[i]);
+}
+
+static void put_explained(struct arena *arena, struct text_node *map, const char *name,
+                          const void *member)
+{
+    const struct explain_view *view = *(const struct explain_view *const *)member;
+    if (view)
+        view_put(arena, map, name, VIEW_EXPLAIN, view);
 }
 
 /* ---- the tables ---- */
@@ -480,17 +577,17 @@ static const struct row submitted_rows[] = {
     ROW(submitted_view, existing, FLAG, 0, "answered before under the same idempotency key"),
     ROW(submitted_view, dry_run, FLAG, 0, "nothing was stored"),
     NESTED(submitted_view, warnings, NULL, "{path, what, hint, line, col}"),
-    NESTED(submitted_view, places, NULL, "dry_run: task: node"),
-    NESTED(submitted_view, explain, NULL, "dry_run: of the job as it would wait"),
+    PUT_BY(submitted_view, places, put_labels, "dry_run: task: node"),
+    PUT_BY(submitted_view, explain, put_explained, "dry_run: of the job as it would wait"),
     END
 };
 static const struct row explain_rows[] = {
-    ROW(explain_view, job, TEXT, 0, "id"),
+    ROW(explain_view, job, ID, 0, "id"),
     ROW(explain_view, number, COUNT, 0, ""),
     ROW(explain_view, name, TEXT, 0, ""),
     ROW(explain_view, array, COUNT, 0, "number of its array, of a member"),
     GIVEN(explain_view, index, "of a member, in its array"),
-    ROW(explain_view, state, TEXT, 0, ""),
+    WORD_OF(explain_view, state, job_word, ""),
     ROW(explain_view, queue, TEXT, 0, ""),
     ROW(explain_view, reason, TEXT, 0, "one sentence"),
     ROW(explain_view, why, TEXT, 0,
@@ -505,7 +602,7 @@ static const struct row explain_rows[] = {
     ROW(explain_view, short_by, COUNT, 0, "in all"),
     ROW(explain_view, total, COUNT, 0, "of the whole job, or of the share"),
     ROW(explain_view, node, TEXT, 0, "that comes closest"),
-    NESTED(explain_view, blocker, NULL,
+    PUT_BY(explain_view, blocker, put_blocker,
            "{number, name}: whose promise it would delay; here and below without a number of a job "
            "that the reader may not read"),
     NESTED(
@@ -517,8 +614,8 @@ static const struct row explain_rows[] = {
     ROW(explain_view, ahead_known, FLAG, 0,
         "these and no others start before it when nothing changes: no job comes or is stopped, each "
         "runs to its limit, no node comes or goes; absent: those whose turn comes before"),
-    NESTED(explain_view, ahead_jobs, NULL, "[{number, name}]: the first of its queue"),
-    NESTED(explain_view, rank, NULL,
+    PUT_BY(explain_view, ahead_jobs, put_named, "[{number, name}]: the first of its queue"),
+    PUT_BY(explain_view, rank, put_rank,
            "what its turn is made of, in this order: claims (others were ended for it), sure (its "
            "queue is), priority, promised, load (of its queue, thousandths of what it is due), "
            "usage (of its user), age_ms"),
@@ -537,17 +634,17 @@ static const struct row explain_rows[] = {
     NESTED(explain_view, run_time, NULL,
            "{source, limit_ms, of, jobs, median_ms, low_ms, high_ms}: how long it runs: learnt of "
            "jobs of its owner and name, or of its queue, with the middle half of them"),
-    NESTED(explain_view, ends, NULL,
+    PUT_BY(explain_view, ends, put_ends,
            "[{number, name, at, assumed, waits}]: whose ends that rests on, latest first; assumed: "
            "it has no limit of run time"),
     ROW(explain_view, n_ends, COUNT, 0, "how many in all"),
     STAMP(explain_view, not_later,
           "what it was told first, while that holds and rests on limits alone"),
     ROW(explain_view, would_start, FLAG, ALWAYS, "starts now"),
-    NESTED(explain_view, changes, NULL, "what-if: the assignments"),
+    PUT_BY(explain_view, changes, put_changes, "what-if: the assignments"),
     ROW(explain_view, how, TEXT, 0, "what-if: the command that does it"),
-    NESTED(
-        explain_view, delays, NULL,
+    PUT_BY(
+        explain_view, delays, put_delays,
         "[{number, name, before, after}]: what-if and files: whose promise moves; without after: "
         "it goes"),
     NESTED(explain_view, ways, NULL,
@@ -557,7 +654,7 @@ static const struct row explain_rows[] = {
            "[{queue or user, used, guaranteed, maximum}]: its queue, those above, its user"),
     NESTED(explain_view, checks, NULL,
            "[{name, status, exceed_resources, used, limit}]: as PAI-DLC's diagnosis has them"),
-    NESTED(explain_view, places, NULL, "task: node"),
+    PUT_BY(explain_view, places, put_labels, "task: node"),
     END
 };
 static const struct row stats_rows[] = {
@@ -654,11 +751,8 @@ const char *view_name(enum view_kind kind)
 
 static void put_time(struct arena *arena, struct text_node *map, const char *name, uint64_t ms)
 {
-    char text[FMT_MAX];
-    if (ms == 0)
-        return;
-    text_str(arena, map, name, fmt_time(text, ms));
-    text_int(arena, map, arena_printf(arena, "%s_ms", name), (int64_t)ms);
+    if (ms)
+        put_date(arena, map, name, ms);
 }
 
 static void put_id(struct arena *arena, struct text_node *map, const char *name, uint64_t id)

@@ -449,7 +449,8 @@ static void put_way(struct ways *w, struct text_node *list, const struct found *
     struct text_node *sets = text_list(arena, one, "set");
     for (size_t i = 0; i < f->sets.n; i++)
         text_str(arena, sets, NULL, f->sets.at[i]);
-    text_copy(arena, one, "places", explain_places(arena, p->spec, p->places, p->n_places));
+    const struct pairs places = explain_places(arena, p->spec, p->places, p->n_places);
+    text_pairs(arena, text_map(arena, one, "places"), &places);
 }
 
 /* Those of the smallest that hold when they are read as their commands will be. */

@@ -6,7 +6,6 @@
 #include "ctl/core.h"
 #include "ctl/pass.h"
 #include "ctl/submit.h"
-#include "ctl/view_tables.h"
 
 #include "base/mem.h"
 
@@ -131,14 +130,6 @@ static const char *command_of(struct explain *e, const struct words *sets)
     return arena_strdup(e->arena, buf_str(&out));
 }
 
-static struct text_node *changes_tree(struct arena *arena, const struct words *sets)
-{
-    struct text_node *list = text_list(arena, NULL, NULL);
-    for (size_t i = 0; i < sets->n; i++)
-        text_str(arena, list, NULL, sets->at[i]);
-    return list;
-}
-
 int what_if(struct ctl *ctl, const struct ctl_explain *asked, struct explain_view *view,
             struct err *err)
 {
@@ -155,7 +146,7 @@ int what_if(struct ctl *ctl, const struct ctl_explain *asked, struct explain_vie
     report_init(&report, arena);
     if (job && job->row.state != JOB_QUEUED && job->row.state != JOB_SUSPENDED) {
         err_set(err, ERR_CONFLICT, "job %llu does not wait: it is %s",
-                (unsigned long long)view->number, view->state);
+                (unsigned long long)view->number, job_state_word(view->state));
         return err_hint(err, "what-if is asked of jobs that wait or have ended");
     }
     e.job = job ? asked->job : 0;
@@ -169,25 +160,25 @@ int what_if(struct ctl *ctl, const struct ctl_explain *asked, struct explain_vie
     pass_ask(ctl, arena, &e.snapshot);
     struct plan base = sched_plan(&e.snapshot, core_now(ctl), arena);
     e.as = snapshot_newcomer(ctl, e.spec, e.owner);
-    view->changes = changes_tree(arena, &submit.sets);
+    view->changes = submit.sets;
     view->queue = e.snapshot.queues[e.as.queue].name;
     ask(&e, &base, view);
     view->how = command_of(&e, &submit.sets);
     return 0;
 }
 
-struct text_node *explain_newcomer(struct explain *e, bool with_ways)
+const struct explain_view *explain_newcomer(struct explain *e, bool with_ways)
 {
-    struct explain_view view = { .name = e->spec->name,
-                                 .state = job_state_word(e->spec->suspend ? JOB_SUSPENDED
-                                                                          : JOB_QUEUED) };
+    struct explain_view *view = ARENA_NEW(e->arena, struct explain_view);
+    *view = (struct explain_view){ .name = e->spec->name,
+                                   .state = e->spec->suspend ? JOB_SUSPENDED : JOB_QUEUED };
     pass_ask(e->ctl, e->arena, &e->snapshot);
     struct plan base = sched_plan(&e->snapshot, core_now(e->ctl), e->arena);
     e->as = snapshot_newcomer(e->ctl, e->spec, e->owner);
-    view.queue = e->snapshot.queues[e->as.queue].name;
-    ask(e, &base, &view);
+    view->queue = e->snapshot.queues[e->as.queue].name;
+    ask(e, &base, view);
     if (with_ways)
-        view.ways = ways_find(e);
-    explain_dates(e->ctl, &view);
-    return view_put(e->arena, NULL, NULL, VIEW_EXPLAIN, &view);
+        view->ways = ways_find(e);
+    explain_dates(e->ctl, view);
+    return view;
 }

@@ -201,9 +201,9 @@ static void put_explained(struct playing *p, struct ctl *ctl, const char *admin,
     view_put(p->arena, map, "job", VIEW_JOB, job);
     if (job->state == JOB_QUEUED) {
         const struct ctl_explain ask = { .arena = p->arena, .owner = admin, .job = job->id };
-        const struct text_node *why = ctl_explain_tree(ctl, &ask, &err);
-        if (why)
-            text_copy(p->arena, map, "explain", why);
+        struct explain_view why;
+        if (ctl_explain_view(ctl, &ask, &why, &err) == 0)
+            view_put(p->arena, map, "explain", VIEW_EXPLAIN, &why);
     }
     print_tree(map);
 }

@@ -2,6 +2,8 @@
  * what they suggest holds. */
 #include "ctl/core.h"
 #include "ctl/test/world.h"
+#include "ctl/view_tables.h"
+#include "ctl/views.h"
 
 #include "base/mem.h"
 
@@ -19,6 +21,7 @@ static struct node_spec nodes[] = {
 };
 
 struct asked {
+    struct explain_view view;
     struct arena *arena;
     struct text_node *tree;
 };
@@ -62,9 +65,9 @@ static struct asked ask(struct world *w, uint64_t job, const char *change)
     struct ctl_explain question = { .arena = a.arena, .owner = "ada", .job = job };
     if (change)
         question.changes = (struct words){ .at = &change, .n = 1 };
-    a.tree = ctl_explain_tree(w->ctl, &question, &err);
-    if (!a.tree)
+    if (ctl_explain_view(w->ctl, &question, &a.view, &err))
         fail_msg("%s", err.what);
+    a.tree = view_put(a.arena, NULL, NULL, VIEW_EXPLAIN, &a.view);
     return a;
 }
 

@@ -251,9 +251,11 @@ static void lists_and_schemas(void **state)
     assert_int_equal(list.n, 3);
     assert_int_equal(list.at[0].number, 5);
     assert_true(list.next == list.at[2].id);
-    struct text_node *why =
-        ctl_explain_tree(w->ctl, &(struct ctl_explain){ .arena = arena, .job = w->job }, &err);
-    assert_non_null(text_get(why, "state"));
+    struct explain_view why;
+    const struct ctl_explain question = { .arena = arena, .job = w->job };
+    assert_int_equal(ctl_explain_view(w->ctl, &question, &why, &err), 0);
+    assert_true(why.job == w->job && why.number == 5);
+    assert_true(why.state == world_state(w, w->job));
     for (int kind = 0; kind < VIEW_N; kind++) {
         assert_non_null(text_get(view_schema(arena, (enum view_kind)kind), "properties")->first);
         assert_non_null(view_name((enum view_kind)kind));
