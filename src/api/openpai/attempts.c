@@ -91,16 +91,6 @@ bool pai_failed_before(const struct task_view *task, uint64_t n, uint64_t *first
     return true;
 }
 
-const struct task_view *pai_culprit(const struct job_view *job, uint64_t n)
-{
-    const struct task_view *found = NULL;
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < job->task_list.n; i++)
-        if (pai_failed_before(&job->task_list.at[i], n, &first))
-            found = &job->task_list.at[i];
-    return found;
-}
-
 const char *pai_log_path(struct pai *p, const struct task_view *task, uint64_t n, uint64_t k)
 {
     return arena_printf(

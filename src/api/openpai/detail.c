@@ -4,13 +4,14 @@
 #include "api/work.h"
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "ctl/pages.h"
 #include "dialect/openpai/openpai.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#define EVENTS_PAGE 1000u
+#define EVENTS_PAGE 64u
 #define EVENTS_MAX  10000u
 
 static bool is(const char *text, const char *word)
@@ -311,24 +312,17 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 struct span {
     uint64_t placed, started, ended;
-    size_t roles;
 };
 
 /* From the first task that was placed to the last that ended, in that start. */
-static struct span span_of(const struct job_view *job, uint64_t n)
+static void widen(struct span *s, const struct task_view *task, uint64_t n)
 {
-    struct span s = { 0 };
-    for (size_t i = 0; i < job->task_list.n; i++) {
-        const struct task_view *task = &job->task_list.at[i];
-        s.roles += task->index == 0;
-        for (size_t k = pai_attempts(task, n); k-- > 0;) {
-            const struct attempt_view *one = pai_attempt(task, n, k);
-            s.placed = least(s.placed, one->placed_ms);
-            s.started = least(s.started, one->started_ms);
-            s.ended = one->ended_ms > s.ended ? one->ended_ms : s.ended;
-        }
+    for (size_t k = pai_attempts(task, n); k-- > 0;) {
+        const struct attempt_view *one = pai_attempt(task, n, k);
+        s->placed = least(s->placed, one->placed_ms);
+        s->started = least(s->started, one->started_ms);
+        s->ended = one->ended_ms > s->ended ? one->ended_ms : s->ended;
     }
-    return s;
 }
 
 static void put_exit(struct pai *p, struct text_node *out, const struct end *end)
@@ -341,14 +335,68 @@ static void put_exit(struct pai *p, struct text_node *out, const struct end *end
     pai_put_text(p->a, out, "exitDiagnostics", pai_said(attempt->reason));
 }
 
-static struct text_node *put_start(struct pai *p, struct text_node *list,
-                                   const struct job_view *job, uint64_t n)
+/* What is said of one start before its tasks are. */
+struct told_start {
+    struct span span;
+    const struct task_view *culprit; /* of the pages that are kept */
+    uint64_t failed_ms;
+};
+
+/* The answer about some starts of a job, the newest first: all its tasks are looked at for who
+ * failed them, and then once more for each of them. */
+struct starts {
+    struct detail d; /* its start: whose tasks are being put */
+    bool one;        /* it stands by itself, not in a list */
+    uint64_t first, n;
+    struct told_start *told;     /* n, that of first first */
+    VEC(struct arena *) kept;    /* pages with culprits */
+    VEC(struct long_list) lists; /* of the answer */
+};
+
+static void starts_close(void *starts)
 {
+    struct starts *s = starts;
+    detail_close(&s->d);
+    for (size_t i = 0; i < s->kept.n; i++)
+        arena_destroy(s->kept.at[i]);
+    vec_fini(&s->kept);
+    vec_fini(&s->lists);
+}
+
+/* Those of the next start begin where the last role of one ends. */
+static int add_start_tasks(void *starts, struct arena *arena, struct text_node *to, struct err *err)
+{
+    struct starts *s = starts;
+    struct detail *d = &s->d;
+    int more = add_tasks(d, arena, to, err);
+    if (more != 0 || d->role < d->spec->n_roles || d->start.n == s->first)
+        return more;
+    drop_page(d);
+    ctl_pages_close(d->pages);
+    d->start.n--;
+    d->role = 0;
+    return open_pages(d, err) ? 0 : -1;
+}
+
+static void put_tasks(struct starts *s, struct text_node *out)
+{
+    struct arena *a = s->d.p->a;
+    struct text_node *roles = text_map(a, out, "taskRoles");
+    for (size_t i = 0; s->d.spec && i < s->d.spec->n_roles; i++)
+        *vec_add(&s->lists) =
+            (struct long_list){ .list = pai_put_role(a, roles, s->d.spec->roles[i].name),
+                                .add = add_start_tasks };
+}
+
+static struct text_node *put_start(struct starts *s, struct text_node *list, uint64_t n)
+{
+    struct pai *p = s->d.p;
     struct arena *a = p->a;
+    const struct job_view *job = s->d.start.job;
+    const struct told_start *told = &s->told[n - s->first];
     char id[JOB_ID_TEXT];
     bool latest = n == pai_attempt_of(job);
-    const struct span span = span_of(job, n);
-    const struct pai_start start = { .job = job, .culprit = pai_culprit(job, n), .n = n };
+    const struct pai_start start = { .job = job, .culprit = told->culprit, .n = n };
     const struct end end = end_of(p, &start);
     struct text_node *out = text_map(a, list, NULL);
     text_str(a, out, "jobName", job->name);
@@ -359,36 +407,105 @@ static struct text_node *put_start(struct pai *p, struct text_node *list,
     text_str(a, out, "originState", latest ? pai_sub_state(&p->row) : "AttemptCompleted");
     text_int(a, out, "attemptIndex", (int64_t)n);
     pai_put_ms(a, out, "jobStartedTime", job->submitted_ms);
-    pai_put_ms(a, out, "attemptStartedTime", span.started ? span.started : span.placed);
-    pai_put_ms(a, out, "attemptCompletedTime", latest ? job->ended_ms : span.ended);
+    pai_put_ms(a, out, "attemptStartedTime",
+               told->span.started ? told->span.started : told->span.placed);
+    pai_put_ms(a, out, "attemptCompletedTime", latest ? job->ended_ms : told->span.ended);
     put_exit(p, out, &end);
     put_end(p, out, &start);
     text_int(a, out, "totalGpuNumber", (int64_t)((job->gpu_milli + 999) / 1000));
     text_int(a, out, "totalTaskNumber", (int64_t)job->tasks);
-    text_int(a, out, "totalTaskRoleNumber", (int64_t)span.roles);
+    text_int(a, out, "totalTaskRoleNumber", (int64_t)(s->d.spec ? s->d.spec->n_roles : 0));
     pai_put_text(a, out, "jobPriority", pai_priority(job->priority));
-    pai_put_roles(p, out, job, n);
+    put_tasks(s, out);
     text_bool(a, out, "isLatest", latest);
     return out;
 }
 
+static void answer_starts(struct starts *s)
+{
+    struct pai *p = s->d.p;
+    struct report report;
+    report_init(&report, p->a);
+    const struct text_node *spec = s->d.start.job->spec;
+    struct text_node *list = s->one ? NULL : text_list(p->a, NULL, NULL), *out = list;
+    s->d.spec = spec ? job_decode(p->a, spec, &report) : NULL;
+    for (uint64_t n = s->first + s->n; n-- > s->first;) {
+        struct text_node *start = put_start(s, list, n);
+        out = s->one ? start : list;
+    }
+    s->d.start.n = s->first + s->n - 1;
+    answer_long(
+        p->call,
+        &(struct long_answer){
+            .tree = out, .lists = s->lists.at, .n = s->lists.n, .arg = s, .close = starts_close });
+}
+
+/* A page of the first look. true: it has the culprit of a start. */
+static bool look_at(struct starts *s, const struct task_view *task)
+{
+    bool here = false;
+    for (uint64_t i = 0; i < s->n; i++) {
+        struct told_start *told = &s->told[i];
+        widen(&told->span, task, s->first + i);
+        if (pai_failed_before(task, s->first + i, &told->failed_ms)) {
+            told->culprit = task;
+            here = true;
+        }
+    }
+    return here;
+}
+
+static bool look_at_page(void *starts)
+{
+    struct starts *s = starts;
+    struct detail *d = &s->d;
+    struct err err;
+    bool failed = read_page(d, &err) < 0, here = false;
+    for (size_t i = 0; !failed && i < d->page.n; i++)
+        here |= look_at(s, &d->page.at[i]);
+    if (here)
+        vec_push(&s->kept, TAKE(d->ahead));
+    drop_page(d);
+    if (!failed && d->more)
+        return true;
+    ctl_pages_close(TAKE(d->pages));
+    if (failed || !open_pages(d, &err)) {
+        starts_close(s);
+        pai_err(d->p, &err, NULL);
+    } else {
+        answer_starts(s);
+    }
+    return false;
+}
+
+static void look_at_starts(struct pai *p, struct starts *like)
+{
+    struct err err;
+    struct starts *s = ARENA_NEW(p->a, struct starts);
+    *s = *like;
+    s->d.p = p;
+    s->told = ARENA_ARRAY(p->a, s->n, struct told_start);
+    for (uint64_t i = 0; i < s->n; i++)
+        s->told[i].failed_ms = UINT64_MAX;
+    if (!open_pages(&s->d, &err))
+        pai_err(p, &err, NULL);
+    else
+        answer_work(p->call,
+                    &(struct answer_work){ .step = look_at_page, .left = starts_close, .arg = s });
+}
+
 void pai_job_attempts(struct pai *p)
 {
-    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, CTL_TASKS) : NULL;
-    if (!job)
-        return;
-    struct text_node *list = text_list(p->a, NULL, NULL);
-    for (uint64_t n = pai_attempt_of(job) + 1; n-- > 0;)
-        put_start(p, list, job, n);
-    pai_answer(p, 200, list);
+    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, CTL_SPEC) : NULL;
+    if (job)
+        look_at_starts(p, &(struct starts){ .d.start.job = job, .n = pai_attempt_of(job) + 1 });
 }
 
 void pai_job_attempts_one(struct pai *p)
 {
-    const struct job_view *job;
-    uint64_t n;
-    if (find_start(p, CTL_TASKS, &job, &n))
-        pai_answer(p, 200, put_start(p, NULL, job, n));
+    struct starts s = { .one = true, .n = 1 };
+    if (find_start(p, CTL_SPEC, &s.d.start.job, &s.first))
+        look_at_starts(p, &s);
 }
 
 /* ---- events ---- */
@@ -443,30 +560,68 @@ static void put_event(struct pai *p, struct text_node *list, const struct event_
     pai_put_text(a, out, "sourceHost", pai_text(event->body, "node"));
 }
 
+/* All events of a job are looked at, a page at a time; the newest of them are told. */
+struct job_events {
+    struct pai *p;
+    const char *type; /* of those that are asked for; NULL: all */
+    struct ctl_events ask;
+    const struct event_view **all; /* EVENTS_MAX, in turn */
+    size_t n, kept, put;           /* found, told, put into the answer */
+};
+
+static int add_events(void *events, struct arena *arena, struct text_node *to, struct err *err)
+{
+    struct job_events *e = events;
+    struct pai page = *e->p;
+    (void)err;
+    page.a = arena;
+    for (unsigned i = 0; i < EVENTS_PAGE && e->put < e->kept; i++, e->put++)
+        put_event(&page, to, e->all[(e->n - 1 - e->put) % EVENTS_MAX]);
+    return e->put < e->kept;
+}
+
+static void answer_events(struct job_events *e)
+{
+    struct arena *a = e->p->a;
+    struct text_node *out = text_map(a, NULL, NULL);
+    e->kept = e->n < EVENTS_MAX ? e->n : EVENTS_MAX;
+    text_int(a, out, "totalCount", (int64_t)e->kept);
+    const struct long_list list = { .list = text_list(a, out, "data"), .add = add_events };
+    answer_long(e->p->call, &(struct long_answer){ .tree = out, .lists = &list, .n = 1, .arg = e });
+}
+
+/* Oldest first. */
+static bool look_at_events(void *events)
+{
+    struct job_events *e = events;
+    struct event_list page = { 0 };
+    ctl_events_view(e->p->ctl, e->p->a, &e->ask, &page, NULL);
+    for (size_t i = 0; i < page.n; i++) {
+        bool warning = warns(page.at[i].type);
+        e->ask.after = page.at[i].seq;
+        if (!e->type || (warning ? is(e->type, "Warning") : is(e->type, "Normal")))
+            e->all[e->n++ % EVENTS_MAX] = &page.at[i];
+    }
+    if (page.n == EVENTS_PAGE)
+        return true;
+    answer_events(e);
+    return false;
+}
+
+static void nothing_left(void *arg)
+{
+    (void)arg;
+}
+
 void pai_job_events(struct pai *p)
 {
-    const char *type = http_query(p->call->request, "type", 0);
     if (!pai_find_job(p))
         return;
-    const struct event_view **all = ARENA_ARRAY(p->a, EVENTS_MAX, const struct event_view *);
-    struct ctl_events ask = { .reader = p->as, .job = p->id, .limit = EVENTS_PAGE };
-    struct event_list page;
-    size_t n = 0;
-    do { /* oldest first; the newest are kept */
-        page.n = 0;
-        ctl_events_view(p->ctl, p->a, &ask, &page, NULL);
-        for (size_t i = 0; i < page.n; i++) {
-            bool warning = warns(page.at[i].type);
-            ask.after = page.at[i].seq;
-            if (!type || (warning ? is(type, "Warning") : is(type, "Normal")))
-                all[n++ % EVENTS_MAX] = &page.at[i];
-        }
-    } while (page.n == EVENTS_PAGE);
-    size_t kept = n < EVENTS_MAX ? n : EVENTS_MAX;
-    struct text_node *out = text_map(p->a, NULL, NULL);
-    text_int(p->a, out, "totalCount", (int64_t)kept);
-    struct text_node *data = text_list(p->a, out, "data");
-    for (size_t i = 0; i < kept; i++)
-        put_event(p, data, all[(n - 1 - i) % EVENTS_MAX]);
-    pai_answer(p, 200, out);
+    struct job_events *e = ARENA_NEW(p->a, struct job_events);
+    *e = (struct job_events){ .p = p,
+                              .type = http_query(p->call->request, "type", 0),
+                              .ask = { .reader = p->as, .job = p->id, .limit = EVENTS_PAGE },
+                              .all = ARENA_ARRAY(p->a, EVENTS_MAX, const struct event_view *) };
+    answer_work(p->call,
+                &(struct answer_work){ .step = look_at_events, .left = nothing_left, .arg = e });
 }

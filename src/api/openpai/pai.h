@@ -152,8 +152,6 @@ const char *pai_container(struct pai *, const struct task_view *, const struct a
 bool pai_exit_code(unsigned version, const struct attempt_view *, int64_t *code);
 const char *pai_end_class(const struct attempt_view *); /* a word; NULL: it has not ended */
 void pai_put_attempt_times(struct arena *, struct text_node *out, const struct attempt_view *);
-/* The task that failed the n-th start, or NULL. */
-const struct task_view *pai_culprit(const struct job_view *, uint64_t n);
 const char *pai_log_path(struct pai *, const struct task_view *, uint64_t n, uint64_t k);
 /* Did its last attempt of that start fail before that time? Then this is the time now. */
 bool pai_failed_before(const struct task_view *, uint64_t n, uint64_t *first_ms);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "api/call.h"
 #include "ctl/core.h"
 #include "text/json.h"
 
@@ -18,6 +19,7 @@
 static void on_turn(uv_prepare_t *handle)
 {
     struct served *s = handle->data;
+    s->slices += s->api && s->api->works > 0;
     ctl_turn(s->world.ctl);
 }
 
@@ -54,6 +56,7 @@ void served_init(struct served *s, const struct served_config *config)
                             .token = SERVED_TOKEN,
                             .version = "9.9",
                             .state_dir = s->world.dir,
+                            .answer_us = 1, /* a step of it for each turn */
                             .started_ms = 1,
                             .settings = config->settings,
                             .n_settings = config->n_settings,

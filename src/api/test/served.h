@@ -9,6 +9,8 @@
 #include "http/test/beside.h"
 #include "text/tree.h"
 
+#include <stdatomic.h>
+
 #define SERVED_TOKEN "0123456789abcdef0123456789abcdef" /* of the server's own user, an admin */
 
 struct served_config { /* what its pointers lead to outlives the server */
@@ -25,7 +27,8 @@ struct served {
     const struct facade *facade;
     struct api *api;
     struct http_server *server;
-    char address[64]; /* http://127.0.0.1:PORT */
+    char address[64];   /* http://127.0.0.1:PORT */
+    atomic_uint slices; /* turns of the loop between which a long answer was made */
 };
 void served_init(struct served *, const struct served_config *);
 void served_fini(struct served *);

@@ -470,6 +470,37 @@ static void failures(struct fix *f)
 }
 RUN(failures)
 
+/* Turns of the loop between which the answer was made. */
+static unsigned slices_of(struct fix *f, const char *path, const char *part)
+{
+    const struct row row = { "ada", "GET", path, NULL, NULL, 200, part };
+    unsigned before = f->served.slices;
+    fix_rows(f, &row, 1);
+    return f->served.slices - before;
+}
+
+/* All tasks of each start, and all events, are looked at and put in pages of 64. */
+static void long_answers(struct fix *f)
+{
+    static const struct row first = { "ada",
+                                      "POST",
+                                      V2 "jobs",
+                                      "protocolVersion: 2\nname: m\ntype: job\n"
+                                      "prerequisites: [{name: img, type: dockerimage, uri: d}]\n"
+                                      "taskRoles:\n  w:\n    instances: 320\n"
+                                      "    dockerImage: img\n    commands: [\"true\"]\n"
+                                      "    resourcePerInstance: {cpu: 0, memoryMB: 0, gpu: 0}\n",
+                                      FIX_YAML,
+                                      202,
+                                      NULL };
+    fix_rows(f, &first, 1);
+    ended(f, V2 "jobs/ada~m", "SUCCEEDED");
+    assert_true(slices_of(f, V2 "jobs/ada~m/job-attempts", "\"taskIndex\":319,") >= 8);
+    assert_true(slices_of(f, V2 "jobs/ada~m/job-attempts/0", "\"taskIndex\":319,") >= 8);
+    assert_true(slices_of(f, V2 "jobs/ada~m/events", "\"totalCount\":64") >= 8);
+}
+RUN(long_answers)
+
 /* ---- lists ---- */
 
 /* Names of the jobs of a list, one after the other. */
@@ -724,6 +755,7 @@ static void attempts_by_start(void **state)
     struct task_view one = { .role = "w", .attempts = { rows, ARRAY_LEN(rows) } };
     const struct task_view *task = &one;
     const struct job_view view = { .generation = 3, .task_list = { &one, 1 } }, *job = &view;
+    uint64_t first = UINT64_MAX;
     int64_t code;
     (void)state;
     assert_true(pai_attempt_of(job) == 2);
@@ -731,8 +763,9 @@ static void attempts_by_start(void **state)
     assert_true(pai_attempts(task, 3) == 0);
     assert_int_equal(pai_attempt(task, 1, 1)->attempt, 3);
     assert_null(pai_attempt(task, 1, 2));
-    assert_ptr_equal(pai_culprit(job, 1), task);
-    assert_null(pai_culprit(job, 2));
+    assert_true(pai_failed_before(task, 1, &first) && first == 30);
+    assert_false(pai_failed_before(task, 1, &first));
+    assert_false(pai_failed_before(task, 2, &first));
     assert_ptr_equal(pai_task(job, "w", 0), task);
     assert_null(pai_task(job, "w", 1));
     assert_true(pai_exit_code(PAI_V2, pai_attempt(task, 0, 0), &code) && code == 3);
@@ -848,6 +881,7 @@ int main(void)
         T(job_answers),
         T(job_commands),
         T(failures),
+        T(long_answers),
         T(lists),
         T(long_lists),
         T(cluster),
