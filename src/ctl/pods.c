@@ -18,9 +18,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define JOBS_MAX 5000 /* the newest that are looked at */
-#define PAGE     1000
-#define EVENTS   3 /* of one pod at most */
+#define JOBS_MAX   5000 /* the newest that are looked at */
+#define PAGE       1000
+#define EVENTS     3   /* of one pod at most */
+#define NAME_WHOLE 253 /* shorter names of pods are whole everywhere */
 
 struct pods {
     struct ctl *ctl;
@@ -312,6 +313,28 @@ static const struct task_now *tasks_now(struct pods *p, uint32_t role, uint32_t 
     return now;
 }
 
+/* false: any pod may be called so. A name that was cut may have lost its number. */
+static bool number_of(const char *name, uint64_t *number)
+{
+    const char *last = name && strlen(name) < NAME_WHOLE ? strrchr(name, '-') : NULL;
+    return last && scan_u64(last + 1, 0, UINT32_MAX, number);
+}
+
+/* Of each role the one whose pod may have the name that is asked for; false: any may. */
+static bool put_named(struct pods *p)
+{
+    uint64_t number;
+    if (!number_of(p->ask->job ? p->ask->like : p->ask->name, &number))
+        return false;
+    p->list->whole = true;
+    for (uint32_t r = 0; r < p->spec->n_roles; r++) {
+        uint32_t index = p->words->index(&p->spec->roles[r], number);
+        if (index < p->spec->roles[r].replicas)
+            put_task(p, tasks_now(p, r, index, 1), r, index);
+    }
+    return true;
+}
+
 /* Those of the span that is asked for. */
 static void put_tasks(struct pods *p)
 {
@@ -347,7 +370,7 @@ static void put_job(struct pods *p, uint64_t id)
     p->released_ms = notes.released_ms ? notes.released_ms : row->submitted_ms;
     if (p->ask->first == 0)
         put_master(p);
-    if (state != JOB_SUSPENDED)
+    if (state != JOB_SUSPENDED && !put_named(p))
         put_tasks(p);
 }
 

@@ -41,6 +41,7 @@ struct pod_view {
 struct pod_list {
     struct pod_view *at;
     size_t n, cap;
+    bool whole; /* of a job: there are no others outside the span that was asked for */
 };
 
 /* The pods of jobs whose convention has some, of the newest job of each name. With a name only that
@@ -50,6 +51,8 @@ struct pod_ask {
     const char *owner;            /* who asks; NULL: nobody, all is shown */
     const char *namespace, *name; /* NULL: all */
     const struct ctl_listed *job; /* of this one only, in any format; name then does not matter */
+    const char *like; /* of a job: only pods that may be called so, found by the number at the end
+                       * of it; NULL: all */
     uint32_t first, tasks;        /* of a job: so many of its tasks from that one; tasks 0: all */
     bool labels, details, events; /* of all: labels; requests and commands as well; events */
 };

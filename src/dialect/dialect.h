@@ -71,6 +71,8 @@ struct pod_words {
     const char *scheduler; /* who says why a pod waits */
     /* The pod of a task's attempt (place: role, index, attempt from 1), in arena. */
     const char *(*name)(struct arena *, const struct job_spec *, const struct task_place *);
+    /* The index of the task in its role whose pod has a name that ends with that number. */
+    uint32_t (*index)(const struct role *, uint64_t number);
     /* The pod that stands for the server as the job's master, in arena; may be NULL. */
     const char *(*master)(struct arena *, const struct job_spec *);
     void (*labels)(struct arena *, const struct job_spec *,

@@ -26,7 +26,7 @@ static int find_place(struct kube *k, const struct kube_job *job, void *arg)
 {
     struct spot *p = arg;
     struct err err;
-    struct pod_ask ask = { .owner = k->call->owner, .job = job->listed };
+    struct pod_ask ask = { .owner = k->call->owner, .job = job->listed, .like = k->name };
     struct pod_list list = { 0 };
     ctl_pods_view(k->ctl, k->scratch, &ask, &list, &err);
     for (size_t i = 0; i < list.n; i++) {

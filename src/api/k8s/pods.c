@@ -196,11 +196,11 @@ static struct pod_list pods_of(struct kube *k, const struct kube_job *job, const
     ask.job = job->listed;
     ask.first = e->want->first;
     ask.tasks = e->want->rests ? PART : 0;
-    if (job->shown && e->want->rests && job->listed->row.tasks > rest.first)
-        vec_push(&e->want->rests->at, rest);
     struct pod_list list = { 0 };
     if (job->shown)
         ctl_pods_view(k->ctl, k->scratch, &ask, &list, &err);
+    if (job->shown && !list.whole && e->want->rests && job->listed->row.tasks > rest.first)
+        vec_push(&e->want->rests->at, rest);
     return list;
 }
 
@@ -208,7 +208,7 @@ static int put_pods(struct kube *k, const struct kube_job *job, void *arg)
 {
     struct each *e = arg;
     const char *name = e->want->name;
-    const struct pod_ask what = { .labels = true, .details = !e->want->brief };
+    const struct pod_ask what = { .labels = true, .details = !e->want->brief, .like = name };
     e->last = ctl_last_of(k->ctl, job->id);
     const struct pod_list pods = pods_of(k, job, e, &what);
     for (size_t i = 0; i < pods.n; i++)
@@ -326,7 +326,7 @@ static int put_events(struct kube *k, const struct kube_job *job, void *arg)
     e->last = ctl_last_of(k->ctl, job->id);
     if (e->want->first == 0 && (!about || is(about, job->name)))
         put_job_events(k, job, e);
-    const struct pod_ask what = { .events = true };
+    const struct pod_ask what = { .events = true, .like = about };
     const struct pod_list pods = pods_of(k, job, e, &what);
     for (size_t i = 0; i < pods.n; i++)
         if (!about || is(about, name_of(k, &pods.at[i])))

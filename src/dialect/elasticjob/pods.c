@@ -24,6 +24,12 @@ uint32_t ej_pod_id(const struct role *role, const struct task_place *task)
     return task->index + relaunched * role->replicas;
 }
 
+/* What ej_pod_id makes of it. */
+static uint32_t index_of(const struct role *role, uint64_t id)
+{
+    return role->replicas ? (uint32_t)(id % role->replicas) : 0;
+}
+
 const char *ej_pod_name(struct arena *arena, const struct job_spec *job,
                         const struct task_place *task)
 {
@@ -213,6 +219,7 @@ const struct pod_words ej_pods = {
     .kind = EJ_KIND,
     .scheduler = "default-scheduler",
     .name = ej_pod_name,
+    .index = index_of,
     .master = master_name,
     .labels = labels,
     .annotations = annotations,

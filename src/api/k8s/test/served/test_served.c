@@ -12,6 +12,7 @@
 #include "api/k8s/kube.h"
 #include "api/test/served.h"
 #include "base/mem.h"
+#include "ctl/pods.h"
 #include "dialect/elasticjob/elasticjob.h"
 #include "text/json.h"
 
@@ -541,6 +542,32 @@ static void pods_of_a_job(struct fix *f)
 }
 RUN(pods_of_a_job)
 
+/* Who asks for one pod, or for what happened to it, has no other tasks read. */
+static void one_pod(void **state)
+{
+    struct fix *f = *state;
+    struct ctl *ctl = f->served.world.ctl;
+    struct arena *a = arena_create();
+    struct job_filter all = { .limit = 1 };
+    struct ctl_listed *job;
+    struct pod_list list;
+    struct err err;
+    size_t n;
+    with_client(state, pods_of_a_job);
+    assert_int_equal(ctl_list(ctl, a, &all, &job, &n, &err), 0);
+    assert_int_equal(n, 1);
+    struct pod_ask ask = { .job = job, .like = "p-edljob-worker-1", .events = true };
+    assert_int_equal(ctl_pods_view(ctl, a, &ask, &list, &err), 0);
+    assert_true(list.whole);
+    assert_int_equal(list.n, 2); /* the job's master is always there */
+    assert_string_equal(list.at[1].name, ask.like);
+    ask.like = "p-edljob-worker"; /* no number: any */
+    assert_int_equal(ctl_pods_view(ctl, a, &ask, &list, &err), 0);
+    assert_false(list.whole);
+    assert_int_equal(list.n, 3);
+    arena_destroy(a);
+}
+
 static void changed_jobs(struct fix *f)
 {
     f->served.world.code_all = FAKE_RUNS;
@@ -655,6 +682,7 @@ int main(void)
         T(lists),
         T(jobs),
         T(pods_of_a_job),
+        cmocka_unit_test_setup_teardown(one_pod, set_up, tear_down),
         T(changed_jobs),
         T(ended_jobs),
         T(bad_jobs),
