@@ -10,12 +10,12 @@
 #include "ctl/minutes.h"
 #include "ctl/notes.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "dialect/once.h"
 #include "text/json.h"
+#include "wire/message.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -107,14 +107,15 @@ struct round {
     const char *dir; /* of the launch that is being made, as its tasks reach it */
     struct host_name *hosts;
     size_t n_hosts;
-    uint32_t named_tasks; /* the first so many have their hosts there */
-    struct due *due;      /* by node, then in the order in which its agent takes launches */
-    size_t n, next;       /* next: the first of which the engine was not told yet */
-    size_t coming;        /* agents that are still to be started for it */
-    const char *named;    /* the node whose agent was last sent the hosts; NULL: none */
-    const char *filed;    /* the last node where the files lie; NULL: none */
-    bool made_files;      /* their texts */
-    bool numbers, late;   /* late: some launches wait */
+    struct hosts_text *hosts_text, *hosts_end; /* as agents are sent them: first and last part */
+    uint32_t named_tasks;                      /* the first so many have their hosts there */
+    struct due *due;    /* by node, then in the order in which its agent takes launches */
+    size_t n, next;     /* next: the first of which the engine was not told yet */
+    size_t coming;      /* agents that are still to be started for it */
+    const char *named;  /* the node whose agent was last sent the hosts; NULL: none */
+    const char *filed;  /* the last node where the files lie; NULL: none */
+    bool made_files;    /* their texts */
+    bool numbers, late; /* late: some launches wait */
 };
 
 static int by_launch(const void *a, const void *b)
@@ -157,14 +158,35 @@ static void name_task(const struct ctl *ctl, const struct live_job *job, struct 
     add_host(round, place->address, dialect_host(ctl->config.dialects, round->arena, &task));
 }
 
+/* All agents are sent the same: what was named since is written once. */
+static void write_hosts(struct round *round, size_t from)
+{
+    AUTO_BUF struct buf text = BUF_INIT(WIRE_MAX_FRAME);
+    for (size_t i = from; i < round->n_hosts; i++)
+        wire_put_host(&text, &round->hosts[i]);
+    if (text.len == 0)
+        return;
+    struct hosts_text *part = ARENA_NEW(round->arena, struct hosts_text);
+    char *at = arena_alloc(round->arena, text.len);
+    memcpy(at, text.data, text.len);
+    *part = (struct hosts_text){ .at = at, .len = text.len };
+    if (round->hosts_end)
+        round->hosts_end->next = part;
+    else
+        round->hosts_text = part;
+    round->hosts_end = part;
+}
+
 /* Of all tasks, a slice at a time. */
 static void name_hosts(struct ctl *ctl, const struct live_job *job, struct round *round)
 {
+    size_t from = round->n_hosts;
     for (; round->named_tasks < job->row.tasks && ctl->slices.hosts > 0; round->named_tasks++) {
         slices_spend(&ctl->slices.hosts, 1);
         if (!round->numbers)
             name_task(ctl, job, round, round->named_tasks);
     }
+    write_hosts(round, from);
 }
 
 /* All its tasks, where they are; devices of those that are launched are added by make_task. */
@@ -529,6 +551,7 @@ static void add_hosts(struct round *round, const struct share *share, struct lau
         return;
     launch->hosts = round->hosts;
     launch->n_hosts = round->n_hosts;
+    launch->hosts_text = round->hosts_text;
     round->named = node;
 }
 

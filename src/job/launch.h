@@ -15,6 +15,11 @@
 struct host_name { /* a line of the tasks' /etc/hosts */
     const char *address, *name;
 };
+struct hosts_text { /* some of them, as agents are sent them */
+    const struct hosts_text *next;
+    const char *at;
+    size_t len;
+};
 struct bind_mount { /* a directory or file of the node shown at another path */
     const char *from, *at;
     bool read_only;
@@ -78,6 +83,8 @@ struct launch {
     const char *requirements; /* and those of this file, as the tasks see it; NULL: none */
     struct host_name *hosts;
     size_t n_hosts;
+    const struct hosts_text *hosts_text; /* all of them (wire_put_host), where that was made once
+                                          * for many launches; NULL: it is not made yet */
     struct bind_mount *mounts;
     size_t n_mounts;
     uint64_t grace_ms;

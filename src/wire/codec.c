@@ -144,7 +144,10 @@ static void put_each(struct buf *out, const struct codec_row *row, const char *b
 static void put_list(struct buf *out, const struct codec_row *row, const char *base)
 {
     wire_put_u32(out, (uint32_t)count_at(row, base));
-    put_each(out, row, base);
+    if (row->hooks && row->hooks->put_all)
+        row->hooks->put_all(out, base);
+    else
+        put_each(out, row, base);
 }
 
 static void put_pairs(struct buf *out, const struct pairs *pairs)

@@ -49,8 +49,10 @@ struct codec_hooks {
     void (*get)(const struct codec_in *, void *member, const void *before);
     bool (*says)(const void *member); /* TAIL, of BITS: it is not zero */
     void (*absent)(void *member);     /* nothing was read */
-    size_t least;                     /* bytes */
-    const char *bytes;                /* for the page */
+    /* LIST: writes the elements of that struct, in place of a walk through .table. */
+    void (*put_all)(struct buf *, const void *base);
+    size_t least;      /* bytes */
+    const char *bytes; /* for the page */
 };
 
 struct codec_row {

@@ -204,6 +204,22 @@ static const struct codec_row host_rows[] = {
     ROW(TEXT, struct host_name, name, "name in the tasks' /etc/hosts"),
     ROW_END,
 };
+
+void wire_put_host(struct buf *out, const struct host_name *host)
+{
+    codec_put(out, host_rows, host);
+}
+
+static void put_hosts(struct buf *out, const void *base)
+{
+    const struct launch *launch = base;
+    for (const struct hosts_text *part = launch->hosts_text; part; part = part->next)
+        buf_add(out, part->at, part->len);
+    for (size_t i = 0; !launch->hosts_text && i < launch->n_hosts; i++)
+        wire_put_host(out, &launch->hosts[i]);
+}
+
+static const struct codec_hooks hosts_hooks = { .put_all = put_hosts };
 static const struct codec_row mount_rows[] = {
     ROW(TEXT, struct bind_mount, from, "path on the node"),
     ROW(TEXT, struct bind_mount, at, "path for the tasks"),
@@ -261,7 +277,8 @@ static const struct codec_row launch_rows[] = {
     ROW_WORDS(struct launch, pip, "packages to install"),
     ROW(MAYBE, struct launch, packages, "where what was installed is kept"),
     ROW(MAYBE, struct launch, requirements, "file of packages"),
-    ROW_MANY(LIST, struct launch, hosts, n_hosts, "names of peers", .table = host_rows),
+    ROW_MANY(LIST, struct launch, hosts, n_hosts, "names of peers", .table = host_rows,
+             .hooks = &hosts_hooks),
     ROW_MANY(LIST, struct launch, mounts, n_mounts, "what is shown to tasks", .table = mount_rows),
     ROW(U64, struct launch, grace_ms, "between SIGTERM and SIGKILL"),
     ROW(U64, struct launch, log_head, "bytes kept of the front of a log"),

@@ -143,6 +143,8 @@ void wire_put_as(struct buf *, enum wire_kind, uint64_t seq, const void *message
 int wire_get_as(const struct wire_frame *, struct arena *, enum wire_kind, void *message);
 void wire_put_data(struct buf *, enum wire_kind, uint32_t channel, const void *, size_t);
 void wire_put_plain(struct buf *, enum wire_kind, uint64_t seq); /* no body */
+/* For struct hosts_text: one of its hosts. */
+void wire_put_host(struct buf *, const struct host_name *);
 /* Takes off what an older form does not say. false: nothing. */
 bool wire_limit_launch(struct launch *, uint32_t form);
 

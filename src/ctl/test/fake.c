@@ -38,7 +38,12 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
 {
     struct fake *f = self(e);
     f->starts++;
-    f->hosts = launch->n_hosts ? launch->n_hosts : f->hosts;
+    if (launch->n_hosts) {
+        f->hosts = launch->n_hosts;
+        f->host_launches++;
+        f->host_texts += !launch->hosts_text || launch->hosts_text != f->hosts_text;
+        f->hosts_text = launch->hosts_text;
+    }
     if (f->refuse > 0) {
         f->refuse--;
         return err_set(err, ERR_UNAVAILABLE, "no room on %s", launch->node);

@@ -57,7 +57,10 @@ struct fake {
     uint64_t now;
     int refuse; /* so many starts fail */
     unsigned starts, stops, stops_one, acks;
-    size_t hosts;          /* names of the last launch that had any */
+    size_t hosts;         /* names of the last launch that had any */
+    size_t host_launches; /* launches that had some */
+    size_t host_texts;    /* how often what they are sent was made anew */
+    const void *hosts_text;
     bool twice;            /* every fact is sent twice */
     VEC(uint64_t) started; /* keys of attempts that began: each once */
     unsigned doubled;      /* attempts that were started twice: must stay 0 */

@@ -298,12 +298,28 @@ static void hosts_in_slices(void **state)
     world_fini(&w);
 }
 
+/* The hosts of a job are written once, for whatever agents are sent them. */
+static void hosts_are_written_once(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init(&w);
+    uint64_t job =
+        world_submit(&w, "{\"name\":\"j\",\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":2,"
+                         "\"resources\":{\"cpu\":3,\"memory\":\"1Gi\"}}}}");
+    world_run(&w);
+    assert_int_equal(world_state(&w, job), JOB_SUCCEEDED);
+    assert_int_equal(w.fake.host_launches, 2); /* one on each node */
+    assert_int_equal(w.fake.host_texts, 1);
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crash_after_every_step), cmocka_unit_test(allocated_but_never_launched),
         cmocka_unit_test(cut_off_while_placing),  cmocka_unit_test(hosts_in_slices),
-        cmocka_unit_test(random_lives),
+        cmocka_unit_test(hosts_are_written_once), cmocka_unit_test(random_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,6 +158,24 @@ static void three_tasks(struct arena *arena, struct launch_task tasks[3])
     tasks[2] = (struct launch_task){ .role = "ps", .gpus = gpus, .n_gpus = 1 };
 }
 
+/* Hosts that were written before are the same bytes. */
+static void hosts_written_before(const struct launch *launch)
+{
+    AUTO_BUF struct buf text = BUF_INIT(4096), whole = BUF_INIT(4096), parts = BUF_INIT(4096);
+    struct launch with = *launch;
+    wire_put(&whole, 0, launch);
+    wire_put_host(&text, &launch->hosts[0]);
+    size_t first = text.len;
+    wire_put_host(&text, &launch->hosts[1]);
+    const struct hosts_text rest = { .at = text.data + first, .len = text.len - first };
+    const struct hosts_text all = { .next = &rest, .at = text.data, .len = first };
+    with.hosts = NULL;
+    with.hosts_text = &all;
+    wire_put(&parts, 0, &with);
+    assert_int_equal(parts.len, whole.len);
+    assert_memory_equal(parts.data, whole.data, whole.len);
+}
+
 static void launches(struct fixture *f)
 {
     static struct gpu_part parts[] = {
@@ -167,6 +185,7 @@ static void launches(struct fixture *f)
     struct launch launch = a_launch(tasks, 3);
     three_tasks(f->arena, tasks);
     one_launch(f, "launch", &launch);
+    hosts_written_before(&launch);
     tasks[1].shm = 1u << 30;
     one_launch(f, "launch-shm", &launch);
     tasks[1].open_stdin = true;
