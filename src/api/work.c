@@ -14,7 +14,8 @@
 
 struct work {
     uv_idle_t idle;
-    struct call *call;
+    struct api *api;
+    struct call *call; /* NULL: it is a stream's */
     struct answer_work ask;
 };
 
@@ -35,28 +36,46 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-static void end(struct api *api, struct work *w)
+void work_end(struct work *w)
 {
-    api->works--;
+    if (!w)
+        return;
+    w->api->works--;
     uv_close((uv_handle_t *)&w->idle, on_closed);
 }
 
 static void on_idle(uv_idle_t *idle)
 {
     struct work *w = idle->data;
-    struct api *api = w->call->api; /* the call is gone after its last step */
+    struct api *api = w->api; /* the call is gone after its last step */
     TURN_WORK(api->config.meter, "long answers", 0);
     if (!slice(api, &w->ask, api->works))
-        end(api, w);
+        work_end(w);
 }
 
 static void on_left(void *arg)
 {
     struct work *w = arg;
     struct call *call = w->call;
-    end(call->api, w);
+    work_end(w);
     w->ask.left(w->ask.arg);
     call_free(call);
+}
+
+static struct work *begin(const struct work *like)
+{
+    struct work *w = mem_new(sizeof *w);
+    *w = *like;
+    w->api->works++;
+    uv_idle_init(w->api->config.loop, &w->idle);
+    w->idle.data = w;
+    uv_idle_start(&w->idle, on_idle);
+    return w;
+}
+
+struct work *work_begin(struct api *api, bool (*step)(void *arg), void *arg)
+{
+    return begin(&(struct work){ .api = api, .ask = { .step = step, .arg = arg } });
 }
 
 void answer_work(struct call *call, const struct answer_work *ask)
@@ -64,11 +83,6 @@ void answer_work(struct call *call, const struct answer_work *ask)
     struct api *api = call->api;
     if (!slice(api, ask, api->works + 1))
         return;
-    struct work *w = mem_new(sizeof *w);
-    *w = (struct work){ .call = call, .ask = *ask };
-    api->works++;
-    uv_idle_init(api->config.loop, &w->idle);
-    w->idle.data = w;
-    uv_idle_start(&w->idle, on_idle);
+    struct work *w = begin(&(struct work){ .api = api, .call = call, .ask = *ask });
     http_set_arg(call->request, w, on_left);
 }

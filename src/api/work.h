@@ -14,6 +14,11 @@ struct answer_work {
 /* Takes the first steps at once, the others between what else there is to do. */
 void answer_work(struct call *, const struct answer_work *);
 
+/* The same work of a stream, which is answered already: from the next turn on. */
+struct work;
+struct work *work_begin(struct api *, bool (*step)(void *arg), void *arg);
+void work_end(struct work *); /* before its step said false; NULL does nothing */
+
 /* ---- answers with long lists ---- */
 struct long_list {
     const struct text_node *list; /* in the tree, and empty there; NULL: it is in no answer */

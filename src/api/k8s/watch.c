@@ -3,6 +3,7 @@
  * costs. Objects that are of no job are all looked at, there are few. The version of a watch is the
  * number of an event. */
 #include "api/k8s/kube.h"
+#include "api/work.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "base/vec.h"
 #include "ctl/views.h"
 #include "job/ids.h"
 #include "job/uuid.h"
@@ -23,6 +25,7 @@
 #define WINDOW    10000 /* events that a client may be behind */
 #define PAGE      1000
 #define LINE_MAX_ ((size_t)8 << 20)
+#define SWEEP     256
 #define MARK      50 /* events that told it nothing: then a bookmark */
 #define LONGEST_S (365u * 86400u)
 
@@ -51,8 +54,13 @@ struct watch {
     uint64_t from;         /* the client has what is as old as that */
     bool quiet;            /* what is not newer than from is only remembered */
     bool columns, bookmarks;
-    bool over;    /* nothing more is said */
-    bool initial; /* it wants all there is as events, and to be told where they end */
+    bool over;                  /* nothing more is said */
+    bool initial;               /* it wants all there is as events, and to be told where they end */
+    bool begins;                /* what there was at its beginning is still being told */
+    struct kube_rests rests;    /* of large jobs: the rest of what is being looked at */
+    VEC(uint64_t) looked_at;    /* these jobs, to be swept then */
+    VEC(struct known *) sweeps; /* where sweeping goes on, each of another job */
+    struct work *work;          /* goes on with the rests; NULL: not now */
 };
 
 static struct watch *of_follower(struct follower *f)
@@ -217,28 +225,63 @@ static void look(struct kube_sink *sink, const struct text_node *object, uint64_
         tell(w, key, known, object, old);
 }
 
-/* Objects (of that job, 0: of none) that are there no more. */
-static void sweep(struct watch *w, uint64_t job)
+/* Objects that are there no more, of so many that are known from that one on. The one after them;
+ * NULL: there is none. */
+static struct known *sweep_from(struct watch *w, struct known *one)
 {
-    for (struct known *one = map_get(w->of_job, job), *next; one; one = next) {
-        next = one->next;
+    for (unsigned n = 0; one && n < SWEEP; n++) {
+        struct known *next = one->next;
         if (!one->seen && one->text)
             put_line(w, "DELETED", one->text);
         if (!one->seen)
             forget(w, one);
         else
             one->seen = false;
+        one = next;
     }
+    return one;
+}
+
+/* Those of that job, 0: of none. */
+static void sweep(struct watch *w, uint64_t job)
+{
+    struct known *rest = sweep_from(w, map_get(w->of_job, job));
+    if (rest)
+        vec_push(&w->sweeps, rest);
 }
 
 static void refresh(struct watch *w, uint64_t job)
 {
     struct kube *k = w->k;
-    struct kube_want want = { .ns = k->ns, .job = job, .gone = true };
+    struct kube_want want = { .ns = k->ns, .job = job, .gone = true, .rests = &w->rests };
     want.name = selector_field(&k->selector, "metadata.name");
+    size_t rests = w->rests.at.n;
     k->of->each(k, &want, &w->sink);
     k->gone = false;
-    sweep(w, job);
+    if (w->rests.at.n == rests)
+        sweep(w, job);
+    else
+        vec_push(&w->looked_at, job);
+}
+
+static bool is_busy(const struct watch *w)
+{
+    return w->rests.at.n || w->sweeps.n;
+}
+
+/* More of a large job. */
+static void look_at_rest(struct watch *w)
+{
+    struct kube *k = w->k;
+    const struct kube_rest rest = w->rests.at.at[--w->rests.at.n];
+    struct kube_want want = { .ns = k->ns,
+                              .name = selector_field(&k->selector, "metadata.name"),
+                              .about = selector_field(&k->selector, "involvedObject.name"),
+                              .job = rest.job,
+                              .first = rest.first,
+                              .rests = &w->rests };
+    k->of->each(k, &want, &w->sink);
+    k->gone = false;
 }
 
 /* A job that had ended is forgotten; what is left of it is in the event. */
@@ -311,7 +354,7 @@ static void catch_up(struct watch *w)
 {
     struct err err;
     bool more = true;
-    while (more) {
+    while (more && !is_busy(w)) {
         struct arena *a = arena_create();
         const struct ctl_events ask = { .reader = w->k->call->owner,
                                         .after = w->seen,
@@ -345,15 +388,69 @@ static void bookmark(struct watch *w, bool end)
     arena_destroy(a);
 }
 
+/* ---- a little at a time ---- */
+
+static void end_of_beginning(struct watch *w)
+{
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    w->begins = false;
+    while (smap_next(w->known, &cursor, &key, &value))
+        ((struct known *)value)->seen = false;
+    if (!w->quiet && w->bookmarks)
+        bookmark(w, w->initial);
+}
+
+/* All of the jobs in hand has been looked at. */
+static void end_of_rests(struct watch *w)
+{
+    for (size_t i = 0; i < w->looked_at.n; i++)
+        sweep(w, w->looked_at.at[i]);
+    vec_clear(&w->looked_at);
+    if (w->begins)
+        end_of_beginning(w);
+}
+
+static void do_some(struct watch *w)
+{
+    if (w->rests.at.n) {
+        look_at_rest(w);
+    } else if (w->sweeps.n) {
+        struct known *rest = sweep_from(w, w->sweeps.at[--w->sweeps.n]);
+        if (rest)
+            vec_push(&w->sweeps, rest);
+    }
+    if (!w->rests.at.n)
+        end_of_rests(w);
+    if (!is_busy(w))
+        catch_up(w);
+}
+
+/* false: all has been told, or there is no room for more. */
+static bool go_on(void *watch)
+{
+    struct watch *w = watch;
+    bool room = !w->over && http_stream_room(w->follower.call->request) > 0;
+    if (room)
+        do_some(w);
+    if (room && is_busy(w))
+        return true;
+    if (room) {
+        w->quiet = false;
+        if (w->bookmarks && w->seen - w->marked >= MARK)
+            bookmark(w, false);
+    }
+    w->work = NULL;
+    return false;
+}
+
 static void pump(struct follower *f)
 {
     struct watch *w = of_follower(f);
-    if (!w->known || w->over || http_stream_room(f->call->request) == 0 ||
-        ctl_last_event(w->k->ctl) == w->seen)
-        return;
-    catch_up(w);
-    if (w->bookmarks && w->seen - w->marked >= MARK)
-        bookmark(w, false);
+    bool due = w->begins || is_busy(w) || ctl_last_event(w->k->ctl) != w->seen;
+    if (w->known && due && !w->work && go_on(w))
+        w->work = work_begin(f->call->api, go_on, w);
 }
 
 /* ---- beginning and end ---- */
@@ -391,6 +488,10 @@ static void fini(struct follower *f)
     struct watch *w = of_follower(f);
     if (w->deadline)
         uv_close((uv_handle_t *)&w->deadline->timer, on_closed);
+    work_end(w->work);
+    vec_fini(&w->rests.at);
+    vec_fini(&w->looked_at);
+    vec_fini(&w->sweeps);
     size_t cursor = 0;
     const char *key;
     void *value;
@@ -408,14 +509,10 @@ static void look_at_all(struct watch *w)
     struct kube *k = w->k;
     struct kube_want want = { .ns = k->ns,
                               .name = selector_field(&k->selector, "metadata.name"),
-                              .about = selector_field(&k->selector, "involvedObject.name") };
-    size_t cursor = 0;
-    const char *key;
-    void *value;
+                              .about = selector_field(&k->selector, "involvedObject.name"),
+                              .rests = &w->rests };
     k->of->each(k, &want, &w->sink);
     k->gone = false;
-    while (smap_next(w->known, &cursor, &key, &value))
-        ((struct known *)value)->seen = false;
 }
 
 static void begin(struct watch *w)
@@ -427,10 +524,8 @@ static void begin(struct watch *w)
     const struct selector *selector = &w->k->selector;
     if (!w->quiet || !w->k->of->is_job || selector->n_fields || selector->n_labels)
         look_at_all(w);
-    if (!w->quiet && w->bookmarks)
-        bookmark(w, w->initial);
-    catch_up(w);
-    w->quiet = false;
+    w->begins = true;
+    pump(&w->follower);
 }
 
 static bool is_true(const struct kube *k, const char *option)

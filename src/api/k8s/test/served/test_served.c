@@ -568,6 +568,42 @@ static void one_pod(void **state)
     arena_destroy(a);
 }
 
+static size_t times(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
+}
+
+/* A watch looks at 64 pods of a job at a time, also when it begins. */
+static void watched_pods(struct fix *f)
+{
+    static const struct row watch = { "ada",
+                                      "GET",
+                                      PODS "?watch=true&timeoutSeconds=1",
+                                      NULL,
+                                      NULL,
+                                      200,
+                                      "large-edljob-worker-319" };
+    ROWS(f, { "ada", "POST", JOBS,
+              "{\"apiVersion\":\"elastic.iml.github.io/v1alpha1\",\"kind\":\"ElasticJob\","
+              "\"metadata\":{\"name\":\"large\",\"namespace\":\"lab\"},\"spec\":{"
+              "\"distributionStrategy\":\"AllreduceStrategy\",\"replicaSpecs\":{\"worker\":{"
+              "\"replicas\":320,\"template\":{\"spec\":{\"containers\":[{\"name\":\"main\","
+              "\"command\":[\"true\"],\"resources\":{\"requests\":{\"cpu\":100}}}]}}}}}}",
+              NULL, 201, NULL });
+    unsigned before = f->served.slices;
+    struct reply r = served_ask(&f->served, token_of(f, "ada"), &watch);
+    served_check(&watch, &r);
+    assert_int_equal(times(buf_str(&r.http.body), "\"type\":\"ADDED\""), 320 + 1);
+    assert_int_equal(times(buf_str(&r.http.body), "\"type\":\"DELETED\""), 0);
+    /* two at once, the others by and by */
+    assert_true(f->served.slices - before >= 320 / 64 - 3);
+    reply_fini(&r);
+}
+RUN(watched_pods)
+
 static void changed_jobs(struct fix *f)
 {
     f->served.world.code_all = FAKE_RUNS;
@@ -682,6 +718,7 @@ int main(void)
         T(lists),
         T(jobs),
         T(pods_of_a_job),
+        T(watched_pods),
         cmocka_unit_test_setup_teardown(one_pod, set_up, tear_down),
         T(changed_jobs),
         T(ended_jobs),
