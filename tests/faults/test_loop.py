@@ -180,8 +180,14 @@ def test_largest_job_in_facades(start: Starter, tmp_path: Path) -> None:
     for path in ("/api/v2/jobs/{owner}~large", "/api/v1/user/{owner}/jobs/large"):
         found = got("/rest-server" + path.format(**row))
         assert len(found["taskRoles"]["worker"]["taskStatuses"]) == MOST
+    start_of_it = got("/rest-server/api/v2/jobs/{owner}~large/job-attempts/0".format(**row))
+    assert len(start_of_it["taskRoles"]["worker"]["taskStatuses"]) == MOST
+    events = got("/rest-server/api/v2/jobs/{owner}~large/events".format(**row))
+    assert events["totalCount"] == len(events["data"]) > 1
     pods = [pod["metadata"]["name"] for pod in got("/api/v1/pods")["items"]]
     assert len(set(pods)) == MOST + 1 and pods == sorted(pods)  # its master is one, too
+    one = got(f"/api/v1/namespaces/default/pods/{pods[-1]}")
+    assert one["metadata"]["name"] == pods[-1]
     dlc = tmp_path / "dlc"
     dlc.symlink_to(program().resolve())
     environ = {**environment(server.state), "HOME": str(tmp_path)}
