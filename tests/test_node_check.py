@@ -121,8 +121,8 @@ def test_a_straggler_is_left_out_when_asked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fault", ["self", "hang"])
 def test_a_bad_node_of_two_is_blamed_alone(tmp_path: Path, fault: str) -> None:
-    why = {"self": "fault injected", "hang": "the check did not end within 4 s"}[fault]
-    with launchers(tmp_path, "1:2", {1: fault}, limit=4 if fault == "hang" else 40) as processes:
+    why = {"self": "fault injected", "hang": "the check did not end within 15 s"}[fault]
+    with launchers(tmp_path, "1:2", {1: fault}, limit=15 if fault == "hang" else 40) as processes:
         good, bad = ends(processes)
         assert bad[:2] == (1, ""), bad
         assert f"failed the node check: {why}" in bad[2]
@@ -383,8 +383,8 @@ def test_declared_devices_are_not_checked(start: Starter, driver: Driver) -> Non
     number = checked_job(server, replicas=2, resources=gpu(2), env=cuda(*BUS))
     server.wait(number, "succeeded")
     told = [e["text"] for e in server.events(number) if e["type"] == "launch.check"]
-    # Each, and again where a busy machine made one of them look slow.
-    assert sorted({t.partition(":")[0] for t in told}) == ["n1", "n2"], told
+    # Each, and a busy machine may make one of them look slow, in one round or in two.
+    assert {t.split()[0].rstrip(":") for t in told} == {"n1", "n2"}, told
     assert all("GPU 0,1 declared only, matmul" in t for t in told), told
     seen = server.submit(native("seen", "env", resources=gpu(2)))
     server.wait(seen, "succeeded")
