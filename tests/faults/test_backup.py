@@ -33,8 +33,9 @@ def submit_many(server: Server, first: int, n: int, size: int = 0) -> list[int]:
 
 
 @contextmanager
-def submissions(server: Server) -> Iterator[list[int]]:
-    """Jobs are submitted for as long as this lasts; those that are acknowledged so far."""
+def submissions(server: Server, pause: float = 0) -> Iterator[list[int]]:
+    """Jobs are submitted for as long as this lasts, two at a time with a pause in seconds; those
+    that are acknowledged so far."""
     numbers: list[int] = []
     stop = threading.Event()
 
@@ -43,6 +44,7 @@ def submissions(server: Server) -> Iterator[list[int]]:
         while not stop.is_set():
             numbers.extend(submit_many(server, first, 2))
             first += 2
+            stop.wait(pause)
 
     thread = threading.Thread(target=go_on)
     thread.start()
