@@ -51,8 +51,7 @@ class Screen:
             os.execve(program(), words, environment(server.state, TERM="xterm"))
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 99, 0, 0))
 
-    def read_until(self, text: str) -> str:
-        """What came before text, which is taken from what was seen."""
+    def see(self, text: str) -> None:
         while text not in self.seen:
             ready, _, _ = select.select([self.fd], [], [], patience())
             assert ready, f"{text!r} did not come: {self.seen!r}"
@@ -60,8 +59,19 @@ class Screen:
                 self.seen += os.read(self.fd, 4096).decode()
                 continue
             raise AssertionError(f"the terminal ended before {text!r}: {self.seen!r}")
+
+    def read_until(self, text: str) -> str:
+        """What came before text, which is taken from what was seen."""
+        self.see(text)
         before, _, self.seen = self.seen.partition(text)
         return before
+
+    def read_both(self, output: str, told: str) -> None:
+        """In any order: of `run`, one process shows the task's output and another tells its events.
+        What was seen until then is taken."""
+        self.see(output)
+        self.see(told)
+        self.seen = ""
 
     def type(self, text: str) -> None:
         os.write(self.fd, text.encode())
@@ -290,8 +300,7 @@ def test_run_goes_through_a_killed_server(start: Starter) -> None:
         at.read_until("server gone")
         at.type("two\n")
         server.start()
-        at.read_until("nothing lost")
-        at.read_until("2 two")
+        at.read_both("2 two", "nothing lost")
         at.type("\x04")
         at.read_until("succeeded")
         assert at.code() == 0
@@ -304,11 +313,9 @@ def test_every_attempt_is_typed_into(server: Server, tmp_path: Path) -> None:
     with screen(server, "run", "-i", tmp_path / "job.json") as at:
         at.read_until("running")
         at.type("bad\n")
-        at.read_until("got bad")
-        at.read_until("attempt 2")
+        at.read_both("got bad", "attempt 2")
         at.type("good\n")
-        at.read_until("got good")
-        at.read_until("succeeded")
+        at.read_both("got good", "succeeded")
         assert at.code() == 0
 
 
