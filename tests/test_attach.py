@@ -145,8 +145,8 @@ def test_run_passes_a_pipe_on(server: Server) -> None:
     done = server.muster("run", "-i", "--array", "2", "--", "cat")
     assert done.returncode == 2 and "--stdin and --array" in done.stderr
     number = server.muster("submit", "-q", "-i", "--array", "2", "--", "cat").stdout.strip()
-    wait_for(lambda: server.job(f"{number}[1]")["state"] == "running")
     for i in range(2):
+        wait_for(lambda i=i: server.job(f"{number}[{i}]")["state"] == "running")  # type: ignore[misc]
         done = server.muster("attach", "--eof", f"{number}[{i}]", stdin=f"to {i}\n")
         assert (done.returncode, done.stdout) == (0, f"to {i}\n"), done.stderr
 
@@ -242,6 +242,7 @@ def test_the_end_of_a_pipe_leaves_the_stdin_open(server: Server) -> None:
         assert done.stdout == "1 one\n2 two\nended\n"
         assert one.stdout.read() == b"2 two\nended\n"  # it went on looking
         assert one.wait() == 0
+    server.wait(number, "succeeded")
     done = server.muster("attach", number)
     assert done.returncode == 2 and "the job has ended" in done.stderr
 
