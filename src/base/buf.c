@@ -100,6 +100,13 @@ void buf_addv(struct buf *b, const char *fmt, va_list ap)
     va_end(again);
 }
 
+void buf_add_hex(struct buf *b, const void *data, size_t n)
+{
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < n; i++)
+        buf_addf(b, "%02x", bytes[i]);
+}
+
 void buf_drop(struct buf *b, size_t n)
 {
     if (n == 0)

@@ -23,6 +23,7 @@ char *buf_room(struct buf *, size_t n);
 void buf_puts(struct buf *, const char *s);
 void buf_putc(struct buf *, char c);
 void buf_addf(struct buf *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_add_hex(struct buf *, const void *data, size_t n); /* two small digits a byte */
 void buf_addv(struct buf *, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 void buf_drop(struct buf *, size_t n);   /* removes n bytes at the front */
 const char *buf_str(const struct buf *); /* "" when empty */

@@ -7,12 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put_hex(struct buf *out, const unsigned char hash[AUDIT_HASH])
-{
-    for (size_t i = 0; i < AUDIT_HASH; i++)
-        buf_addf(out, "%02x", hash[i]);
-}
-
 static void put(struct buf *out, const char *text)
 {
     buf_addf(out, "%zu:%s,", strlen(text ? text : ""), text ? text : "");
@@ -28,7 +22,7 @@ static void put_number(struct buf *out, uint64_t number)
 void audit_text(const struct audit_row *row, const unsigned char before[AUDIT_HASH],
                 struct buf *out)
 {
-    put_hex(out, before);
+    buf_add_hex(out, before, AUDIT_HASH);
     put_number(out, row->seq);
     put_number(out, row->at_ms);
     put(out, row->user);

@@ -106,6 +106,10 @@ static void buf_grows_and_drops(void **state)
     buf_addf(&b, "%d", 2);
     buf_putc(&b, '!');
     assert_string_equal(buf_str(&b), "one 2!");
+    buf_add_hex(&b, "\0\xa9", 2);
+    assert_string_equal(buf_str(&b), "one 2!00a9");
+    b.len -= 4;
+    b.data[b.len] = '\0';
     buf_drop(&b, 4);
     assert_string_equal(buf_str(&b), "2!");
     buf_drop(&b, 400);
