@@ -3,7 +3,7 @@
  * child is not believed. What is below no keeper and yet in a control group named after a run is
  * that of a keeper that was killed, or pretends: anybody may name groups of their own. It is
  * nobody's. */
-#include "engine/local/run.h"
+#include "run/run.h"
 
 #include "base/file.h"
 #include "base/map.h"

@@ -5,7 +5,7 @@
  * keeper.lock tells whether a keeper lives: it is taken before the keeper is started and inherited
  * by it, so that there is no moment, whenever this server is killed, in which a keeper lives unseen
  * and a second one is started for the same tasks. */
-#include "engine/local/run.h"
+#include "run/run.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sodium.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -348,14 +347,13 @@ static void put_account(struct buf *text, const struct account *account)
 static int run_write_conf(struct run *run, const struct run_place *place,
                           const struct launch *launch, struct err *err)
 {
-    char hex[65];
     AUTO_FREE char *path = file_join(run->dir, "agent.conf");
     AUTO_BUF struct buf text = BUF_INIT(CONF_MAX);
-    sodium_bin2hex(hex, sizeof hex, place->token, 32);
-    buf_addf(&text,
-             "socket=%s\ntoken=%s\njob=%llu\ngeneration=%u\nnode=%s\ncookie=%s\nsandbox=%s\n",
-             place->socket, hex, (unsigned long long)run->generation.job, run->generation.number,
-             run->node, run->cookie, launch->sandbox ? "on" : "off");
+    buf_addf(&text, "socket=%s\ntoken=", place->socket);
+    buf_add_hex(&text, place->token, 32);
+    buf_addf(&text, "\njob=%llu\ngeneration=%u\nnode=%s\ncookie=%s\nsandbox=%s\n",
+             (unsigned long long)run->generation.job, run->generation.number, run->node,
+             run->cookie, launch->sandbox ? "on" : "off");
     if (launch->account)
         buf_addf(&text, "user_dir=%s\n", launch->user_dir);
     if (launch->archive)

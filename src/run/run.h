@@ -1,7 +1,7 @@
 /* One node's share of one generation on this machine: its directory, its keeper process, whether
- * that lives. Private. */
-#ifndef ENGINE_LOCAL_RUN_H
-#define ENGINE_LOCAL_RUN_H
+ * that lives. For whoever starts keepers. */
+#ifndef RUN_RUN_H
+#define RUN_RUN_H
 
 #include "base/err.h"
 #include "job/ids.h"
@@ -12,7 +12,7 @@
 #include <uv.h>
 
 struct run {
-    void *owner; /* the engine */
+    void *owner; /* whoever made it */
     struct generation generation;
     char *node, *dir;
     char *cookie;        /* MUSTER_COOKIE of its tasks: no other run's on this machine */

@@ -1,7 +1,7 @@
 /* The last nets under a run: whatever still carries its cookie in the environment is killed, which
  * is needed where a keeper died without doing its work (killed with -9, out of memory); and a
  * keeper that nobody watches is found by the lock that it holds. */
-#include "engine/local/run.h"
+#include "run/run.h"
 
 #include "base/mem.h"
 #include "base/proc_stat.h"

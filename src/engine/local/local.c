@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "engine/local/run.h"
+#include "run/run.h"
 
 #include <sodium.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Keepers of the local engine: a stand-in keeper (a shell script) shows that its end is seen, that
+/* Keepers of runs: a stand-in keeper (a shell script) shows that its end is seen, that
  * what carries its cookie is swept, and that an earlier server's keeper is found again by pid and
  * start time. */
 #include <setjmp.h>
@@ -8,12 +8,11 @@
 
 #include <cmocka.h>
 
-#include "engine/local/local.h"
+#include "run/run.h"
 
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "engine/local/run.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -38,7 +37,7 @@ static void on_ended(struct run *run)
 static int set_up(void **state)
 {
     struct fix *f = mem_new(sizeof *f);
-    snprintf(f->dir, sizeof f->dir, "/tmp/muster-local-XXXXXX");
+    snprintf(f->dir, sizeof f->dir, "/tmp/muster-run-XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     f->program = file_join(f->dir, "keeper");
     f->run_dir = file_join(f->dir, "run");
@@ -216,17 +215,17 @@ static void keeper_of_no_record_is_ended(void **state)
 {
     struct fix *f = *state;
     struct err err;
-    uint32_t pid;
+    struct run_conf conf;
     assert_int_equal(run_end(f->run_dir, f->program, &err), 0); /* there is none */
     keeper(f, SAYS_ITS_PID "exec sleep 300");
     AUTO_FREE char *path = file_join(f->run_dir, "keeper.pid");
     while (access(path, F_OK) < 0)
         uv_run(&f->loop, UV_RUN_NOWAIT);
     kill(f->run->pid, SIGSTOP);
-    assert_true(local_lives(f->run_dir, &pid));
-    assert_int_equal(pid, f->run->pid);
+    assert_true(run_look(f->run_dir, &conf));
+    assert_int_equal(conf.pid, f->run->pid);
     assert_int_equal(run_end(f->run_dir, f->program, &err), 0);
-    assert_false(local_lives(f->run_dir, &pid));
+    assert_false(run_look(f->run_dir, &conf));
     uv_run(&f->loop, UV_RUN_DEFAULT);
     assert_int_equal(f->ended, 1);
 }
@@ -343,18 +342,6 @@ static void nothing_to_adopt(void **state)
     assert_int_equal(run_adopt(f->run), 0);
 }
 
-static void machine_is_described(void **state)
-{
-    (void)state;
-    struct node_facts facts;
-    struct arena *a = arena_create();
-    local_detect(a, "/tmp", &facts);
-    assert_true(facts.cpu_milli >= 1000);
-    assert_true(facts.memory > (64u << 20));
-    assert_true(facts.name[0]);
-    arena_destroy(a);
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
@@ -368,7 +355,6 @@ int main(void)
         TEST(keeper_in_the_way_is_ended),
         TEST(keeper_of_no_record_is_ended),
         TEST(nothing_to_adopt),
-        TEST(machine_is_described),
         TEST(keeper_without_pid_is_waited_for),
         TEST(keeper_is_named_by_its_own_pid_alone),
         TEST(keeper_without_pid_may_die),
