@@ -133,6 +133,7 @@ def crowd(w: World) -> None:
     w.submit(ME, native("reserved", sleep, resources=gpus(2), priority=4))
     w.submit(ME, native("behind", sleep, 2, resources=gpus(4), priority=4))
     w.submit(ME, native("late", sleep, resources=gpus(3), priority=4, limits={"pending": "0.2"}))
+    w.wait("late", "failed")
     high = w.number(f"{WORD}-high")
     w.submit(ME, native("after", sleep, after=[{"job": high, "ended": "any"}]))
     w.submit(OTHER, theirs("gone"))
@@ -234,7 +235,6 @@ def test_reasons(world: World) -> None:
         assert w.server.job(w.number(name))["reason"] == text.format(job)
     assert w.reason(ME, "pair").endswith(f"together with others, and {HIDDEN} has no room")
     assert f"together; {WORD}-pair: " in w.server.job(w.number("pair"))["reason"]
-    w.wait("late", "failed")
     late = "did not start within its pending limit: "
     assert w.reason(ME, "late") == late + promised.format(HIDDEN)
     for who, job in ((ME, HIDDEN), ("", f"job {high} ({WORD}-high)")):
