@@ -286,8 +286,10 @@ def test_exec_in_a_task(server: Server) -> None:
     done = server.muster("exec", number, "worker/0", "--", "sh", "-c", "echo $WORD; pwd; exit 5")
     assert done.returncode == 5, done.stderr
     assert done.stdout.splitlines()[0] == "inside"
-    fed = server.muster("exec", number, "worker/0", "--", "cat", stdin="through\n")
+    fed = server.muster("exec", number, "--", "cat", stdin="through\n")
     assert fed.returncode == 0 and fed.stdout == "through\n"
+    other = server.muster("exec", number, "cat", "--", "true")
+    assert 'has no task "cat"' in other.stderr
     server.stop(number, now=True)
     server.wait(number, "stopped")
 

@@ -91,12 +91,8 @@ static bool read_exec(struct call *call, struct exec_call *x, struct err *err)
     const char *arg;
     size_t n = 0;
     x->task = http_query(call->request, "task", 0);
-    if (!x->task) {
-        err_set(err, ERR_INPUT, "task is missing");
-        err_hint(err, "task=worker/0");
-        return false;
-    }
-    x->task = arena_strdup(call->arena, x->task);
+    if (x->task)
+        x->task = arena_strdup(call->arena, x->task);
     while (http_query(call->request, "arg", n))
         n++;
     x->exec.argv = (struct words){ .at = ARENA_ARRAY(call->arena, n + 1, const char *), .n = n };

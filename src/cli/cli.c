@@ -96,6 +96,14 @@ static int run_parsed(struct cli *cli, const struct cmd *cmd, const void *opts, 
     return cmd->run(cli, opts, argc, argv, err);
 }
 
+bool cmd_behind_dashes(const struct cli *cli, const char *word)
+{
+    int i = 0;
+    while (i < cli->n_words && strcmp(cli->words[i], "--") != 0 && cli->words[i] != word)
+        i++;
+    return i < cli->n_words && cli->words[i] != word;
+}
+
 /* Was there a "--"? What stands behind a script is the script's own. */
 static bool has_dashes(const struct cli *cli, int argc, char **argv)
 {

@@ -62,6 +62,9 @@ struct cli {
     struct refused refused; /* this call, for what to type after it */
 };
 
+/* Did that operand stand behind a "--"? */
+bool cmd_behind_dashes(const struct cli *, const char *word);
+
 /* Exit statuses that are no errors. */
 enum {
     EXIT_OK = 0,

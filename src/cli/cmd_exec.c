@@ -27,13 +27,15 @@ static const struct opt opts[] = {
     OPT_END,
 };
 
-static void make_path(struct buf *path, const char *job, bool tty, int argc, char **argv)
+static void make_path(struct buf *path, const char *job, bool tty, const char *task,
+                      const struct words *command)
 {
     struct winsize size = session_window();
     jobs_path(path, job, "/exec");
-    call_query(path, "task", argv[1]);
-    for (int i = 2; i < argc; i++)
-        call_query(path, "arg", argv[i]);
+    if (task)
+        call_query(path, "task", task);
+    for (size_t i = 0; i < command->n; i++)
+        call_query(path, "arg", command->at[i]);
     if (!tty)
         return;
     call_query(path, "tty", "1");
@@ -44,17 +46,20 @@ static void make_path(struct buf *path, const char *job, bool tty, int argc, cha
 static int run_exec(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
     const struct exec_opts *o = opts_;
-    struct task_name task;
+    const char *task = argc > 1 && !cmd_behind_dashes(cli, argv[1]) ? argv[1] : NULL;
+    const int first = task ? 2 : 1;
+    struct task_name name;
     AUTO_BUF struct buf path = BUF_INIT(1 << 20);
     struct session s;
-    if (cmd_operands(&cmd_exec, argc, 2, INT_MAX, err) < 0 ||
-        names_task(cli->arena, argv[1], &task, err) < 0)
+    if (cmd_operands(&cmd_exec, argc, 1, INT_MAX, err) < 0 ||
+        (task && names_task(cli->arena, task, &name, err) < 0))
         return -1;
     const struct text_node *view = jobs_view(cli, argv[0], NULL, err);
     if (!view)
         return -1;
+    const struct words command = { .at = (const char **)argv + first, .n = (size_t)(argc - first) };
     session_init(&s, !o->no_tty && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1);
-    make_path(&path, answer_text(view, "id", argv[0]), s.tty, argc, argv);
+    make_path(&path, answer_text(view, "id", argv[0]), s.tty, task, &command);
     fflush(NULL);
     s.line = http_client_upgrade(cli->client, buf_str(&path), "muster-exec/1", &s.in, err);
     int rc = s.line ? session_run(&s, err) : -1;
@@ -65,8 +70,8 @@ static int run_exec(struct cli *cli, const void *opts_, int argc, char **argv, s
 static const char *const examples[] = {
     "muster exec ddp worker/0",
     "a shell in the task's directory, with its environment and limits",
-    "muster exec 12 worker/0 -- nvidia-smi",
-    "one command; ends with its exit status",
+    "muster exec 12 -- nvidia-smi",
+    "one command in its only task; ends with the command's exit status",
     "tar c data | muster exec 12 master/0 -- tar x",
     "",
     NULL,
@@ -74,7 +79,7 @@ static const char *const examples[] = {
 const struct cmd cmd_exec = {
     .name = "exec",
     .summary = "a shell or command inside a task",
-    .operands = "JOB ROLE/INDEX [-- COMMAND...]",
+    .operands = "JOB [ROLE/INDEX] [-- COMMAND...]",
     .opts = opts,
     .size = sizeof(struct exec_opts),
     .examples = examples,

@@ -145,8 +145,9 @@ uint64_t ctl_device_left(const struct ctl *, const char *node, uint32_t device);
 /* A look that began when ctl_device_left was what it is now found nothing of a task of before. */
 void ctl_device_seen(struct ctl *, const char *node, uint32_t device);
 void ctl_node_command(struct ctl *, const char *node, bool drain, ctl_done *, void *arg);
-int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task /* role or role/0 */,
-             struct engine_exec *, struct err *);
+/* task: role or role/0; NULL: the only one that runs. */
+int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task, struct engine_exec *,
+             struct err *);
 /* A signal to the processes of a task: done with how many heard it, as engine_signal has it; -1
  * with err, and done is never called. */
 struct ctl_signal {

@@ -270,11 +270,55 @@ uint32_t tasks_find(const struct live_job *job, const char *text)
     return tasks_read_ref(job->spec, text, &ref) ? live_flat(job, ref) : UINT32_MAX;
 }
 
-struct wanted { /* a task of a job that runs, and who wants something of it */
-    const char *owner, *task;
+struct wanted {               /* a task of a job that runs, and who wants something of it */
+    const char *owner, *task; /* task NULL: the only one that runs */
     uint64_t job;
     const char *action; /* for the audit record */
 };
+
+/* It runs, or is held open after it failed. */
+static bool can_be_entered(const struct live_job *job, const struct live_task *at)
+{
+    bool held = at->state == TASK_FAILED && job->notes.hold_until_ms > 0;
+    return at->attempt_state == ATTEMPT_RUNNING || held;
+}
+
+static const struct live_task *only_task(const struct live_job *job, struct err *err)
+{
+    const struct live_task *found = NULL;
+    const uint32_t n = job_task_count(job->spec);
+    char name[160];
+    for (uint32_t flat = 0; flat < n; flat++) {
+        if (!can_be_entered(job, &job->tasks[flat]))
+            continue;
+        if (found) {
+            err_set(err, ERR_INPUT, "job %llu has several tasks that run: say which",
+                    (unsigned long long)job->row.number);
+            err_hint(err, "for example %s", live_task_name(name, job, flat));
+            return NULL;
+        }
+        found = &job->tasks[flat];
+    }
+    if (!found)
+        err_set(err, ERR_CONFLICT, "no task of job %llu runs now",
+                (unsigned long long)job->row.number);
+    return found;
+}
+
+static const struct live_task *named_task(const struct live_job *job, const char *name,
+                                          struct err *err)
+{
+    uint32_t flat = tasks_find(job, name);
+    if (flat == UINT32_MAX) {
+        err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"",
+                (unsigned long long)job->row.number, name);
+        return NULL;
+    }
+    if (can_be_entered(job, &job->tasks[flat]))
+        return &job->tasks[flat];
+    err_set(err, ERR_CONFLICT, "%.100s is %s", name, task_state_word(job->tasks[flat].state));
+    return NULL;
+}
 
 /* The task where it runs, or is held open after it failed; NULL with err. */
 static const struct live_task *running_task(struct ctl *ctl, const struct wanted *w,
@@ -298,18 +342,7 @@ static const struct live_task *running_task(struct ctl *ctl, const struct wanted
         audit_job(ctl, w->owner, w->action, &job->row, err);
         return NULL;
     }
-    uint32_t flat = tasks_find(job, w->task);
-    if (flat == UINT32_MAX) {
-        err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"",
-                (unsigned long long)job->row.number, w->task);
-        return NULL;
-    }
-    const struct live_task *at = &job->tasks[flat];
-    bool held = at->state == TASK_FAILED && job->notes.hold_until_ms > 0;
-    if (at->attempt_state == ATTEMPT_RUNNING || held)
-        return at;
-    err_set(err, ERR_CONFLICT, "%.100s is %s", w->task, task_state_word(at->state));
-    return NULL;
+    return w->task ? named_task(job, w->task, err) : only_task(job, err);
 }
 
 int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,

@@ -405,6 +405,7 @@ static void failed_task_is_held(void **state)
     struct engine_exec exec = { 0 };
     struct err err;
     assert_int_equal(ctl_exec(w->ctl, "ada", job, "w/0", &exec, &err), 0);
+    assert_int_equal(ctl_exec(w->ctl, "ada", job, NULL, &exec, &err), 0);
     assert_int_equal(ctl_exec(w->ctl, "bob", job, "w/0", &exec, &err), -1);
     world_crash(w);
     world_run(w);
@@ -413,6 +414,22 @@ static void failed_task_is_held(void **state)
     world_command(w, job, CTL_STOP);
     world_run(w);
     assert_over(w, job, JOB_FAILED);
+}
+
+static void one_of_several_tasks_is_to_be_named(void **state)
+{
+    struct world *w = *state;
+    struct engine_exec exec = { 0 };
+    struct err err;
+    w->code_all = FAKE_RUNS;
+    uint64_t job = world_submit(w, JOB_RETRY);
+    world_run(w);
+    assert_int_equal(ctl_exec(w->ctl, "ada", job, NULL, &exec, &err), -1);
+    assert_int_equal(err.code, ERR_INPUT);
+    assert_non_null(strstr(err.hint, "w/1"));
+    assert_int_equal(ctl_exec(w->ctl, "ada", job, "w/0", &exec, &err), 0);
+    world_command(w, job, CTL_STOP);
+    world_run(w);
 }
 
 static void waits_for_other_jobs(void **state)
@@ -460,6 +477,7 @@ int main(void)
         T(repeated_facts_count_once),
         T(limits_end_jobs),
         T(failed_task_is_held),
+        T(one_of_several_tasks_is_to_be_named),
         T(waits_for_other_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
