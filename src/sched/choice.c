@@ -51,11 +51,12 @@ static uint64_t count_units(struct shelves *s, const struct crew *crew, const st
     if (!may_hold(s, crew, g, shelf))
         return 0;
     for (size_t i = 0; i < g->n_demands && units; i++) {
-        const struct demand *d = &g->demands[i];
-        if (d->kind == DEMAND_PORT)
-            units = d->per_unit == 1 ? 1 : 0;
-        else if (d->kind != DEMAND_PORTS)
-            units = demand_slots(crew->cluster, shelf->root, d, units);
+        struct demand d = g->demands[i];
+        d.type = NULL; /* a node may have the free devices of another model than the next */
+        if (d.kind == DEMAND_PORT)
+            units = d.per_unit == 1 ? 1 : 0;
+        else if (d.kind != DEMAND_PORTS)
+            units = demand_slots(crew->cluster, shelf->root, &d, units);
     }
     return units;
 }

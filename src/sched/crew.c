@@ -95,6 +95,8 @@ static void group_finish(struct crew *crew, struct group *g)
         g->apart = g->apart || words_have(&crew->job->placing.apart, w->role->name);
         g->picky = g->picky || !want_is_of_kind(w, crew->cluster->layout->kinds);
     }
+    for (size_t i = 0; i < g->n_demands; i++)
+        g->picky = g->picky || (g->demands[i].type && crew->cluster->layout->kinds->mixed);
     g->picky = g->picky || g->apart || g->pin != SHELF_NONE;
     if (g->spread || g->apart)
         g->on = ARENA_ARRAY(crew->arena, cluster_count(crew->cluster), uint32_t);

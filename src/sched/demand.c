@@ -25,17 +25,24 @@ static void add_amount(struct demand *list, size_t *n, enum demand_kind kind, co
 
 static void add_gpus(struct demand *list, size_t *n, const struct member *members, size_t n_members)
 {
-    uint64_t whole = 0, shares = 0, tasks = 0;
+    uint64_t whole = 0, shares = 0, tasks = 0, kinds = 0;
+    const struct want *last = NULL;
     for (size_t i = 0; i < n_members; i++) {
+        if (members[i].want->devices || members[i].want->share) {
+            kinds += members[i].want != last;
+            last = members[i].want;
+        }
         whole += UINT64_C(1000) * members[i].want->devices * members[i].per;
         shares += (uint64_t)members[i].want->share * members[i].per;
         tasks += members[i].want->share ? members[i].per : 0;
     }
     add_amount(list, n, DEMAND_GPU, "gpu", whole);
-    if (!shares)
-        return;
-    add_amount(list, n, DEMAND_SHARE, "gpu", shares + whole);
-    list[*n - 1].one_device = tasks == 1 && !whole;
+    if (shares) {
+        add_amount(list, n, DEMAND_SHARE, "gpu", shares + whole);
+        list[*n - 1].one_device = tasks == 1 && !whole;
+    }
+    for (size_t i = 0; i < *n && kinds == 1 && last->role->resources.gpu_types.n; i++)
+        list[i].type = last;
 }
 
 static void add_ports(struct arena *arena, struct demand *list, size_t *n, const struct member *m)
@@ -80,8 +87,12 @@ struct demand *demand_list(struct arena *arena, const struct member *members, si
     return list;
 }
 
-static uint32_t device_free(const struct cluster *c, const struct form *f, uint32_t device)
+/* Nothing of a device that has another type. */
+static uint32_t device_free(const struct cluster *c, const struct form *f, const struct demand *d,
+                            uint32_t device)
 {
+    if (d->type && !want_takes_device(d->type, f, device))
+        return 0;
     return (uint32_t)less(1000, c->gpu[f->gpu_at + device]);
 }
 
@@ -98,7 +109,7 @@ static uint64_t share_slots(const struct cluster *c, uint32_t node, const struct
     const struct form *f = cluster_form(c, node);
     uint64_t slots = 0;
     for (uint32_t i = 0; i < f->spec.gpus; i++)
-        slots += device_free(c, f, i) / d->need;
+        slots += device_free(c, f, d, i) / d->need;
     return slots;
 }
 
@@ -108,7 +119,7 @@ static uint64_t share_best(const struct cluster *c, uint32_t node, const struct 
     const struct form *f = cluster_form(c, node);
     uint64_t best = 0;
     for (uint32_t i = 0; i < f->spec.gpus; i++) {
-        uint64_t here = device_free(c, f, i);
+        uint64_t here = device_free(c, f, d, i);
         if (left)
             here %= d->need;
         best = here > best ? here : best;
@@ -123,10 +134,21 @@ static uint64_t custom_free(const struct cluster *c, uint32_t node, const char *
     return slot == SIZE_MAX ? 0 : less(f->custom.at[slot].milli, c->custom[f->custom_at + slot]);
 }
 
-/* Several tasks of a unit may lie on several devices: all that is free counts. */
-static uint64_t gpu_free(const struct cluster *c, uint32_t node)
+/* Of whole devices those that nobody uses. Several tasks of a unit with shares may lie on several
+ * devices: all that is free counts. */
+static uint64_t gpu_free(const struct cluster *c, uint32_t node, const struct demand *d)
 {
-    return less(UINT64_C(1000) * cluster_form(c, node)->spec.gpus, c->nodes[node].gpu_milli);
+    const struct form *f = cluster_form(c, node);
+    uint64_t free = 0;
+    if (!d->type || !f->spec.report)
+        return d->kind == DEMAND_GPU
+                   ? UINT64_C(1000) * c->nodes[node].idle_gpus
+                   : less(UINT64_C(1000) * f->spec.gpus, c->nodes[node].gpu_milli);
+    for (uint32_t i = 0; i < f->spec.gpus; i++) {
+        uint64_t here = device_free(c, f, d, i);
+        free += d->kind == DEMAND_SHARE || here == 1000 ? here : 0;
+    }
+    return free;
 }
 
 uint64_t demand_free(const struct cluster *c, uint32_t node, const struct demand *d)
@@ -134,8 +156,8 @@ uint64_t demand_free(const struct cluster *c, uint32_t node, const struct demand
     const struct node *n = &c->nodes[node];
     const struct node_spec *spec = &cluster_form(c, node)->spec;
     switch (d->kind) {
-    case DEMAND_GPU: return UINT64_C(1000) * n->idle_gpus;
-    case DEMAND_SHARE: return d->one_device ? share_best(c, node, d, false) : gpu_free(c, node);
+    case DEMAND_GPU: return gpu_free(c, node, d);
+    case DEMAND_SHARE: return d->one_device ? share_best(c, node, d, false) : gpu_free(c, node, d);
     case DEMAND_CPU: return less(spec->cpu_milli, n->cpu);
     case DEMAND_MEMORY: return less(spec->memory, n->memory);
     case DEMAND_DISK: return less(spec->disk, n->disk);

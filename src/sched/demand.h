@@ -21,6 +21,7 @@ struct demand {
     const char *name;        /* "gpu" "cpu" "memory" "port 8080" or a custom name */
     uint64_t need;           /* of a unit; never 0 */
     bool one_device;         /* DEMAND_SHARE of a single task: exact per device */
+    const struct want *type; /* devices: of whose types; NULL: of any, or not all of the same */
     struct port_range range; /* DEMAND_PORT */
     uint32_t per_unit;       /* DEMAND_PORT: more than one task of a unit never fit on one host */
 };

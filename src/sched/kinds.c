@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "job/gpu.h"
 
 #include <string.h>
 #include <strings.h>
@@ -86,6 +87,19 @@ static uint32_t add_type(struct kinds *kinds, const char *name)
     return kinds->n_types++;
 }
 
+static bool has_models(const struct gpu_report *report)
+{
+    const char *first = NULL;
+    for (size_t i = 0; report && i < report->n; i++) {
+        if (!report->at[i].offered)
+            continue;
+        if (first && strcmp(first, report->at[i].model) != 0)
+            return true;
+        first = report->at[i].model;
+    }
+    return false;
+}
+
 struct kinds *kinds_create(const struct layout *l)
 {
     struct kinds *kinds = mem_new(sizeof *kinds);
@@ -96,6 +110,7 @@ struct kinds *kinds_create(const struct layout *l)
     kinds->types = mem_new(KINDS_TYPES * sizeof *kinds->types);
     kinds->fine = fine_labels(l);
     for (uint32_t i = 0; i < l->n; i++) {
+        kinds->mixed = kinds->mixed || has_models(l->forms[i]->spec.report);
         describe(kinds, l->forms[i], &text);
         uintptr_t kind = (uintptr_t)smap_get(known, buf_str(&text));
         if (!kind) {

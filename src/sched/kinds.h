@@ -17,6 +17,7 @@ struct kinds {
     const char **types; /* as forms spell them first; at most KINDS_TYPES are told apart */
     uint32_t n_types;
     struct smap *fine; /* labels on which nodes of one kind may differ */
+    bool mixed;        /* some node has devices of several models */
 };
 
 struct kinds *kinds_create(const struct layout *);

@@ -178,7 +178,11 @@ static void word_now(const struct crew *crew, const struct shortage *s, struct b
                  s->needed, who);
         return;
     }
-    buf_addf(out, "%s: ", s->demand->name);
+    buf_puts(out, s->demand->name);
+    if (s->demand->type)
+        buf_addf(out, " of type %s",
+                 joined(crew->arena, &s->demand->type->role->resources.gpu_types));
+    buf_puts(out, ": ");
     add_amount(out, s->demand, missing(s));
     buf_puts(out, " short");
     if (s->kind == SHORTAGE_TOTAL) {

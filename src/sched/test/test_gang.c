@@ -2,6 +2,7 @@
  * places, or the reason why there are none. */
 
 #include "base/mem.h"
+#include "job/gpu.h"
 #include "sched/test/world.h"
 
 #include <setjmp.h>
@@ -33,6 +34,23 @@ struct row {
         .label = "http", .count = 1                                                                \
     }
 
+/* A node with devices of two models. */
+#define DEVICE(i, name)                                                                            \
+    {                                                                                              \
+        .number = (i), .slot = (i), .offered = true, .model = (name), .uuid = "", .pci = "",       \
+        .error = ""                                                                                \
+    }
+static struct gpu_device two_models[] = { DEVICE(0, "H100"), DEVICE(1, "A100"), DEVICE(2, "A100") };
+static struct gpu_report two_models_report = {
+    .driver = "", .error = "", .at = two_models, .n = 3, .n_slots = 3
+};
+#define TWO_MODELS                                                                                 \
+    {                                                                                              \
+        .name = "n1", .gpus = 3, .gpu_type = "H100" GPU_MODELS_APART "A100",                       \
+        .report = &two_models_report                                                               \
+    }
+#define OF_TYPE(type) .gpu_types = { .at = (const char *[]){ type }, .n = 1 }
+
 static struct row rows[] = {
     /* ---- amounts ---- */
     { .what = "nothing asked: one node",
@@ -51,6 +69,22 @@ static struct row rows[] = {
       .nodes = { { .name = "n1", .memory = GI }, { .name = "n2", .memory = 4 * GI } },
       .roles = { { .name = "w", .replicas = 2, .resources = { .memory = 3 * GI } } },
       .expect = "memory: 2Gi short, 1 of 2 w tasks fit; n1 comes closest with 1Gi of 3Gi free" },
+    { .what = "whole devices of a model that its node has beside another",
+      .nodes = { TWO_MODELS },
+      .before = { { .name = "b", .replicas = 1, .resources = { GPUS(1), OF_TYPE("H100") } } },
+      .roles = { { .name = "w", .replicas = 1, .resources = { GPUS(1), OF_TYPE("H100") } } },
+      .expect = "gpu of type H100: 1 short; n1 comes closest with 0 of 1 free" },
+    { .what = "a share of such a device",
+      .nodes = { TWO_MODELS },
+      .before = { { .name = "b", .replicas = 1, .resources = { MILLI(700), OF_TYPE("H100") } } },
+      .roles = { { .name = "w", .replicas = 1, .resources = { MILLI(500), OF_TYPE("H100") } } },
+      .expect =
+          "gpu of type H100: 0.2 short; n1 comes closest with 0.3 of 0.5 free on one device" },
+    { .what = "the other model of such a node",
+      .nodes = { TWO_MODELS },
+      .before = { { .name = "b", .replicas = 1, .resources = { GPUS(1), OF_TYPE("H100") } } },
+      .roles = { { .name = "w", .replicas = 2, .resources = { GPUS(1), OF_TYPE("A100") } } },
+      .expect = "w/0@n1[1] w/1@n1[2]" },
     { .what = "disk",
       .nodes = { { .name = "n1", .disk = GI } },
       .roles = { { .name = "w", .replicas = 1, .resources = { .disk = 2 * GI } } },
