@@ -607,10 +607,10 @@ def test_watch_by_version(kube: Callable[..., Kube]) -> None:
     k("create", "-f", "-", stdin=small(command="true"))
     k("create", "-f", "-", stdin=small(("small", "other")))
     version = k.http("GET", JOBS)[1]["metadata"]["resourceVersion"]
-    short = f"{address(k.server)}{JOBS}?watch=true&resourceVersion={version}&timeoutSeconds=1"
-    ending = urllib.request.urlopen(short, timeout=patience(20))
     k("label", "elasticjob", "small", "a=b")
     k("delete", "elasticjob", "other")
+    short = f"{address(k.server)}{JOBS}?watch=true&resourceVersion={version}&timeoutSeconds=1"
+    ending = urllib.request.urlopen(short, timeout=patience(20))
 
     def events(query: str, n: int) -> list[tuple[str, str]]:
         url = f"{address(k.server)}{JOBS}?watch=true&{query}"
