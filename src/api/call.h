@@ -32,9 +32,10 @@ struct api {
     struct channel *channels;       /* upgraded connections to tasks */
     struct rates *limits[LIMITS];   /* by user; of passwords by source */
     struct board_wait *board_waits;
-    void **facade_states;    /* one a façade, in their order */
-    struct checking *checks; /* archives that are looked through (archives.c) */
-    unsigned works;          /* long answers under way (work.c) */
+    void **facade_states;     /* one a façade, in their order */
+    struct checking *checks;  /* archives that are looked through (archives.c) */
+    unsigned works;           /* long answers under way (work.c) */
+    struct discard *discards; /* maps that are destroyed in steps (work.c) */
 };
 
 /* One request on its way: its own arena, freed when answered or gone. */

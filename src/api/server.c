@@ -5,6 +5,7 @@
 #include "api/accounts.h"
 #include "api/facade.h"
 #include "api/page.h"
+#include "api/work.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/audit.h"
@@ -51,6 +52,7 @@ void api_destroy(struct api *api)
     channels_forget(api);
     archives_end(api);
     limits_end(api);
+    discards_end(api);
     page_sessions_destroy(api->sessions);
     accounts_destroy(api->accounts);
     free(api->address);

@@ -5,12 +5,14 @@
 #include "api/work.h"
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/turn_meter.h"
 
 #include <uv.h>
 
 #define ANSWER_US 1000u /* of each turn of the loop, for all of these together */
+#define DISCARD   256u  /* slots of a map that are freed together */
 
 struct work {
     uv_idle_t idle;
@@ -85,4 +87,55 @@ void answer_work(struct call *call, const struct answer_work *ask)
         return;
     struct work *w = begin(&(struct work){ .api = api, .call = call, .ask = *ask });
     http_set_arg(call->request, w, on_left);
+}
+
+/* ---- maps ---- */
+
+struct discard {
+    struct discard *next, *prev;
+    struct api *api;
+    struct work *work; /* NULL: not yet */
+    struct smap *map;
+    size_t cursor;
+    void (*free_value)(void *);
+};
+
+static void discard_free(struct discard *d)
+{
+    *(d->prev ? &d->prev->next : &d->api->discards) = d->next;
+    if (d->next)
+        d->next->prev = d->prev;
+    free(d);
+}
+
+static bool discard_some(void *arg)
+{
+    struct discard *d = arg;
+    if (smap_destroy_some(d->map, &d->cursor, DISCARD, d->free_value))
+        return true;
+    discard_free(d);
+    return false;
+}
+
+void discard_map(struct api *api, struct smap *map, void (*free_value)(void *))
+{
+    if (!map)
+        return;
+    struct discard *d = mem_new(sizeof *d);
+    *d =
+        (struct discard){ .next = api->discards, .api = api, .map = map, .free_value = free_value };
+    if (d->next)
+        d->next->prev = d;
+    api->discards = d;
+    if (discard_some(d))
+        d->work = work_begin(api, discard_some, d);
+}
+
+void discards_end(struct api *api)
+{
+    while (api->discards) {
+        work_end(api->discards->work);
+        while (discard_some(api->discards))
+            ;
+    }
 }

@@ -19,6 +19,12 @@ struct work;
 struct work *work_begin(struct api *, bool (*step)(void *arg), void *arg);
 void work_end(struct work *); /* before its step said false; NULL does nothing */
 
+/* Destroys the map as smap_destroy_with does, also a little at a time: of what a client leaves
+ * behind it may hold a hundred megabytes. NULL does nothing. */
+struct smap;
+void discard_map(struct api *, struct smap *, void (*free_value)(void *));
+void discards_end(struct api *); /* the rest of all of them at once */
+
 /* ---- answers with long lists ---- */
 struct long_list {
     const struct text_node *list; /* in the tree, and empty there; NULL: it is in no answer */

@@ -225,6 +225,21 @@ void smap_destroy_with(struct smap *m, void (*free_value)(void *))
     smap_destroy(m);
 }
 
+bool smap_destroy_some(struct smap *m, size_t *cursor, size_t n, void (*free_value)(void *))
+{
+    for (; n > 0 && *cursor < m->t.size; n--, ++*cursor) {
+        struct slot *s = &m->t.slots[*cursor];
+        if (s->value && free_value)
+            free_value(s->value);
+        free(s->text);
+    }
+    if (*cursor < m->t.size)
+        return true;
+    free(m->t.slots);
+    free(m);
+    return false;
+}
+
 size_t smap_count(const struct smap *m)
 {
     return m->t.count;

@@ -23,6 +23,9 @@ struct smap; /* keys: NUL-terminated text */
 struct smap *smap_create(void);
 void smap_destroy(struct smap *);
 void smap_destroy_with(struct smap *, void (*free_value)(void *));
+/* The same in steps of n slots; *cursor is 0 at the first, after which the map is good for nothing
+ * else. false: that was the last, the map is gone. free_value NULL: values are not freed. */
+bool smap_destroy_some(struct smap *, size_t *cursor, size_t n, void (*free_value)(void *));
 size_t smap_count(const struct smap *);
 void *smap_get(const struct smap *, const char *key);
 void smap_set(struct smap *, const char *key, void *value);

@@ -154,18 +154,27 @@ struct walk {
     struct job_filter filter;
     kube_job_fn *fn;
     void *arg;
-    size_t told;
+    size_t looked_at, told;
     int rc;
 };
+
+/* Is the rest left for later? */
+static bool is_enough(const struct walk *w)
+{
+    const struct kube_want *want = w->want;
+    return (want->limit && w->told == want->limit) ||
+           (want->until_us && w->looked_at && clock_mono_us() >= want->until_us);
+}
 
 static void walk_one(struct kube *k, struct walk *w, const struct ctl_listed *listed)
 {
     struct kube_want *want = w->want;
-    if (want->limit && w->told == want->limit) {
+    if (is_enough(w)) {
         want->next = w->filter.before_id;
         w->rc = -1;
         return;
     }
+    w->looked_at++;
     w->filter.before_id = listed->row.id;
     struct kube_job job = job_of(k, listed);
     if (is_listed(k, want, &job)) {
@@ -203,6 +212,7 @@ static int all(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *ar
     while (walk_page(k, &w) && w.rc == 0)
         ;
     want->seen = seen ? NULL : want->seen;
+    want->told = w.told;
     smap_destroy(seen);
     arena_destroy(arena);
     return w.rc;

@@ -53,9 +53,11 @@ struct kube_want {                  /* which objects */
     struct smap *seen;              /* names that were told of; NULL: of this walk only */
     bool brief;                     /* of a job metadata and phase are enough */
     size_t limit;                   /* jobs at most; 0: all */
+    uint64_t until_us;              /* clock_mono_us() after which the rest is left; 0: never */
     uint32_t first;                 /* of `job`: objects of its tasks from that one */
     struct kube_rests *rests;       /* out: of large jobs; NULL: all of them at once */
     uint64_t next;                  /* out: where the rest begins; 0: there is none */
+    size_t told;                    /* out: jobs before that */
     bool gone;                      /* also a job that is not shown any more */
 };
 /* Takes one object; it holds during the call. */

@@ -228,6 +228,7 @@ int pods_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
     if (jobs.name || !want->name)
         rc = kube_each_job(k, &jobs, put_pods, &e);
     want->next = jobs.next;
+    want->told = jobs.told;
     arena_destroy(arena);
     return rc;
 }
@@ -353,6 +354,7 @@ int pod_events_each(struct kube *k, struct kube_want *want, struct kube_sink *si
     if (rc == 0)
         rc = kube_each_job(k, &jobs, put_events, &e);
     want->next = jobs.next;
+    want->told = jobs.told;
     arena_destroy(arena);
     return rc;
 }

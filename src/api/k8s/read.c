@@ -17,7 +17,8 @@
 #include <string.h>
 
 #define LIST_MAX ((size_t)512 << 20)
-#define STEP     25u     /* jobs */
+#define STEP     25u     /* jobs, at most */
+#define STEP_US  500u    /* how long they may take before the rest is left for the next step */
 #define PUT      64u     /* objects that are put into the answer together */
 #define SCRATCH  131072u /* bytes: most jobs of a list and all that is made of them */
 
@@ -69,6 +70,7 @@ struct run { /* items that were added together, in order */
 struct lister {
     struct kube_sink sink; /* first */
     struct kube *k;
+    struct api *api;
     struct kube_want want;
     uint64_t now, left; /* left: jobs that the client wants; 0: all */
     bool walked;        /* all of these jobs were looked at */
@@ -137,7 +139,7 @@ static void lister_free(struct lister *l)
     vec_fini(&l->rests.at);
     arena_destroy(l->texts);
     pieces_destroy(l->out);
-    smap_destroy(l->want.seen);
+    discard_map(l->api, l->want.seen, NULL);
     free(l);
 }
 
@@ -233,9 +235,10 @@ static void list_jobs(struct lister *l)
     size_t some = l->left && l->left < STEP ? (size_t)l->left : STEP;
     want->limit = some;
     want->next = 0;
+    want->until_us = clock_mono_us() + STEP_US;
     l->k->of->each(l->k, want, &l->sink);
-    l->walked = !want->next || l->left == some;
-    l->left -= l->left && !l->walked ? some : 0;
+    l->walked = !want->next || (l->left && l->left == want->told);
+    l->left -= l->left && !l->walked ? want->told : 0;
     want->before = l->walked ? want->before : want->next;
 }
 
@@ -304,6 +307,7 @@ void kube_list(struct kube *k)
     struct lister *l = mem_new(sizeof *l);
     *l = (struct lister){ .sink = { add },
                           .k = k,
+                          .api = k->call->api,
                           .want = want,
                           .now = clock_wall_ms(),
                           .left = limit,

@@ -1,7 +1,8 @@
 /* Watches: after each commit the events since the last look say which jobs changed; their objects
  * are made again and what differs from what was sent is told, so that an event costs what its job
- * costs. Objects that are of no job are all looked at, there are few. The version of a watch is the
- * number of an event. */
+ * costs. Objects that are of no job are all looked at, there are few. What there is at the
+ * beginning, and what changed, is looked at a job or a part of one at a time, between what others
+ * ask. The version of a watch is the number of an event. */
 #include "api/k8s/kube.h"
 #include "api/work.h"
 
@@ -23,7 +24,9 @@
 #include <uv.h>
 
 #define WINDOW    10000 /* events that a client may be behind */
-#define PAGE      1000
+#define PAGE      100u  /* events that are read together */
+#define JOBS      25u   /* of the beginning: looked at together, at most */
+#define JOBS_US   500u  /* how long they may take before the rest is left for later */
 #define LINE_MAX_ ((size_t)8 << 20)
 #define SWEEP     256
 #define MARK      50 /* events that told it nothing: then a bookmark */
@@ -32,7 +35,7 @@
 struct known {                 /* an object as the client has it */
     struct known *next, *prev; /* of the same job */
     uint64_t job, hash;
-    bool seen;
+    uint64_t round; /* the last in which it was there */
     char *key;
     char *text; /* as it was sent; NULL: it is one that can be made again */
 };
@@ -52,11 +55,16 @@ struct watch {
     struct hash_seed seed;
     uint64_t seen, marked; /* events looked at; the last that the client knows of */
     uint64_t from;         /* the client has what is as old as that */
+    uint64_t round;        /* of looking at a job: what was not there in it is gone */
     bool quiet;            /* what is not newer than from is only remembered */
     bool columns, bookmarks;
     bool over;                  /* nothing more is said */
     bool initial;               /* it wants all there is as events, and to be told where they end */
     bool begins;                /* what there was at its beginning is still being told */
+    bool walks;                 /* not all of these jobs have been looked at */
+    bool behind;                /* there are events after `seen` */
+    struct kube_want all;       /* where the walk goes on */
+    VEC(uint64_t) due;          /* jobs that changed, the last is the next; 0: what is of none */
     struct kube_rests rests;    /* of large jobs: the rest of what is being looked at */
     VEC(uint64_t) looked_at;    /* these jobs, to be swept then */
     VEC(struct known *) sweeps; /* where sweeping goes on, each of another job */
@@ -128,29 +136,35 @@ static uint64_t hash_of(struct watch *w, const struct text_node *object)
 
 /* ---- what the client has ---- */
 
-static struct known *remember(struct watch *w, const char *key, uint64_t job)
+static void link_to_job(struct watch *w, struct known *known, uint64_t job)
 {
-    struct known *known = mem_new(sizeof *known);
-    known->key = mem_strdup(key);
     known->job = job;
+    known->prev = NULL;
     known->next = map_get(w->of_job, job);
     if (known->next)
         known->next->prev = known;
     map_set(w->of_job, job, known);
+}
+
+static struct known *remember(struct watch *w, const char *key, uint64_t job)
+{
+    struct known *known = mem_new(sizeof *known);
+    known->key = mem_strdup(key);
+    link_to_job(w, known, job);
     smap_set(w->known, key, known);
     return known;
 }
 
-static void drop(struct known *known)
+static void drop(void *value)
 {
+    struct known *known = value;
     free(known->key);
     free(known->text);
     free(known);
 }
 
-static void forget(struct watch *w, struct known *known)
+static void unlink_from_job(struct watch *w, struct known *known)
 {
-    smap_remove(w->known, known->key);
     if (known->next)
         known->next->prev = known->prev;
     if (known->prev)
@@ -159,6 +173,12 @@ static void forget(struct watch *w, struct known *known)
         map_set(w->of_job, known->job, known->next);
     else
         map_remove(w->of_job, known->job);
+}
+
+static void forget(struct watch *w, struct known *known)
+{
+    smap_remove(w->known, known->key);
+    unlink_from_job(w, known);
     drop(known);
 }
 
@@ -176,8 +196,12 @@ static void tell(struct watch *w, const char *key, struct known *known,
                  const struct text_node *object, bool old)
 {
     uint64_t hash = hash_of(w, object);
+    if (known && known->job != w->k->subject) { /* a newer job has the name now */
+        unlink_from_job(w, known);
+        link_to_job(w, known, w->k->subject);
+    }
     if (known && known->hash == hash) {
-        known->seen = true;
+        known->round = w->round;
         return;
     }
     bool silent = !known && w->quiet && old;
@@ -186,7 +210,7 @@ static void tell(struct watch *w, const char *key, struct known *known,
     if (!known)
         known = remember(w, key, w->k->subject);
     known->hash = hash;
-    known->seen = true;
+    known->round = w->round;
     if (!silent)
         put_line(w, had ? "MODIFIED" : "ADDED", text);
     if (!w->k->of->is_job) {
@@ -231,12 +255,10 @@ static struct known *sweep_from(struct watch *w, struct known *one)
 {
     for (unsigned n = 0; one && n < SWEEP; n++) {
         struct known *next = one->next;
-        if (!one->seen && one->text)
+        if (one->round != w->round && one->text)
             put_line(w, "DELETED", one->text);
-        if (!one->seen)
+        if (one->round != w->round)
             forget(w, one);
-        else
-            one->seen = false;
         one = next;
     }
     return one;
@@ -256,17 +278,13 @@ static void refresh(struct watch *w, uint64_t job)
     struct kube_want want = { .ns = k->ns, .job = job, .gone = true, .rests = &w->rests };
     want.name = selector_field(&k->selector, "metadata.name");
     size_t rests = w->rests.at.n;
+    w->round++;
     k->of->each(k, &want, &w->sink);
     k->gone = false;
     if (w->rests.at.n == rests)
         sweep(w, job);
     else
         vec_push(&w->looked_at, job);
-}
-
-static bool is_busy(const struct watch *w)
-{
-    return w->rests.at.n || w->sweeps.n;
 }
 
 /* More of a large job. */
@@ -299,7 +317,11 @@ static void forgotten(struct watch *w, const struct text_node *body)
                               .version = w->seen };
     struct known *known = smap_get(w->known, kube_key(k->scratch, ns, meta.name));
     const struct text_node *object = kube_object(k->scratch, k->of, &meta);
-    bool had = strcmp(kube_in(body, "state", NULL), job_state_word(JOB_STOPPED)) != 0 &&
+    if (known && known->job != id) { /* the name is a newer job's */
+        arena_reset(k->scratch);
+        return;
+    }
+    bool had = w->from && strcmp(kube_in(body, "state", NULL), job_state_word(JOB_STOPPED)) != 0 &&
                (!k->ns || strcmp(k->ns, ns) == 0) && selector_fits(&k->selector, object) &&
                (k->call->who.role == ROLE_ADMIN ||
                 strcmp(kube_in(body, "owner", NULL), k->call->owner) == 0);
@@ -307,7 +329,8 @@ static void forgotten(struct watch *w, const struct text_node *body)
     arena_reset(k->scratch);
 }
 
-static void touched_one(struct watch *w, const struct event_view *event, struct map *done)
+/* The job that the event is about; 0: none that has objects. */
+static uint64_t job_of(struct watch *w, const struct event_view *event)
 {
     uint64_t job = event->job;
     if (strcmp(event->type, "deleted") == 0 && event->body) {
@@ -316,10 +339,7 @@ static void touched_one(struct watch *w, const struct event_view *event, struct 
         if (w->k->of->is_job)
             forgotten(w, event->body);
     }
-    if (!job || map_get(done, job))
-        return;
-    map_set(done, job, w);
-    refresh(w, job);
+    return job;
 }
 
 static bool wakes(const struct kube_resource *of, const char *type)
@@ -340,34 +360,32 @@ static void touched(struct watch *w, const struct event_list *page)
     const struct kube_resource *of = w->k->of;
     struct map *done = map_create();
     bool woken = false;
-    for (size_t i = 0; i < page->n; i++) {
+    for (size_t i = page->n; i-- > 0;) {
         woken |= wakes(of, page->at[i].type);
-        if (of->of_jobs)
-            touched_one(w, &page->at[i], done);
+        uint64_t job = of->of_jobs ? job_of(w, &page->at[i]) : 0;
+        if (!job || map_get(done, job))
+            continue;
+        map_set(done, job, w);
+        vec_push(&w->due, job);
     }
     if (!of->of_jobs && woken)
-        refresh(w, 0);
+        vec_push(&w->due, 0);
     map_destroy(done);
 }
 
-static void catch_up(struct watch *w)
+static void read_events(struct watch *w)
 {
     struct err err;
-    bool more = true;
-    while (more && !is_busy(w)) {
-        struct arena *a = arena_create();
-        const struct ctl_events ask = { .reader = w->k->call->owner,
-                                        .after = w->seen,
-                                        .limit = PAGE };
-        struct event_list page = { 0 };
-        ctl_events_view(w->k->ctl, a, &ask, &page, &err);
-        more = page.n == PAGE;
-        if (page.n) {
-            w->seen = page.at[page.n - 1].seq;
-            touched(w, &page);
-        }
-        arena_destroy(a);
-    }
+    struct arena *a = arena_create();
+    const struct ctl_events ask = { .reader = w->k->call->owner, .after = w->seen, .limit = PAGE };
+    struct event_list page = { 0 };
+    uint64_t last = ctl_last_event(w->k->ctl);
+    bool read = ctl_events_view(w->k->ctl, a, &ask, &page, &err) == 0;
+    w->behind = page.n == PAGE;
+    if (read)
+        w->seen = w->behind ? page.at[page.n - 1].seq : last; /* others are not for this reader */
+    touched(w, &page);
+    arena_destroy(a);
 }
 
 /* end: all there was has been told. */
@@ -390,41 +408,65 @@ static void bookmark(struct watch *w, bool end)
 
 /* ---- a little at a time ---- */
 
+/* Some of all jobs, the newest first; what is of no job is all looked at. */
+static void walk(struct watch *w)
+{
+    struct kube *k = w->k;
+    struct kube_want *all = &w->all;
+    all->next = 0;
+    all->until_us = clock_mono_us() + JOBS_US;
+    k->of->each(k, all, &w->sink);
+    k->gone = false;
+    all->before = all->next;
+    w->walks = all->next != 0;
+    if (!w->walks)
+        discard_map(k->call->api, TAKE(all->seen), NULL);
+}
+
 static void end_of_beginning(struct watch *w)
 {
-    size_t cursor = 0;
-    const char *key;
-    void *value;
     w->begins = false;
-    while (smap_next(w->known, &cursor, &key, &value))
-        ((struct known *)value)->seen = false;
     if (!w->quiet && w->bookmarks)
         bookmark(w, w->initial);
 }
 
-/* All of the jobs in hand has been looked at. */
+static void sweep_on(struct watch *w)
+{
+    struct known *rest = sweep_from(w, w->sweeps.at[--w->sweeps.n]);
+    if (rest)
+        vec_push(&w->sweeps, rest);
+}
+
+/* All of the job in hand has been looked at. */
 static void end_of_rests(struct watch *w)
 {
     for (size_t i = 0; i < w->looked_at.n; i++)
         sweep(w, w->looked_at.at[i]);
     vec_clear(&w->looked_at);
-    if (w->begins)
-        end_of_beginning(w);
 }
 
+/* One job is looked at, and swept, before the next. */
 static void do_some(struct watch *w)
 {
-    if (w->rests.at.n) {
+    if (w->rests.at.n)
         look_at_rest(w);
-    } else if (w->sweeps.n) {
-        struct known *rest = sweep_from(w, w->sweeps.at[--w->sweeps.n]);
-        if (rest)
-            vec_push(&w->sweeps, rest);
-    }
+    else if (w->sweeps.n)
+        sweep_on(w);
+    else if (w->walks)
+        walk(w);
+    else if (w->begins)
+        end_of_beginning(w);
+    else if (w->due.n)
+        refresh(w, w->due.at[--w->due.n]);
+    else
+        read_events(w);
     if (!w->rests.at.n)
         end_of_rests(w);
-    if (!is_busy(w))
-        catch_up(w);
+}
+
+static bool is_busy(const struct watch *w)
+{
+    return w->rests.at.n || w->sweeps.n || w->begins || w->due.n || w->behind;
 }
 
 /* false: all has been told, or there is no room for more. */
@@ -448,8 +490,10 @@ static bool go_on(void *watch)
 static void pump(struct follower *f)
 {
     struct watch *w = of_follower(f);
-    bool due = w->begins || is_busy(w) || ctl_last_event(w->k->ctl) != w->seen;
-    if (w->known && due && !w->work && go_on(w))
+    if (!w->known) /* it has not begun, or is only to be told an error */
+        return;
+    w->behind |= ctl_last_event(w->k->ctl) != w->seen;
+    if (is_busy(w) && !w->work && go_on(w))
         w->work = work_begin(f->call->api, go_on, w);
 }
 
@@ -492,38 +536,30 @@ static void fini(struct follower *f)
     vec_fini(&w->rests.at);
     vec_fini(&w->looked_at);
     vec_fini(&w->sweeps);
-    size_t cursor = 0;
-    const char *key;
-    void *value;
-    while (w->known && smap_next(w->known, &cursor, &key, &value))
-        drop(value);
-    smap_destroy(w->known);
+    vec_fini(&w->due);
+    discard_map(f->call->api, w->known, drop);
+    discard_map(f->call->api, w->all.seen, NULL);
     map_destroy(w->of_job);
     kube_free(w->k);
 }
 
 /* Of jobs that changed since `from` nothing has to be known: the client had those that are older.
  */
-static void look_at_all(struct watch *w)
-{
-    struct kube *k = w->k;
-    struct kube_want want = { .ns = k->ns,
-                              .name = selector_field(&k->selector, "metadata.name"),
-                              .about = selector_field(&k->selector, "involvedObject.name"),
-                              .rests = &w->rests };
-    k->of->each(k, &want, &w->sink);
-    k->gone = false;
-}
-
 static void begin(struct watch *w)
 {
+    const struct selector *selector = &w->k->selector;
     w->quiet = w->from != 0;
     w->seen = w->marked = w->quiet ? w->from : ctl_last_event(w->k->ctl);
     w->known = smap_create();
     w->of_job = map_create();
-    const struct selector *selector = &w->k->selector;
-    if (!w->quiet || !w->k->of->is_job || selector->n_fields || selector->n_labels)
-        look_at_all(w);
+    w->walks = !w->quiet || !w->k->of->is_job || selector->n_fields || selector->n_labels;
+    if (w->walks)
+        w->all = (struct kube_want){ .ns = w->k->ns,
+                                     .name = selector_field(selector, "metadata.name"),
+                                     .about = selector_field(selector, "involvedObject.name"),
+                                     .limit = JOBS,
+                                     .seen = smap_create(),
+                                     .rests = &w->rests };
     w->begins = true;
     pump(&w->follower);
 }

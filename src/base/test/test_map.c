@@ -94,6 +94,23 @@ static void text_keys_are_copied(void **state)
     smap_destroy(NULL);
 }
 
+static void text_map_is_destroyed_in_steps(void **state)
+{
+    (void)state;
+    struct smap *m = smap_create();
+    char key[32];
+    for (int i = 0; i < 1000; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        smap_set(m, key, mem_new(8));
+    }
+    size_t cursor = 0, steps = 1;
+    while (smap_destroy_some(m, &cursor, 100, free))
+        steps++;
+    assert_int_equal(steps, 21); /* of 2048 slots */
+    cursor = 0;
+    assert_false(smap_destroy_some(smap_create(), &cursor, 100, NULL));
+}
+
 static void hash_is_keyed(void **state)
 {
     (void)state;
@@ -155,9 +172,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(behaves_like_an_array), cmocka_unit_test(holds_a_million),
-        cmocka_unit_test(text_keys_are_copied),  cmocka_unit_test(hash_is_keyed),
-        cmocka_unit_test(crc_as_zlib),           cmocka_unit_test(fnv_as_published),
-        cmocka_unit_test(chains_of_values),      cmocka_unit_test(little_ends),
+        cmocka_unit_test(text_keys_are_copied),  cmocka_unit_test(text_map_is_destroyed_in_steps),
+        cmocka_unit_test(hash_is_keyed),         cmocka_unit_test(crc_as_zlib),
+        cmocka_unit_test(fnv_as_published),      cmocka_unit_test(chains_of_values),
+        cmocka_unit_test(little_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
