@@ -44,6 +44,7 @@ static void add_plain(struct ctl *ctl, struct event_row *row, const char *state,
 void event_job_row(struct ctl *ctl, struct live_job *job)
 {
     core_touch(ctl, job);
+    job->notes.counted = job_state_final(job->row.state) && live_tally(job, &job->notes.ended);
     if (store_keeps_details(ctl->config.store)) /* else nothing is ever loaded again */
         job->row.live = notes_of_job(ctl->scratch, &job->notes);
     store_update_job(ctl->config.store, &job->row, NULL);

@@ -258,6 +258,19 @@ void live_set_state(struct live_job *job, struct live_task *task, enum task_stat
     count_state(job, task, 1);
 }
 
+bool live_tally(const struct live_job *job, struct role_tally *sum)
+{
+    *sum = (struct role_tally){ 0 };
+    if (!job->tally || !job->spec)
+        return false;
+    for (size_t i = 0; i < job->spec->n_roles; i++) {
+        sum->succeeded += job->tally[i].succeeded;
+        sum->failed += job->tally[i].failed;
+        sum->stopped += job->tally[i].stopped;
+    }
+    return true;
+}
+
 void live_count_tasks(struct live_job *job)
 {
     size_t roles = job->spec->n_roles;

@@ -95,7 +95,9 @@ struct live_notes {
     uint64_t promised_ms;      /* the time it was first told to start by; 0: none */
     uint64_t shape;            /* want_shape() of its spec; 0: not known */
     uint64_t code;             /* code_mark() of the archive it names; 0: none */
-    struct words met;          /* positions of those in after that have ended as wished */
+    bool counted;              /* it has ended, and its tasks as in: */
+    struct role_tally ended;
+    struct words met;       /* positions of those in after that have ended as wished */
     struct words first;     /* who died first in this generation: "worker/1"; several, when nothing
                              * tells which of them it was */
     const char *first_text; /* a clause about it; NULL: none died */
@@ -182,6 +184,8 @@ void live_set_phase(struct live_job *, struct live_task *, enum task_phase);
 void live_set_taken(struct live_job *, struct live_task *, bool);
 void live_set_turned(struct live_job *, struct live_task *, bool);
 void live_count_tasks(struct live_job *); /* all of it anew: tasks were read from rows */
+/* The tallies of all roles together. false: it has no tasks yet. */
+bool live_tally(const struct live_job *, struct role_tally *sum);
 /* Tasks of a job in that phase, and in one of a set (phase.h). */
 uint32_t live_in_phase(const struct live_job *, enum task_phase);
 uint32_t live_in_phases(const struct live_job *, bool (*in)(enum task_phase));

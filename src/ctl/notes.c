@@ -152,6 +152,11 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_bool(arena, map, "placing", true);
     if (notes->idle)
         text_bool(arena, map, "idle", true);
+    if (notes->counted) {
+        struct text_node *counts = text_map(arena, map, "tasks_ended");
+        text_int(arena, counts, "succeeded", notes->ended.succeeded);
+        text_int(arena, counts, "failed", notes->ended.failed);
+    }
     put(arena, map, "promised", notes->promised_ms);
     put(arena, map, "shape", notes->shape);
     put(arena, map, "code", notes->code);
@@ -180,6 +185,10 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->claims = flag(map, "claims");
     notes->placing = flag(map, "placing");
     notes->idle = flag(map, "idle");
+    const struct text_node *counts = map ? text_get(map, "tasks_ended") : NULL;
+    notes->counted = counts && counts->kind == TEXT_MAP;
+    notes->ended = (struct role_tally){ .succeeded = (uint32_t)number(counts, "succeeded"),
+                                        .failed = (uint32_t)number(counts, "failed") };
     notes->promised_ms = number(map, "promised");
     notes->shape = number(map, "shape");
     notes->code = number(map, "code");

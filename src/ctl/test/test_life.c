@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "ctl/notes.h"
 #include "ctl/test/world.h"
 #include "ctl/views.h"
+#include "store/find.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -392,6 +394,41 @@ static void limits_end_jobs(void **state)
     assert_string_equal(world_reason(w, job), "ran longer than its limit of 10s");
 }
 
+static int every_third_fails(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job, (void)role, (void)attempt;
+    return index % 3 == 0;
+}
+
+/* Of a large job that has ended its row says how its tasks ended. */
+static void large_job_counts_its_tasks(void **state)
+{
+    struct world *w = *state;
+    w->by_attempt = every_third_fails;
+    uint64_t job = world_submit(w, "{\"name\":\"l\",\"roles\":{\"w\":{\"replicas\":600,"
+                                   "\"run\":\"x\",\"resources\":{\"cpu\":0,\"memory\":\"0\"},"
+                                   "\"done\":{\"failed\":600,\"succeeded\":\"never\"}}}}");
+    world_run(w);
+    assert_true(job_state_final(world_state(w, job)));
+    world_crash(w);
+    struct arena *arena = arena_create();
+    struct job_row row;
+    struct live_notes notes = { 0 };
+    struct task_counts counts;
+    struct job_view view;
+    assert_int_equal(store_get_job(w->store, arena, job, &row, NULL), 1);
+    notes_read_job(arena, arena, row.live, &notes);
+    assert_true(notes.counted);
+    assert_int_equal(store_task_counts(w->store, &row, &counts, NULL), 0);
+    assert_int_equal(counts.succeeded, 400);
+    const struct job_ask ask = { .job = job, .owner = "ada" };
+    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &view, NULL), 0);
+    assert_int_equal(view.tasks_succeeded, counts.succeeded);
+    assert_int_equal(view.tasks_failed, counts.failed);
+    assert_int_equal(view.tasks_running, 0);
+    arena_destroy(arena);
+}
+
 static void failed_task_is_held(void **state)
 {
     struct world *w = *state;
@@ -476,6 +513,7 @@ int main(void)
         T(dropping_ends_and_removes),
         T(repeated_facts_count_once),
         T(limits_end_jobs),
+        T(large_job_counts_its_tasks),
         T(failed_task_is_held),
         T(one_of_several_tasks_is_to_be_named),
         T(waits_for_other_jobs),

@@ -5,7 +5,9 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/notes.h"
 #include "sched/cluster.h"
+#include "store/find.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -432,6 +434,22 @@ static void check_budget(struct trial *t, const struct work *work, const struct 
     }
 }
 
+/* What the row of an ended job says of its tasks is what their rows say. */
+static void check_tally(struct trial *t, const struct work *work, const struct job_row *row)
+{
+    struct arena *arena = arena_create();
+    struct live_notes notes = { 0 };
+    struct task_counts counts = { 0 };
+    notes_read_job(arena, arena, row->live, &notes);
+    if (notes.counted &&
+        (store_task_counts(t->store, row, &counts, NULL) ||
+         notes.ended.succeeded != counts.succeeded || notes.ended.failed != counts.failed))
+        trial_wrong(t, "%s has %llu succeeded and %llu failed tasks, its row says %u and %u",
+                    work->name, (unsigned long long)counts.succeeded,
+                    (unsigned long long)counts.failed, notes.ended.succeeded, notes.ended.failed);
+    arena_destroy(arena);
+}
+
 static void check_job(struct trial *t, const struct work *work, uint64_t id)
 {
     struct arena *arena = arena_create();
@@ -452,6 +470,7 @@ static void check_job(struct trial *t, const struct work *work, uint64_t id)
     if (strcmp(row.name, work->name) != 0)
         trial_wrong(t, "%s was acknowledged as job %llu, which is %s", work->name,
                     (unsigned long long)row.number, row.name);
+    check_tally(t, work, &row);
     if (agents_runs(&t->agents, id))
         trial_wrong(t, "%s has ended, and something of it lives", work->name);
     if (store_attempts(t->store, arena, id, &rows, &n, NULL))
