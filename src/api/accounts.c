@@ -219,8 +219,7 @@ static const char *copy(struct arena *a, const char *text)
     return text ? arena_strdup(a, text) : NULL;
 }
 
-/* What the caller may forget as soon as it returns. */
-static struct ctl_submit copy_ask(struct arena *a, const struct ctl_submit *ask)
+struct ctl_submit accounts_copy(struct arena *a, const struct ctl_submit *ask)
 {
     struct ctl_submit out = *ask;
     out.owner = copy(a, ask->owner);
@@ -269,7 +268,7 @@ void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *
     }
     struct waiter *w = ARENA_NEW(call->arena, struct waiter);
     *w = (struct waiter){ .call = call,
-                          .ask = copy_ask(call->arena, ask),
+                          .ask = accounts_copy(call->arena, ask),
                           .choice = choice,
                           .who = who,
                           .done = done,

@@ -16,6 +16,9 @@ void accounts_destroy(struct accounts *); /* NULL-safe; waiting submissions are 
 /* ctl_submit() once the account of ask->owner is known. `done` is called as there. */
 void accounts_submit(struct call *, const struct ctl_submit *ask, ctl_done *done, void *arg);
 
+/* A copy in the arena of all that it points to, for who submits it later. */
+struct ctl_submit accounts_copy(struct arena *, const struct ctl_submit *);
+
 /* Before the loop has other work: runs it until this account was looked up. 0: an ordinary one, as
  * whom jobs may run. */
 int accounts_check(struct accounts *, const char *name, struct err *);

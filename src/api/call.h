@@ -32,10 +32,10 @@ struct api {
     struct channel *channels;       /* upgraded connections to tasks */
     struct rates *limits[LIMITS];   /* by user; of passwords by source */
     struct board_wait *board_waits;
-    void **facade_states;     /* one a façade, in their order */
-    struct checking *checks;  /* archives that are looked through (archives.c) */
-    unsigned works;           /* long answers under way (work.c) */
-    struct discard *discards; /* maps that are destroyed in steps (work.c) */
+    void **facade_states;    /* one a façade, in their order */
+    struct checking *checks; /* archives that are looked through (archives.c) */
+    unsigned works;          /* long answers under way (work.c) */
+    struct work *alone;      /* those of them that are nobody's */
 };
 
 /* One request on its way: its own arena, freed when answered or gone. */
@@ -182,7 +182,8 @@ void board_put(struct call *);
 void job_restart(struct call *);
 void job_fail(struct call *);
 void job_submit(struct call *);
-void job_batch(struct call *);
+struct ctl_submit;
+void job_batch(struct call *, const struct ctl_submit *all); /* batch.c */
 void job_list(struct call *);
 void job_show(struct call *);
 void job_tasks(struct call *);

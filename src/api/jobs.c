@@ -166,103 +166,19 @@ static void submit_one(struct call *call, bool explain)
 void job_submit(struct call *call)
 {
     const char *type = http_header(call->request, "Content-Type");
-    if (type && strncmp(type, "application/x-ndjson", 20) == 0)
-        job_batch(call);
-    else
+    struct ctl_submit all;
+    struct err err;
+    if (!type || strncmp(type, "application/x-ndjson", 20) != 0)
         submit_one(call, false);
+    else if (read_submit(call, &all, &err))
+        job_batch(call, &all);
+    else
+        call_problem(call, &err, NULL);
 }
 
 void job_explain_text(struct call *call)
 {
     submit_one(call, true);
-}
-
-/* ---- a batch: one job a line, one answer a line, in order ---- */
-
-struct batch {
-    struct call *call;
-    size_t pending;
-    bool all_sent;
-    VEC(char *) lines;
-};
-struct batch_line {
-    struct batch *batch;
-    size_t at;
-};
-
-static void batch_finish(struct batch *b)
-{
-    if (b->pending || !b->all_sent)
-        return;
-    AUTO_BUF struct buf text = BUF_INIT((size_t)256 << 20);
-    for (size_t i = 0; i < b->lines.n; i++) {
-        buf_puts(&text, b->lines.at[i] ? b->lines.at[i] : "");
-        buf_putc(&text, '\n');
-        free(b->lines.at[i]);
-    }
-    vec_fini(&b->lines);
-    call_text(b->call, 200, "application/x-ndjson", buf_str(&text), text.len);
-    free(b);
-}
-
-static void on_line(void *arg, const struct ctl_answer *answer)
-{
-    struct batch_line *line = arg;
-    struct batch *b = line->batch;
-    struct arena *scratch = arena_create();
-    AUTO_BUF struct buf text = BUF_INIT(4u << 20);
-    static const struct refused piece = { .program = "muster" };
-    json_print(answer->err ? problem_tree(scratch, answer->err, answer->report, &piece)
-                           : answer->tree,
-               0, &text);
-    b->lines.at[line->at] = buf_take(&text);
-    arena_destroy(scratch);
-    free(line);
-    b->pending--;
-    batch_finish(b);
-}
-
-static void submit_line(struct batch *b, const struct ctl_submit *all, const char *text, size_t len)
-{
-    struct ctl_submit s = *all;
-    struct batch_line *line = mem_new(sizeof *line);
-    line->batch = b;
-    line->at = b->lines.n;
-    vec_push(&b->lines, NULL);
-    s.text = text;
-    s.len = len;
-    if (all->key)
-        s.key = arena_printf(b->call->arena, "%s#%zu", all->key, line->at);
-    b->pending++;
-    accounts_submit(b->call, &s, on_line, line);
-}
-
-void job_batch(struct call *call)
-{
-    struct ctl_submit all;
-    struct err err;
-    uint64_t n = 0;
-    if (!read_submit(call, &all, &err)) {
-        call_problem(call, &err, NULL);
-        return;
-    }
-    struct batch *b = mem_new(sizeof *b);
-    b->call = call;
-    call_keep(call);
-    const char *at = all.text, *end = all.text + all.len;
-    while (at && at < end) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        stop = stop ? stop : end;
-        size_t len = (size_t)(stop - at);
-        if (len && strspn(at, " \t\r") < len) {
-            submit_line(b, &all, at, len);
-            n++;
-        }
-        at = stop + 1;
-    }
-    limit_take(call, LIMIT_SUBMIT, n ? n - 1 : 0); /* one was taken with the request */
-    b->all_sent = true;
-    batch_finish(b);
 }
 
 /* ---- reading ---- */

@@ -52,7 +52,7 @@ void api_destroy(struct api *api)
     channels_forget(api);
     archives_end(api);
     limits_end(api);
-    discards_end(api);
+    works_end(api);
     page_sessions_destroy(api->sessions);
     accounts_destroy(api->accounts);
     free(api->address);

@@ -17,8 +17,10 @@
 struct work {
     uv_idle_t idle;
     struct api *api;
-    struct call *call; /* NULL: it is a stream's */
+    struct call *call; /* NULL: it is a stream's, or nobody's */
     struct answer_work ask;
+    bool alone;               /* nobody's */
+    struct work *next, *prev; /* of these */
 };
 
 /* false: it has answered. */
@@ -43,6 +45,10 @@ void work_end(struct work *w)
     if (!w)
         return;
     w->api->works--;
+    if (w->alone)
+        *(w->prev ? &w->prev->next : &w->api->alone) = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
     uv_close((uv_handle_t *)&w->idle, on_closed);
 }
 
@@ -89,32 +95,46 @@ void answer_work(struct call *call, const struct answer_work *ask)
     http_set_arg(call->request, w, on_left);
 }
 
-/* ---- maps ---- */
+/* ---- of nobody ---- */
+
+struct work *work_alone(struct api *api, const struct answer_work *ask)
+{
+    struct work *w = begin(&(struct work){ .api = api, .ask = *ask, .alone = true });
+    w->next = api->alone;
+    if (w->next)
+        w->next->prev = w;
+    api->alone = w;
+    return w;
+}
+
+void works_end(struct api *api)
+{
+    while (api->alone) {
+        const struct answer_work ask = api->alone->ask;
+        work_end(api->alone);
+        ask.left(ask.arg);
+    }
+}
 
 struct discard {
-    struct discard *next, *prev;
-    struct api *api;
-    struct work *work; /* NULL: not yet */
     struct smap *map;
     size_t cursor;
     void (*free_value)(void *);
 };
-
-static void discard_free(struct discard *d)
-{
-    *(d->prev ? &d->prev->next : &d->api->discards) = d->next;
-    if (d->next)
-        d->next->prev = d->prev;
-    free(d);
-}
 
 static bool discard_some(void *arg)
 {
     struct discard *d = arg;
     if (smap_destroy_some(d->map, &d->cursor, DISCARD, d->free_value))
         return true;
-    discard_free(d);
+    free(d);
     return false;
+}
+
+static void discard_rest(void *arg)
+{
+    while (discard_some(arg))
+        ;
 }
 
 void discard_map(struct api *api, struct smap *map, void (*free_value)(void *))
@@ -122,20 +142,8 @@ void discard_map(struct api *api, struct smap *map, void (*free_value)(void *))
     if (!map)
         return;
     struct discard *d = mem_new(sizeof *d);
-    *d =
-        (struct discard){ .next = api->discards, .api = api, .map = map, .free_value = free_value };
-    if (d->next)
-        d->next->prev = d;
-    api->discards = d;
+    *d = (struct discard){ .map = map, .free_value = free_value };
     if (discard_some(d))
-        d->work = work_begin(api, discard_some, d);
-}
-
-void discards_end(struct api *api)
-{
-    while (api->discards) {
-        work_end(api->discards->work);
-        while (discard_some(api->discards))
-            ;
-    }
+        work_alone(api,
+                   &(struct answer_work){ .step = discard_some, .left = discard_rest, .arg = d });
 }

@@ -19,11 +19,15 @@ struct work;
 struct work *work_begin(struct api *, bool (*step)(void *arg), void *arg);
 void work_end(struct work *); /* before its step said false; NULL does nothing */
 
+/* The same of no client in particular: `left` is called when the server ends before the last step.
+ */
+struct work *work_alone(struct api *, const struct answer_work *);
+void works_end(struct api *); /* at the server's end */
+
 /* Destroys the map as smap_destroy_with does, also a little at a time: of what a client leaves
  * behind it may hold a hundred megabytes. NULL does nothing. */
 struct smap;
 void discard_map(struct api *, struct smap *, void (*free_value)(void *));
-void discards_end(struct api *); /* the rest of all of them at once */
 
 /* ---- answers with long lists ---- */
 struct long_list {

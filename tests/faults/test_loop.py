@@ -6,6 +6,7 @@ time of the loop's own thread, as the server counts it; the agent is one that st
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -25,6 +26,7 @@ MOST = 65536
 ROLES, UNIFIED_ROLES = 256, 32
 MEMBERS = 10000
 COMMAND = "sleep 1000"
+ELASTIC = "elastic.iml.github.io"
 # What a job does is cut into slices of 1 to 10 ms, its answers into pages of one; the longest turn,
 # 20 ms, is the one that plans. It is the processor time of one thread, so other programs add little
 # to it, but where they share its caches it took 53 ms: five times as much is for that and for a
@@ -90,6 +92,18 @@ def longest(server: Server) -> tuple[float, str]:
     turn = re.search(r'muster_turn_cpu_max_seconds{cause="([^"]*)",?} ([\d.]+)', said)
     assert turn, said
     return float(turn[2]), turn[1]
+
+
+def watched(server: Server, path: str, lines: int) -> set[str]:
+    """What a watch tells at its beginning, until so many lines have come: names of objects."""
+    who = {"Authorization": f"Bearer {(server.state / 'token').read_text().strip()}"}
+    with contextlib.closing(server.connection()) as wire:
+        wire.request("GET", f"{path}?watch=true", headers=who)
+        answer = wire.getresponse()
+        assert answer.status == 200
+        told = [json.loads(answer.readline()) for _ in range(lines)]
+        answer.close()
+    return {line["object"]["metadata"]["name"] for line in told}
 
 
 def delete(server: Server, job: int) -> None:
@@ -186,6 +200,7 @@ def test_largest_job_in_facades(start: Starter, tmp_path: Path) -> None:
     assert events["totalCount"] == len(events["data"]) > 1
     pods = [pod["metadata"]["name"] for pod in got("/api/v1/pods")["items"]]
     assert len(set(pods)) == MOST + 1 and pods == sorted(pods)  # its master is one, too
+    assert watched(server, "/api/v1/pods", MOST + 1) == set(pods)
     one = got(f"/api/v1/namespaces/default/pods/{pods[-1]}")
     assert one["metadata"]["name"] == pods[-1]
     dlc = tmp_path / "dlc"
@@ -200,6 +215,33 @@ def test_largest_job_in_facades(start: Starter, tmp_path: Path) -> None:
     )
     assert len(json.loads(done.stdout)["Pods"]) == MOST
     assert longest(server)[0] < BOUND_S, longest(server)
+
+
+def batch(name: str, jobs: int) -> str:
+    text = json.dumps({"name": f"{name}-%d", "run": "true", "suspend": True})
+    return "".join(text % i + "\n" for i in range(jobs))
+
+
+def test_large_batch(start: Starter) -> None:
+    """One request has room for a hundred thousand jobs; a watch begins with all there are. A client
+    that leaves before its answer has submitted all that it sent."""
+    if sanitized():
+        pytest.skip("counts processor time: the release build's")
+    server = start(nodes=LARGE)
+    lines = {"Content-Type": "application/x-ndjson"}
+    made = server.api("POST", "/v1/jobs", batch("batch", MEMBERS), headers=lines).good().lines()
+    assert [row["name"] for row in made] == [f"batch-{i}" for i in range(MEMBERS)]
+    assert len({row["number"] for row in made}) == MEMBERS
+    for path in (f"/apis/{ELASTIC}/v1alpha1/elasticjobs", "/api/v1/pods", "/api/v1/events"):
+        names = watched(server, path, MEMBERS)
+        assert len(names) == MEMBERS, path
+    with contextlib.closing(server.connection()) as left:
+        left.request("POST", "/v1/jobs", batch("left", MEMBERS), headers=lines)
+        wait_for(lambda: server.get("/v1/jobs", name="left-0")["jobs"], what="it has begun")
+    last = f"left-{MEMBERS - 1}"
+    wait_for(lambda: server.get("/v1/jobs", name=last)["jobs"], what="all of it is submitted")
+    assert longest(server)[0] < BOUND_S, longest(server)
+    assert server.end() == 0  # nothing of so many jobs is to be stopped
 
 
 def test_largest_array(start: Starter) -> None:
