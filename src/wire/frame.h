@@ -37,7 +37,13 @@
     X(SIGNAL)                                                                                      \
     X(SIGNALLED)                                                                                   \
     X(ATTACH)                                                                                      \
-    X(REACHED)
+    X(REACHED)                                                                                     \
+    X(HOST_HELLO)                                                                                  \
+    X(HOST_RUNS)                                                                                   \
+    X(HOST_START)                                                                                  \
+    X(HOST_END)                                                                                    \
+    X(HOST_ENDED)                                                                                  \
+    X(HOST_CLEAN)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

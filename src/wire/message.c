@@ -432,6 +432,8 @@ static const struct codec_row signalled_rows[] = {
 
 #define TO_SERVER "agent to server"
 #define TO_AGENT  "server to agent"
+#define FROM_HOST "host to server"
+#define TO_HOST   "server to host"
 #define BOTH      "both ways"
 #define MESSAGE(id, type, table, from, text)                                                       \
     [WIRE_##id] = { .name = #id,                                                                   \
@@ -481,6 +483,26 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
         "joins a client to a task: STDIN goes to its stdin, its log comes as STDOUT and STDERR"),
     MESSAGE(REACHED, struct wire_reached, reached_rows, "agent to client",
             "how far input and output are"),
+    MESSAGE(HOST_HELLO, struct wire_host_hello, wire_host_hello_rows, FROM_HOST,
+            "of the process that starts agents on a machine: the first, and again when something "
+            "of it changed"),
+    MESSAGE(HOST_RUNS, struct wire_host_runs, wire_host_runs_rows, FROM_HOST,
+            "once after the first HOST_HELLO of a connection: all that it has; nothing is sent to "
+            "it before"),
+    [WIRE_HOST_START] = { .name = "HOST_START",
+                          .kind = WIRE_HOST_START,
+                          .rows = wire_host_start_rows,
+                          .size = sizeof(struct wire_host_start),
+                          .good = wire_host_start_good,
+                          .way = TO_HOST,
+                          .doc = "an agent is to run. Again with the same token: nothing, or "
+                                 "HOST_ENDED when it was and is over" },
+    MESSAGE(HOST_END, struct wire_host_end, wire_host_end_rows, TO_HOST,
+            "whatever lives of it is killed; HOST_ENDED follows"),
+    MESSAGE(HOST_ENDED, struct wire_host_ended, wire_host_ended_rows, FROM_HOST,
+            "nothing of it lives, or it could not be started"),
+    MESSAGE(HOST_CLEAN, struct wire_host_clean, wire_host_clean_rows, TO_HOST,
+            "its directory may go, once nothing of it lives"),
 };
 
 void wire_put_as(struct buf *out, enum wire_kind kind, uint64_t seq, const void *message)

@@ -8,6 +8,7 @@
 #include "job/ending.h"
 #include "job/launch.h"
 #include "wire/codec.h"
+#include "wire/host.h"
 
 struct wire_hello { /* agent -> server */
     uint32_t version;
@@ -131,7 +132,8 @@ struct wire_signalled { /* agent -> server */
     X(struct wire_reached, REACHED)                                                                \
     X(struct wire_launcher, LAUNCHER_OPEN)                                                         \
     X(struct wire_signal, SIGNAL)                                                                  \
-    X(struct wire_signalled, SIGNALLED)
+    X(struct wire_signalled, SIGNALLED)                                                            \
+    WIRE_HOST_TYPES(X)
 #define WIRE_OF(type, kind)             , type : WIRE_##kind
 #define WIRE_KIND_OF(...)               _Generic(*(__VA_ARGS__), char : WIRE_NONE WIRE_TYPES(WIRE_OF))
 #define wire_put(out, seq, ...)         wire_put_as(out, WIRE_KIND_OF(__VA_ARGS__), seq, __VA_ARGS__)

@@ -258,6 +258,31 @@ static void bytes_of_channels(struct fixture *f)
     }
 }
 
+static void hosts(struct fixture *f)
+{
+    static struct wire_host_device devices[] = {
+        { .minor = 3, .model = "H100", .uuid = "GPU-1", .pci = "0:1", .memory = 4, .error = "" },
+        { .minor = 1, .model = "", .uuid = "", .pci = "", .error = "fell off the bus" },
+    };
+    static struct wire_host_run runs[] = {
+        { .generation = { .job = 1, .number = 2 }, .state = HOST_RUN_LIVES },
+        { .generation = { .job = 3, .number = 4 }, .state = HOST_RUN_ENDED },
+    };
+    static const char token[HOST_TOKEN] = "0123456789abcdef0123456789abcde";
+    const struct generation g = { .job = 0x0102030405060708, .number = 9 };
+    struct pairs labels = { .n = 0 };
+    pairs_set(&labels, f->arena, "zone", "a");
+    TRY(f, "host-hello", host_hello, .version = 1, .node = "gpu2", .machine = "m", .boot = "b",
+        .pid = 5, .cpu_milli = 6, .memory = 7, .disk = 8, .devices = devices, .n_devices = 2,
+        .device_error = "one is gone", .labels = labels);
+    TRY(f, "host-runs", host_runs, .runs = runs, .n_runs = 2);
+    TRY(f, "host-start", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
+        .sandbox = true);
+    TRY(f, "host-end", host_end, .generation = g);
+    TRY(f, "host-ended", host_ended, .generation = g, .reason = "killed");
+    TRY(f, "host-clean", host_clean, .generation = g);
+}
+
 static void messages_of_agents(void **state)
 {
     struct fixture *f = *state;
@@ -281,6 +306,7 @@ static void messages_of_agents(void **state)
     TRY(f, "launcher", launcher, .channel = 1, .task = a_task, .attempt = 2);
     TRY(f, "signal", signal, .number = 1, .task = a_task, .attempt = 2, .signal = 64);
     TRY(f, "signalled", signalled, .number = 1, .heard = 2);
+    hosts(f);
     golden_check(&f->golden, "agent.txt");
 }
 

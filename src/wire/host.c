@@ -1,0 +1,66 @@
+/* Bodies of the frames between the server and the hosts of machines, as tables of their members;
+ * which kinds they are stands with the others in message.c. */
+#include "wire/host.h"
+
+#include "wire/message.h"
+
+#define TEXT_MAX 256u
+
+static const struct codec_row device_rows[] = {
+    ROW(U32, struct wire_host_device, minor, "of /dev/nvidiaN"),
+    ROW(TEXT, struct wire_host_device, model, "name of the model", .max = TEXT_MAX),
+    ROW(TEXT, struct wire_host_device, uuid, "of the device", .max = TEXT_MAX),
+    ROW(TEXT, struct wire_host_device, pci, "address on the bus", .max = TEXT_MAX),
+    ROW(U64, struct wire_host_device, memory, "bytes"),
+    ROW(TEXT, struct wire_host_device, error, "why it cannot be used; empty: it can",
+        .max = TEXT_MAX),
+    ROW_END,
+};
+const struct codec_row wire_host_hello_rows[] = {
+    ROW(U32, struct wire_host_hello, version, "of the protocol: 1"),
+    ROW(TEXT, struct wire_host_hello, node, "name of the node", .max = TEXT_MAX),
+    ROW(TEXT, struct wire_host_hello, machine, "id of the machine", .max = TEXT_MAX),
+    ROW(TEXT, struct wire_host_hello, boot, "id of its boot: nothing of another one lives",
+        .max = TEXT_MAX),
+    ROW(U32, struct wire_host_hello, pid, "process of the host"),
+    ROW(U64, struct wire_host_hello, cpu_milli, "thousandths of processors that it may use"),
+    ROW(U64, struct wire_host_hello, memory, "bytes"),
+    ROW(U64, struct wire_host_hello, disk, "bytes that are free where runs lie"),
+    ROW_MANY(LIST, struct wire_host_hello, devices, n_devices, "accelerators", .table = device_rows,
+             .max = 256),
+    ROW(TEXT, struct wire_host_hello, device_error,
+        "why they are not, or not all, known; empty: they are", .max = TEXT_MAX),
+    ROW(PAIRS, struct wire_host_hello, labels, "that the machine's owner gave it", .max = 256),
+    ROW_END,
+};
+
+#define GENERATION(st) ROW(STRUCT, st, generation, "", .table = wire_generation_rows)
+
+static const struct codec_row run_rows[] = {
+    GENERATION(struct wire_host_run),
+    ROW(U8, struct wire_host_run, state, "1 it lives, 2 nothing of it lives", .min = 1,
+        .max = HOST_RUN_N - 1),
+    ROW_END,
+};
+const struct codec_row wire_host_runs_rows[] = {
+    ROW_MANY(LIST, struct wire_host_runs, runs, n_runs, "that have a directory", .table = run_rows),
+    ROW_END,
+};
+const struct codec_row wire_host_start_rows[] = {
+    GENERATION(struct wire_host_start),
+    ROW_BYTES(BYTES, struct wire_host_start, token, token_len, "32, of the agent"),
+    ROW(FLAG, struct wire_host_start, sandbox, "tasks have the rights of a container"),
+    ROW_END,
+};
+const struct codec_row wire_host_end_rows[] = { GENERATION(struct wire_host_end), ROW_END };
+const struct codec_row wire_host_ended_rows[] = {
+    GENERATION(struct wire_host_ended),
+    ROW(TEXT, struct wire_host_ended, reason, "for people", .max = TEXT_MAX),
+    ROW_END,
+};
+const struct codec_row wire_host_clean_rows[] = { GENERATION(struct wire_host_clean), ROW_END };
+
+bool wire_host_start_good(const void *message)
+{
+    return ((const struct wire_host_start *)message)->token_len == HOST_TOKEN;
+}

@@ -1,0 +1,76 @@
+/* Bodies of the frames between the server and the host of a machine: the process there that starts
+ * keepers, and knows which of them live. They go over a connection of their own. */
+#ifndef WIRE_HOST_H
+#define WIRE_HOST_H
+
+#include "base/pairs.h"
+#include "job/ids.h"
+#include "wire/codec.h"
+
+#include <stdint.h>
+
+#define HOST_TOKEN 32u /* bytes of an agent's token */
+
+struct wire_host_device {
+    uint32_t minor;                 /* of /dev/nvidiaN */
+    const char *model, *uuid, *pci; /* "" where the driver does not say */
+    uint64_t memory;                /* bytes */
+    const char *error;              /* why it cannot be used; "" when it can */
+};
+struct wire_host_hello { /* host -> server: the first, and again when something of it changed */
+    uint32_t version;
+    const char *node;
+    const char *machine; /* id of the machine, the same after each boot */
+    const char *boot;    /* id of this boot: nothing of another one lives */
+    uint32_t pid;
+    uint64_t cpu_milli, memory, disk;
+    struct wire_host_device *devices;
+    uint32_t n_devices;
+    const char *device_error; /* why they are not, or not all, known; "" when all is well */
+    struct pairs labels;
+};
+
+enum wire_host_run_state {
+    HOST_RUN_LIVES = 1,
+    HOST_RUN_ENDED, /* nothing of it lives; its directory is there */
+    HOST_RUN_N
+};
+struct wire_host_run {
+    struct generation generation;
+    enum wire_host_run_state state;
+};
+struct wire_host_runs { /* host -> server: after HOST_HELLO, all that have a directory */
+    struct wire_host_run *runs;
+    uint32_t n_runs;
+};
+
+struct wire_host_start { /* server -> host */
+    struct generation generation;
+    const void *token; /* HOST_TOKEN bytes; the agent's */
+    uint32_t token_len;
+    bool sandbox; /* tasks have the rights of a container */
+};
+struct wire_host_end { /* server -> host */
+    struct generation generation;
+};
+struct wire_host_ended { /* host -> server */
+    struct generation generation;
+    const char *reason;
+};
+struct wire_host_clean { /* server -> host */
+    struct generation generation;
+};
+
+#define WIRE_HOST_TYPES(X)                                                                         \
+    X(struct wire_host_hello, HOST_HELLO)                                                          \
+    X(struct wire_host_runs, HOST_RUNS)                                                            \
+    X(struct wire_host_start, HOST_START)                                                          \
+    X(struct wire_host_end, HOST_END)                                                              \
+    X(struct wire_host_ended, HOST_ENDED)                                                          \
+    X(struct wire_host_clean, HOST_CLEAN)
+
+extern const struct codec_row wire_host_hello_rows[], wire_host_runs_rows[], wire_host_start_rows[],
+    wire_host_end_rows[], wire_host_ended_rows[], wire_host_clean_rows[];
+bool wire_host_start_good(const void *); /* its token has the length */
+
+#endif
