@@ -2,7 +2,7 @@
  * which kinds they are stands with the others in message.c. */
 #include "wire/host.h"
 
-#include "wire/message.h"
+#include "wire/ids.h"
 
 #define TEXT_MAX 256u
 

@@ -8,16 +8,6 @@
 
 #include <string.h>
 
-const struct codec_row wire_task_rows[] = {
-    ROW(U32, struct task_ref, role, "position of its role in the job"),
-    ROW(U32, struct task_ref, index, "within the role, from 0"),
-    ROW_END,
-};
-const struct codec_row wire_generation_rows[] = {
-    ROW(U64, struct generation, job, "id of the job"),
-    ROW(U32, struct generation, number, "start of the whole job, from 1"),
-    ROW_END,
-};
 #define TASK(st)    ROW(STRUCT, st, task, "", .table = wire_task_rows)
 #define ATTEMPT(st) ROW(U32, st, attempt, "of the task, from 1")
 #define CHANNEL(st) ROW(U32, st, channel, "of this connection")
@@ -495,8 +485,8 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
                           .size = sizeof(struct wire_host_start),
                           .good = wire_host_start_good,
                           .way = TO_HOST,
-                          .doc = "an agent is to run. Again with the same token: nothing, or "
-                                 "HOST_ENDED when it was and is over" },
+                          .doc = "an agent is to run. Where it runs: nothing. Where it is "
+                                 "over: HOST_ENDED again, until HOST_CLEAN" },
     MESSAGE(HOST_END, struct wire_host_end, wire_host_end_rows, TO_HOST,
             "whatever lives of it is killed; HOST_ENDED follows"),
     MESSAGE(HOST_ENDED, struct wire_host_ended, wire_host_ended_rows, FROM_HOST,

@@ -9,6 +9,7 @@
 #include "job/launch.h"
 #include "wire/codec.h"
 #include "wire/host.h"
+#include "wire/ids.h"
 
 struct wire_hello { /* agent -> server */
     uint32_t version;
@@ -151,7 +152,5 @@ void wire_put_host(struct buf *, const struct host_name *);
 bool wire_limit_launch(struct launch *, uint32_t form);
 
 extern const struct codec_message wire_messages[WIRE_KIND_N]; /* by enum wire_kind */
-/* For tables of others. */
-extern const struct codec_row wire_task_rows[], wire_generation_rows[];
 
 #endif
