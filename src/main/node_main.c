@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "flags/flags.h"
 #include "launch/launch.h"
+#include "node/host.h"
 #include "node/keeper.h"
 
 #include <limits.h>
@@ -37,6 +38,11 @@ static int keeper(int argc, char **argv)
 static int clean(int argc, char **argv)
 {
     return in_dir(argc, argv, keeper_clean);
+}
+
+static int host(int argc, char **argv)
+{
+    return in_dir(argc, argv, host_run);
 }
 
 /* The launchers: argv[0] is the name for messages, the flags follow. */
@@ -86,6 +92,9 @@ static const struct verb {
 } verbs[] = {
     { .name = "keeper", .help = "DIR   run the agent of DIR and end with it", .run = keeper },
     { .name = "clean", .help = "DIR    remove what a killed agent of DIR left", .run = clean },
+    { .name = "host",
+      .help = "DIR     start agents on this machine for the server of DIR",
+      .run = host },
     { .name = "launch", .help = "ARGS    start the ranks of this node (--help)", .run = launch },
     { .name = "torchrun", .help = NULL, .run = torchrun },
     { .name = "dlrover-run", .help = NULL, .run = dlrover_run },

@@ -1,5 +1,5 @@
-/* Reads agent.conf. Unknown keys are left to a newer engine; a missing or over-long one is an error
- * that names it. */
+/* Reads agent.conf, and host.conf, which has some of its keys. Unknown keys are left to a newer
+ * engine; a missing or over-long one is an error that names it. */
 #include "node/conf.h"
 
 #include "base/file.h"
@@ -18,12 +18,15 @@
 static const struct key {
     const char *name;
     size_t offset, size;
-    bool may_miss;
+    bool may_miss, of_agent; /* of_agent: the host of a machine has none */
 } keys[] = {
     { .name = "socket", .offset = offsetof(struct conf, socket), .size = 1024 },
     { .name = "token", .offset = offsetof(struct conf, token), .size = 160 },
     { .name = "node", .offset = offsetof(struct conf, node), .size = 256 },
-    { .name = "cookie", .offset = offsetof(struct conf, cookie), .size = COOKIE_MAX },
+    { .name = "cookie",
+      .offset = offsetof(struct conf, cookie),
+      .size = COOKIE_MAX,
+      .of_agent = true },
     { .name = "user_dir",
       .offset = offsetof(struct conf, user_dir),
       .size = 1024,
@@ -91,24 +94,40 @@ static int take_line(struct conf *conf, char *line, struct err *err)
     return 0;
 }
 
-int conf_read(const char *dir, struct conf *out, struct err *err)
+static int read_file(const char *path, bool of_agent, struct conf *out, struct err *err)
 {
-    AUTO_FREE char *path = mem_printf("%s/agent.conf", dir);
     AUTO_FREE char *text = NULL;
     size_t len;
     if (file_read(path, CONF_FILE_MAX, &text, &len, err) != 0)
-        return err_in(err, "reading the agent's configuration");
+        return err_in(err, "reading the configuration");
     struct conf conf = { .generation = { .job = 0 } };
     char *rest = text;
     for (char *line; (line = strsep(&rest, "\n"));)
         if (take_line(&conf, line, err) != 0)
             return err_in(err, "%s", path);
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-        if (!keys[i].may_miss && *((char *)&conf + keys[i].offset) == '\0')
+        if (!keys[i].may_miss && (of_agent || !keys[i].of_agent) &&
+            *((char *)&conf + keys[i].offset) == '\0')
             return err_set(err, ERR_INPUT, "%s: %s= is missing", path, keys[i].name);
-    if (conf.generation.job == 0 || conf.generation.number == 0)
+    if (of_agent && (conf.generation.job == 0 || conf.generation.number == 0))
         return err_set(err, ERR_INPUT, "%s: job= or generation= is missing", path);
     *out = conf;
+    return 0;
+}
+
+int conf_read(const char *dir, struct conf *out, struct err *err)
+{
+    AUTO_FREE char *path = mem_printf("%s/agent.conf", dir);
+    return read_file(path, true, out, err);
+}
+
+int conf_read_host(const char *dir, struct conf *out, struct err *err)
+{
+    AUTO_FREE char *path = mem_printf("%s/host.conf", dir);
+    if (read_file(path, false, out, err) != 0)
+        return -1;
+    if (strchr(out->node, '/') || out->node[0] == '.')
+        return err_set(err, ERR_INPUT, "%s: node=%.60s is no name of a node", path, out->node);
     return 0;
 }
 

@@ -29,6 +29,8 @@ struct conf {
 };
 
 int conf_read(const char *dir, struct conf *, struct err *);
+/* <dir>/host.conf of the host of a machine: where the server is, token and node alone. */
+int conf_read_host(const char *dir, struct conf *, struct err *);
 /* Filled from conf, which must stay; NULL: the agent's own. */
 const struct account *conf_account(const struct conf *, struct account *space);
 

@@ -22,6 +22,7 @@
 
 struct uplink {
     char *dir;
+    int (*read_conf)(const char *dir, struct conf *, struct err *);
     struct uplink_sink sink;
     uv_loop_t *loop;
     struct conn *conn; /* NULL: it waits for the next try */
@@ -40,10 +41,18 @@ struct uplink *uplink_create(uv_loop_t *loop, const char *dir, struct uplink_sin
 {
     struct uplink *link = mem_new(sizeof *link);
     link->dir = mem_strdup(dir);
+    link->read_conf = conf_read;
     link->sink = sink;
     link->loop = loop;
     uv_timer_init(loop, &link->retry);
     link->retry.data = link;
+    return link;
+}
+
+struct uplink *uplink_create_host(uv_loop_t *loop, const char *dir, struct uplink_sink sink)
+{
+    struct uplink *link = uplink_create(loop, dir, sink);
+    link->read_conf = conf_read_host;
     return link;
 }
 
@@ -187,7 +196,7 @@ static void try_now(struct uplink *link)
                                              .room = UPLINK_ROOM };
     struct conf conf;
     struct err err;
-    if (conf_read(link->dir, &conf, &err) == 0) {
+    if (link->read_conf(link->dir, &conf, &err) == 0) {
         link->known = conf;
         link->has_known = true;
     } else if (access(link->dir, F_OK) != 0 && errno == ENOENT) {

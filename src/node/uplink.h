@@ -22,6 +22,8 @@ struct uplink_sink {
 struct uplink;
 /* dir: where agent.conf lies; it is read again at every try. */
 struct uplink *uplink_create(uv_loop_t *, const char *dir, struct uplink_sink);
+/* Of the host of a machine: dir has a host.conf. */
+struct uplink *uplink_create_host(uv_loop_t *, const char *dir, struct uplink_sink);
 void uplink_destroy(struct uplink *); /* NULL-safe; memory goes when libuv has let go of it */
 void uplink_start(struct uplink *);
 
