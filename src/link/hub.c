@@ -409,12 +409,6 @@ static bool hash_token(const char *token, char hex[HASH_HEX])
     return true;
 }
 
-static struct agent *by_token(const struct link_hub *hub, const char *token)
-{
-    char hex[HASH_HEX];
-    return hash_token(token, hex) ? smap_get(hub->by_hash, hex) : NULL;
-}
-
 void link_hold(struct link_hub *hub, const char *token)
 {
     char hex[HASH_HEX];
@@ -430,25 +424,37 @@ bool link_holds(const struct link_hub *hub, const char *token)
 
 bool link_knows(const struct link_hub *hub, const char *token)
 {
-    return by_token(hub, token) != NULL;
+    char hex[HASH_HEX];
+    return hash_token(token, hex) && (smap_get(hub->by_hash, hex) || hosts_know(hub->hosts, hex));
+}
+
+static void adopt(struct agent *a, struct conn *conn)
+{
+    disconnect(a);
+    a->conn = conn;
+    conn_set_events(
+        conn, (struct conn_events){
+                  .frame = agent_frame, .room = agent_room, .closed = agent_closed, .arg = a });
 }
 
 int link_attach(struct link_hub *hub, const char *token, int fd, const void *extra, size_t len,
                 struct err *err)
 {
-    struct agent *a = by_token(hub, token);
-    if (!a) {
+    char hex[HASH_HEX];
+    bool is = hash_token(token, hex), host = is && hosts_know(hub->hosts, hex);
+    struct agent *a = is ? smap_get(hub->by_hash, hex) : NULL;
+    if (!a && !host) {
         close(fd);
         return err_set(err, ERR_UNAUTHENTICATED, "the agent is not expected any more");
     }
     static const struct conn_terms terms = {
         .kinds = CONN_AGENT_KINDS, .out_max = OUT_MAX, .room = OUT_ROOM, .handshake_ms = HELLO_MS
     };
-    disconnect(a);
-    a->conn = conn_create(
-        hub->loop, fd, &terms,
-        (struct conn_events){
-            .frame = agent_frame, .room = agent_room, .closed = agent_closed, .arg = a });
-    conn_unread(a->conn, extra, len);
+    struct conn *conn = conn_create(hub->loop, fd, &terms, (struct conn_events){ 0 });
+    if (host)
+        hosts_adopt(hub->hosts, hex, conn);
+    else
+        adopt(a, conn);
+    conn_unread(conn, extra, len);
     return 0;
 }

@@ -48,6 +48,7 @@ struct link_hub {
     struct map *signals; /* on their way */
     uint32_t next_signal;
     struct arena *scratch;
+    struct hosts *hosts; /* of machines; NULL: nobody has made them */
 };
 
 struct agent *hub_find(const struct link_hub *, struct generation, const char *node);
@@ -57,6 +58,11 @@ void channel_from_agent(struct link_hub *, struct agent *, const struct wire_fra
 void channels_drop(struct link_hub *, const struct agent *);  /* the agent's connection is gone */
 void channels_go_on(struct link_hub *, const struct agent *); /* ... has room again */
 void channels_destroy(struct link_hub *);
+
+/* Hosts of machines (hosts.c), by the hash of their token; hosts NULL knows none. */
+struct hosts;
+bool hosts_know(const struct hosts *, const char *hash_hex);
+void hosts_adopt(struct hosts *, const char *hash_hex, struct conn *);
 
 /* Signals on their way (signal.c). */
 int signal_from_agent(struct link_hub *, const struct agent *, const struct wire_frame *);

@@ -1,0 +1,420 @@
+/* What each host is to have, against what it shows. HOST_RUNS, once after each connection, is the
+ * whole truth of that moment: from it follows what to send again, and what has ended meanwhile. It
+ * is the first place where a run is looked at; before it nothing goes down.
+ *
+ * A run that was started for the first time by this process and yet is shown as ended is an earlier
+ * one of the same generation, whose HOST_CLEAN was lost: it is sent again. */
+#include "link/hosts.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "link/hub.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ASK_MS     1000u
+#define SILENCE_MS 3000u /* a machine that was frozen or switched off is noticed after so long */
+#define KEY_SIZE   40
+
+/* WANTED: HOST_START goes down until the host shows it. RECOVERED: of an earlier server, its host
+ * has not been heard. ABSENT: recovered, and its host has none. */
+enum run_stage { RUN_WANTED, RUN_RECOVERED, RUN_ABSENT, RUN_LIVES, RUN_OVER };
+
+struct host_run {
+    char key[KEY_SIZE]; /* "job.generation" */
+    struct generation generation;
+    enum run_stage stage;
+    unsigned char token[HOST_TOKEN];
+    bool sandbox;
+    bool began; /* not there means that it has ended */
+    bool fresh; /* HOST_START was never sent */
+    bool end;   /* HOST_END goes down */
+    bool shown; /* in the HOST_RUNS that is looked at */
+};
+
+struct host {
+    struct hosts *hosts;
+    char *node;
+    char hash_hex[65];
+    struct smap *runs;  /* of struct host_run, by key */
+    struct conn *conn;  /* NULL: not connected */
+    bool hello, synced; /* HOST_HELLO, HOST_RUNS came on this connection */
+};
+
+struct hosts {
+    struct link_hub *hub;
+    struct hosts_sink sink;
+    struct smap *by_node, *by_hash;
+};
+
+struct hosts *hosts_create(struct link_hub *hub, struct hosts_sink sink)
+{
+    struct hosts *hosts = mem_new(sizeof *hosts);
+    hosts->hub = hub;
+    hosts->sink = sink;
+    hosts->by_node = smap_create();
+    hosts->by_hash = smap_create();
+    hub->hosts = hosts;
+    return hosts;
+}
+
+static void free_host(void *value)
+{
+    struct host *host = value;
+    conn_close(host->conn);
+    smap_destroy_with(host->runs, free);
+    free(host->node);
+    free(host);
+}
+
+void hosts_destroy(struct hosts *hosts)
+{
+    if (!hosts)
+        return;
+    hosts->hub->hosts = NULL;
+    smap_destroy(hosts->by_hash);
+    smap_destroy_with(hosts->by_node, free_host);
+    free(hosts);
+}
+
+void hosts_expect(struct hosts *hosts, const char *node, const unsigned char token_hash[32])
+{
+    if (smap_get(hosts->by_node, node))
+        return;
+    struct host *host = mem_new(sizeof *host);
+    host->hosts = hosts;
+    host->node = mem_strdup(node);
+    host->runs = smap_create();
+    sodium_bin2hex(host->hash_hex, sizeof host->hash_hex, token_hash, 32);
+    smap_set(hosts->by_node, node, host);
+    smap_set(hosts->by_hash, host->hash_hex, host);
+}
+
+void hosts_forget(struct hosts *hosts, const char *node)
+{
+    struct host *host = smap_get(hosts->by_node, node);
+    if (!host)
+        return;
+    smap_remove(hosts->by_hash, host->hash_hex);
+    smap_remove(hosts->by_node, node);
+    free_host(host);
+}
+
+bool hosts_has(const struct hosts *hosts, const char *node)
+{
+    return smap_get(hosts->by_node, node);
+}
+
+bool hosts_connected(const struct hosts *hosts, const char *node)
+{
+    const struct host *host = smap_get(hosts->by_node, node);
+    return host && host->synced;
+}
+
+/* ---- runs ---- */
+
+static const char *key_of(char out[KEY_SIZE], struct generation g)
+{
+    snprintf(out, KEY_SIZE, "%llu.%u", (unsigned long long)g.job, g.number);
+    return out;
+}
+
+static struct host_run *find_run(const struct host *host, struct generation g)
+{
+    char key[KEY_SIZE];
+    return host ? smap_get(host->runs, key_of(key, g)) : NULL;
+}
+
+static struct host_run *add_run(struct host *host, struct generation g)
+{
+    struct host_run *run = mem_new(sizeof *run);
+    run->generation = g;
+    key_of(run->key, g);
+    smap_set(host->runs, run->key, run);
+    return run;
+}
+
+static void send_start(struct host *host, struct host_run *run)
+{
+    const struct wire_host_start start = { .generation = run->generation,
+                                           .token = run->token,
+                                           .token_len = sizeof run->token,
+                                           .sandbox = run->sandbox };
+    run->fresh = false;
+    wire_put(conn_out(host->conn), 0, &start);
+}
+
+static void send_end(struct host *host, struct generation g)
+{
+    wire_put(conn_out(host->conn), 0, &(struct wire_host_end){ .generation = g });
+}
+
+static void send_clean(struct host *host, struct generation g)
+{
+    wire_put(conn_out(host->conn), 0, &(struct wire_host_clean){ .generation = g });
+}
+
+bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
+{
+    struct host *host = smap_get(hosts->by_node, start->node);
+    struct host_run *run = find_run(host, start->generation);
+    if (!host)
+        return false;
+    if (run && run->stage != RUN_RECOVERED && run->stage != RUN_ABSENT)
+        return true;
+    bool now = host->synced;
+    if (!run) {
+        run = add_run(host, start->generation);
+        run->fresh = true;
+    }
+    if (run->began) /* it is not started anew before its host has said what became of it */
+        return true;
+    run->stage = RUN_WANTED;
+    run->sandbox = start->sandbox;
+    memcpy(run->token, start->token, sizeof run->token);
+    if (now) {
+        send_start(host, run);
+        conn_flush(host->conn);
+    }
+    return true;
+}
+
+bool hosts_recover(struct hosts *hosts, struct generation g, const char *node, bool began)
+{
+    struct host *host = smap_get(hosts->by_node, node);
+    if (!host)
+        return false;
+    if (find_run(host, g))
+        return true;
+    struct host_run *run = add_run(host, g);
+    run->stage = RUN_RECOVERED;
+    run->began = began;
+    return true;
+}
+
+bool hosts_end(struct hosts *hosts, struct generation g, const char *node)
+{
+    struct host *host = smap_get(hosts->by_node, node);
+    struct host_run *run = find_run(host, g);
+    if (!host)
+        return false;
+    if (!run || run->stage == RUN_OVER)
+        return true;
+    run->end = true;
+    if (host->synced) {
+        send_end(host, g);
+        conn_flush(host->conn);
+    }
+    return true;
+}
+
+bool hosts_clean(struct hosts *hosts, struct generation g, const char *node)
+{
+    struct host *host = smap_get(hosts->by_node, node);
+    struct host_run *run = find_run(host, g);
+    if (!host)
+        return false;
+    if (host->synced) {
+        send_clean(host, g);
+        conn_flush(host->conn);
+    }
+    if (run) {
+        smap_remove(host->runs, run->key);
+        free(run);
+    }
+    return true;
+}
+
+bool hosts_runs(const struct hosts *hosts, struct generation g, const char *node)
+{
+    const struct host_run *run = find_run(smap_get(hosts->by_node, node), g);
+    return run && run->stage != RUN_OVER;
+}
+
+/* ---- what a host says ---- */
+
+/* The owner may clean the run meanwhile. */
+static void end_run(struct host *host, struct host_run *run, const char *reason)
+{
+    const struct hosts_sink *sink = &host->hosts->sink;
+    if (run->stage == RUN_OVER)
+        return;
+    run->stage = RUN_OVER;
+    sink->ended(sink->arg, run->generation, host->node, reason);
+}
+
+static void look_at_shown(struct host *host, const struct wire_host_run *shown)
+{
+    struct host_run *run = find_run(host, shown->generation);
+    bool lives = shown->state == HOST_RUN_LIVES;
+    if (!run) {
+        log_warn("host.stranger",
+                 "node=%s job=%llu generation=%u note=\"nobody knows it: it goes\"", host->node,
+                 (unsigned long long)shown->generation.job, shown->generation.number);
+        if (lives)
+            send_end(host, shown->generation);
+        send_clean(host, shown->generation);
+        return;
+    }
+    run->shown = true;
+    if (lives) {
+        run->stage = RUN_LIVES;
+        run->began = true;
+        if (run->end)
+            send_end(host, run->generation);
+    } else if (run->stage == RUN_WANTED && run->fresh) {
+        send_clean(host, run->generation);
+        run->shown = false; /* that was an earlier one */
+    } else {
+        end_run(host, run, "its machine says that it has ended");
+    }
+}
+
+static void look_at_missing(struct host *host, struct host_run *run)
+{
+    if (run->stage == RUN_OVER)
+        return;
+    if (run->began || run->end)
+        end_run(host, run, "its machine has nothing of it any more");
+    else if (run->stage == RUN_WANTED)
+        send_start(host, run);
+    else
+        run->stage = RUN_ABSENT;
+}
+
+/* Keys first: whoever is told of an end may change the table. */
+static void look_at_all(struct host *host, const struct wire_host_runs *all)
+{
+    size_t cursor = 0, n = 0;
+    const char *key;
+    void *value;
+    for (uint32_t i = 0; i < all->n_runs; i++)
+        look_at_shown(host, &all->runs[i]);
+    struct generation *missing =
+        ARENA_ARRAY(host->hosts->hub->scratch, smap_count(host->runs) + 1, struct generation);
+    while (smap_next(host->runs, &cursor, &key, &value)) {
+        struct host_run *run = value;
+        if (!run->shown)
+            missing[n++] = run->generation;
+        run->shown = false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct host_run *run = find_run(host, missing[i]);
+        if (run)
+            look_at_missing(host, run);
+    }
+    conn_flush(host->conn);
+}
+
+static int on_hello(struct host *host, const struct wire_frame *frame)
+{
+    const struct hosts_sink *sink = &host->hosts->sink;
+    struct wire_host_hello hello;
+    if (wire_get(frame, host->hosts->hub->scratch, &hello) < 0 || hello.version != WIRE_VERSION)
+        return -1;
+    if (strcmp(hello.node, host->node) != 0) {
+        log_warn("host.other", "node=%s name=%s note=\"its token is another machine's\"",
+                 host->node, hello.node);
+        return -1;
+    }
+    if (!host->hello) {
+        host->hello = true;
+        conn_admit(host->conn);
+        conn_keep_alive(host->conn, &(struct conn_keep_alive){ .kind = WIRE_PING,
+                                                               .ask_ms = ASK_MS,
+                                                               .silence_ms = SILENCE_MS });
+    }
+    sink->up(sink->arg, host->node, &hello);
+    return 0;
+}
+
+static int on_runs(struct host *host, const struct wire_frame *frame)
+{
+    struct wire_host_runs runs;
+    if (!host->hello || host->synced || wire_get(frame, host->hosts->hub->scratch, &runs) < 0)
+        return -1;
+    host->synced = true;
+    look_at_all(host, &runs);
+    return 0;
+}
+
+static int on_ended(struct host *host, const struct wire_frame *frame)
+{
+    struct wire_host_ended ended;
+    if (!host->synced || wire_get(frame, host->hosts->hub->scratch, &ended) < 0)
+        return -1;
+    struct host_run *run = find_run(host, ended.generation);
+    if (run)
+        end_run(host, run, ended.reason);
+    return 0;
+}
+
+static int on_frame(struct host *host, const struct wire_frame *frame)
+{
+    switch (frame->kind) {
+    case WIRE_HOST_HELLO: return on_hello(host, frame);
+    case WIRE_HOST_RUNS: return on_runs(host, frame);
+    case WIRE_HOST_ENDED: return on_ended(host, frame);
+    case WIRE_PONG: return 0;
+    case WIRE_PING:
+        wire_put_plain(conn_out(host->conn), WIRE_PONG, frame->seq);
+        conn_flush(host->conn);
+        return 0;
+    default: return -1;
+    }
+}
+
+static int host_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
+{
+    struct host *host = arg;
+    (void)conn;
+    int bad = on_frame(host, frame);
+    arena_reset(host->hosts->hub->scratch);
+    if (bad < 0)
+        log_warn("host.frame", "node=%s kind=%d broken, connection closed", host->node,
+                 (int)frame->kind);
+    return bad;
+}
+
+static void host_room(void *arg, struct conn *conn)
+{
+    (void)arg;
+    (void)conn;
+}
+
+static void lose(struct host *host, const char *why)
+{
+    const struct hosts_sink *sink = &host->hosts->sink;
+    bool was = host->hello;
+    host->hello = host->synced = false;
+    if (was)
+        sink->down(sink->arg, host->node, why);
+}
+
+static void host_closed(void *arg, struct conn *conn, const char *why)
+{
+    struct host *host = arg;
+    (void)conn;
+    host->conn = NULL;
+    lose(host, why);
+}
+
+/* ---- joining ---- */
+
+bool hosts_know(const struct hosts *hosts, const char *hash_hex)
+{
+    return hosts && smap_get(hosts->by_hash, hash_hex);
+}
+
+void hosts_adopt(struct hosts *hosts, const char *hash_hex, struct conn *conn)
+{
+    struct host *host = smap_get(hosts->by_hash, hash_hex);
+    conn_close(TAKE(host->conn));
+    host->hello = host->synced = false; /* the next HOST_HELLO is told as any */
+    host->conn = conn;
+    conn_set_events(
+        conn, (struct conn_events){
+                  .frame = host_frame, .room = host_room, .closed = host_closed, .arg = host });
+}

@@ -1,0 +1,52 @@
+/* The server's end of the hosts of machines (node/host.h): who is expected, which runs each is to
+ * have, what they say of themselves. What goes down is repeated after a reconnect until the host
+ * shows that it has it. A machine that is not connected is unreachable: nothing is known of its
+ * runs, and nothing of them is reported. */
+#ifndef LINK_HOSTS_H
+#define LINK_HOSTS_H
+
+#include "link/link.h"
+#include "wire/host.h"
+
+/* All from the loop, never from inside a call; texts last as long as the call. Inside one, no
+ * machine is to be forgotten. */
+struct hosts_sink {
+    /* It has connected, or something of it changed. */
+    void (*up)(void *arg, const char *node, const struct wire_host_hello *);
+    void (*down)(void *arg, const char *node, const char *why); /* it is not connected any more */
+    /* Once for each run that was wanted or recovered: nothing of it lives, says its host. */
+    void (*ended)(void *arg, struct generation, const char *node, const char *reason);
+    void *arg;
+};
+
+struct hosts;
+/* Those of the hub: their hosts connect as its agents do (link_knows, link_attach). At most one for
+ * a hub, which outlives it. */
+struct hosts *hosts_create(struct link_hub *, struct hosts_sink);
+void hosts_destroy(struct hosts *); /* closes connections; hosts and their runs go on */
+
+/* A machine that may connect, with its token as in link_expect. */
+void hosts_expect(struct hosts *, const char *node, const unsigned char token_hash[32]);
+void hosts_forget(struct hosts *, const char *node); /* and its runs, without a word to it */
+bool hosts_has(const struct hosts *, const char *node);
+bool hosts_connected(const struct hosts *, const char *node); /* and its runs are known */
+
+/* Each returns false when no such machine is expected, and may be repeated. */
+struct hosts_start {
+    struct generation generation;
+    const char *node;
+    const unsigned char *token; /* HOST_TOKEN bytes, of the agent */
+    bool sandbox;
+};
+bool hosts_start(struct hosts *, const struct hosts_start *);
+/* A run of an earlier server: began when an agent of it was ever heard. One that did not begin may
+ * be started. */
+bool hosts_recover(struct hosts *, struct generation, const char *node, bool began);
+bool hosts_end(struct hosts *, struct generation, const char *node); /* ended follows */
+/* It is known no more and its directory may go: after ended, once that is committed. Runs that no
+ * one knows are ended and cleaned as soon as their host shows them. */
+bool hosts_clean(struct hosts *, struct generation, const char *node);
+/* Is it wanted or recovered, and not ended yet? */
+bool hosts_runs(const struct hosts *, struct generation, const char *node);
+
+#endif

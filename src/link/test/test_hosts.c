@@ -1,0 +1,347 @@
+/* Hosts of machines as the server sees them, with the real program over a real socket: muster-node
+ * host is started, killed and started again, and so is the server. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "link/hosts.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "conn/listener.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sodium.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+struct fix {
+    uv_loop_t loop;
+    char dir[64], *host_dir, *socket, hex[65];
+    unsigned char token[32], hash[32];
+    struct link_hub *hub;
+    struct hosts *hosts;
+    struct listener *listener;
+    pid_t host;
+    unsigned up, down, ended, joined, refused;
+    uint64_t cpu_milli;
+    char zone[16], boot[64];
+};
+
+static const struct generation first = { .job = 7, .number = 1 },
+                               second = { .job = 7, .number = 2 };
+
+/* ---- what it tells ---- */
+
+static void on_up(void *arg, const char *node, const struct wire_host_hello *hello)
+{
+    struct fix *f = arg;
+    const char *zone = pairs_get(&hello->labels, "zone");
+    assert_string_equal(node, "n1");
+    snprintf(f->zone, sizeof f->zone, "%s", zone ? zone : "");
+    snprintf(f->boot, sizeof f->boot, "%s", hello->boot);
+    f->cpu_milli = hello->cpu_milli;
+    f->up++;
+}
+
+static void on_down(void *arg, const char *node, const char *why)
+{
+    struct fix *f = arg;
+    assert_string_equal(node, "n1");
+    assert_true(*why);
+    f->down++;
+}
+
+static void on_ended(void *arg, struct generation g, const char *node, const char *reason)
+{
+    struct fix *f = arg;
+    assert_int_equal(g.job, first.job);
+    assert_string_equal(node, "n1");
+    assert_true(*reason);
+    f->ended++;
+}
+
+static void on_fact(void *arg, const struct engine_fact *fact)
+{
+    struct fix *f = arg;
+    f->joined += fact->kind == FACT_AGENT_JOINED;
+}
+
+/* ---- the server ---- */
+
+/* Who connects may be gone by now: it was killed, or its server was another. */
+static void on_caller(void *arg, int fd)
+{
+    static const char key[] = "Authorization: Bearer ",
+                      yes[] = "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+                      no[] = "HTTP/1.1 401 Unauthorized\r\n\r\n";
+    struct fix *f = arg;
+    char text[2000];
+    size_t len = 0;
+    struct err err;
+    do {
+        ssize_t n = read(fd, text + len, sizeof text - 1 - len);
+        len += n > 0 ? (size_t)n : 0;
+        text[len] = '\0';
+        if (n == 0 || (n < 0 && errno != EAGAIN)) {
+            close(fd);
+            return;
+        }
+        assert_true(len < sizeof text - 1);
+    } while (!strstr(text, "\r\n\r\n"));
+    char *token = strstr(text, key);
+    assert_non_null(token);
+    token += sizeof key - 1;
+    token[strcspn(token, "\r")] = '\0';
+    bool known = link_knows(f->hub, token);
+    if (known && file_write_all(fd, yes, sizeof yes - 1) == 0) {
+        assert_int_equal(link_attach(f->hub, token, fd, "", 0, &err), 0);
+        return;
+    }
+    f->refused += !known;
+    if (!known)
+        (void)file_write_all(fd, no, sizeof no - 1);
+    close(fd);
+}
+
+static void open_server(struct fix *f)
+{
+    struct err err;
+    int fd = listener_open_unix(f->socket, &err);
+    assert_true(fd >= 0);
+    f->hub = link_create(&f->loop, (struct engine_sink){ .fact = on_fact, .arg = f });
+    f->hosts = hosts_create(
+        f->hub, (struct hosts_sink){ .up = on_up, .down = on_down, .ended = on_ended, .arg = f });
+    hosts_expect(f->hosts, "n1", f->hash);
+    f->listener = listener_create(&f->loop, fd, (struct listener_sink){ on_caller, f });
+}
+
+static void close_server(struct fix *f)
+{
+    listener_destroy(f->listener);
+    hosts_destroy(f->hosts);
+    link_destroy(f->hub);
+    f->listener = NULL;
+    while (uv_run(&f->loop, UV_RUN_NOWAIT))
+        continue;
+}
+
+static void start_host(struct fix *f)
+{
+    char *argv[] = { (char[]){ MUSTER_NODE }, (char[]){ "host" }, f->host_dir, NULL };
+    assert_int_equal(posix_spawn(&f->host, MUSTER_NODE, NULL, NULL, argv, environ), 0);
+}
+
+static void end_host(struct fix *f, int number)
+{
+    int status;
+    kill(f->host, number);
+    assert_int_equal(waitpid(f->host, &status, 0), f->host);
+    assert_true(number == SIGKILL || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+}
+
+static void write_conf(struct fix *f, const char *zone)
+{
+    AUTO_FREE char *path = file_join(f->host_dir, "host.conf");
+    AUTO_FREE char *text =
+        mem_printf("socket=%s\ntoken=%s\nnode=n1\nlabel=zone=%s\n", f->socket, f->hex, zone);
+    struct err err;
+    assert_int_equal(file_replace(path, text, strlen(text), 0600, &err), 0);
+}
+
+#define UNTIL(f, condition)                                                                        \
+    do {                                                                                           \
+        while (!(condition))                                                                       \
+            uv_run(&(f)->loop, UV_RUN_ONCE);                                                       \
+    } while (0)
+
+static int set_up(void **state)
+{
+    struct fix *f = mem_new(sizeof *f);
+    struct err err;
+    assert_true(sodium_init() >= 0);
+    (void)signal(SIGPIPE, SIG_IGN);
+    uv_loop_init(&f->loop);
+    snprintf(f->dir, sizeof f->dir, "/tmp/muster-hosts-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    f->host_dir = file_join(f->dir, "host");
+    f->socket = file_join(f->dir, "sock");
+    assert_int_equal(file_mkdirs(f->host_dir, 0700, &err), 0);
+    randombytes_buf(f->token, sizeof f->token);
+    sodium_bin2hex(f->hex, sizeof f->hex, f->token, sizeof f->token);
+    crypto_hash_sha256(f->hash, f->token, sizeof f->token);
+    write_conf(f, "a");
+    open_server(f);
+    start_host(f);
+    UNTIL(f, hosts_connected(f->hosts, "n1"));
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fix *f = *state;
+    end_host(f, SIGTERM);
+    close_server(f);
+    assert_int_equal(uv_loop_close(&f->loop), 0);
+    file_remove_tree(f->dir, NULL);
+    free(f->host_dir);
+    free(f->socket);
+    free(f);
+    return 0;
+}
+
+/* ---- what holds ---- */
+
+/* With a token of its own, so that the hub knows agent from host. */
+static void start_run(struct fix *f, struct generation g)
+{
+    unsigned char token[32] = { (unsigned char)g.number, 9 }, hash[32];
+    crypto_hash_sha256(hash, token, sizeof token);
+    link_expect(f->hub, g, "n1", hash, 0);
+    assert_true(hosts_start(
+        f->hosts, &(struct hosts_start){ .generation = g, .node = "n1", .token = token }));
+}
+
+static void a_machine_says_what_it_is(void **state)
+{
+    struct fix *f = *state;
+    assert_true(f->cpu_milli >= 1000 && *f->boot);
+    assert_string_equal(f->zone, "a");
+    unsigned up = f->up;
+    write_conf(f, "b");
+    kill(f->host, SIGHUP);
+    UNTIL(f, f->up > up);
+    assert_string_equal(f->zone, "b");
+    end_host(f, SIGTERM);
+    UNTIL(f, f->down == 1);
+    assert_false(hosts_connected(f->hosts, "n1"));
+    start_host(f);
+    UNTIL(f, hosts_connected(f->hosts, "n1"));
+}
+
+static void runs_start_end_and_go(void **state)
+{
+    struct fix *f = *state;
+    start_run(f, first);
+    start_run(f, first); /* once more is the same */
+    UNTIL(f, f->joined == 1);
+    assert_true(hosts_end(f->hosts, first, "n1"));
+    UNTIL(f, f->ended == 1);
+    assert_false(hosts_runs(f->hosts, first, "n1"));
+    assert_true(hosts_clean(f->hosts, first, "n1"));
+    link_forget(f->hub, first, "n1");
+    start_run(f, first); /* the same generation anew */
+    UNTIL(f, f->joined == 2);
+    assert_true(hosts_end(f->hosts, first, "n1"));
+    UNTIL(f, f->ended == 2);
+    assert_false(hosts_start(f->hosts, &(struct hosts_start){ .generation = first, .node = "n2" }));
+}
+
+/* The host is killed: its run goes on, nothing is told of it, and the next one has it. */
+static void an_unreachable_machine_is_not_gone(void **state)
+{
+    struct fix *f = *state;
+    start_run(f, first);
+    UNTIL(f, f->joined == 1);
+    end_host(f, SIGKILL);
+    UNTIL(f, f->down == 1);
+    assert_true(hosts_runs(f->hosts, first, "n1"));
+    assert_true(link_connected(f->hub, first, "n1"));
+    start_run(f, second); /* while nobody can hear it */
+    start_host(f);
+    UNTIL(f, f->joined == 2);
+    assert_int_equal(f->ended, 0);
+    assert_true(hosts_end(f->hosts, first, "n1"));
+    assert_true(hosts_end(f->hosts, second, "n1"));
+    UNTIL(f, f->ended == 2);
+}
+
+/* The server is another: what its records know goes on, what they do not know is ended. */
+static void a_new_server_finds_what_lives(void **state)
+{
+    struct fix *f = *state;
+    start_run(f, first);
+    start_run(f, second);
+    UNTIL(f, f->joined == 2);
+    close_server(f);
+    open_server(f);
+    unsigned char token[32] = { 1, 9 }, hash[32];
+    crypto_hash_sha256(hash, token, sizeof token);
+    link_expect(f->hub, first, "n1", hash, 0);
+    assert_true(hosts_recover(f->hosts, first, "n1", true));
+    UNTIL(f, f->joined == 3);
+    UNTIL(f, hosts_connected(f->hosts, "n1"));
+    assert_true(hosts_runs(f->hosts, first, "n1"));
+    assert_int_equal(f->ended, 0);
+    AUTO_FREE char *gone = file_join(f->host_dir, "runs/7.2.n1");
+    UNTIL(f, !file_is_dir(gone)); /* it was ended, and cleaned after that */
+    assert_true(hosts_end(f->hosts, first, "n1"));
+    UNTIL(f, f->ended == 1);
+}
+
+/* Killed with all it had, as by a power failure, while the server was away too. */
+static void what_a_boot_ended_is_told(void **state)
+{
+    struct fix *f = *state;
+    struct generation third = { .job = 7, .number = 3 };
+    start_run(f, first);
+    UNTIL(f, f->joined == 1);
+    end_host(f, SIGKILL);
+    AUTO_FREE char *path = file_join(f->host_dir, "runs/7.1.n1/keeper.pid");
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    assert_int_equal(file_read(path, 100, &text, &len, NULL), 0);
+    close_server(f);
+    kill((pid_t)strtol(text, NULL, 10), SIGKILL);
+    open_server(f);
+    assert_true(hosts_recover(f->hosts, first, "n1", true));
+    assert_true(hosts_recover(f->hosts, third, "n1", true));   /* its directory is lost */
+    assert_true(hosts_recover(f->hosts, second, "n1", false)); /* nobody had started it */
+    start_host(f);
+    UNTIL(f, f->ended == 2);
+    start_run(f, second);
+    UNTIL(f, f->joined == 2);
+    assert_true(hosts_runs(f->hosts, second, "n1"));
+    assert_true(hosts_end(f->hosts, second, "n1"));
+    UNTIL(f, f->ended == 3);
+}
+
+/* A token admits the machine that it was made for. */
+static void a_machine_of_another_name_stays_out(void **state)
+{
+    struct fix *f = *state;
+    AUTO_FREE char *path = file_join(f->host_dir, "host.conf");
+    AUTO_FREE char *text = mem_printf("socket=%s\ntoken=%s\nnode=n2\n", f->socket, f->hex);
+    struct err err;
+    hosts_forget(f->hosts, "n1");
+    assert_false(hosts_has(f->hosts, "n1"));
+    UNTIL(f, f->refused > 0); /* nobody knows it */
+    end_host(f, SIGTERM);
+    unsigned up = f->up;
+    hosts_expect(f->hosts, "n1", f->hash);
+    assert_int_equal(file_replace(path, text, strlen(text), 0600, &err), 0);
+    start_host(f);
+    for (int i = 0; i < 20; i++) /* of its tries */
+        uv_run(&f->loop, UV_RUN_ONCE);
+    assert_int_equal(f->up, up);
+    assert_false(hosts_connected(f->hosts, "n1"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_machine_says_what_it_is),          TEST(runs_start_end_and_go),
+        TEST(an_unreachable_machine_is_not_gone), TEST(a_new_server_finds_what_lives),
+        TEST(what_a_boot_ended_is_told),          TEST(a_machine_of_another_name_stays_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
