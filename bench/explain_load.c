@@ -11,9 +11,9 @@
  */
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/explain_view.h"
 #include "ctl/pass.h"
 #include "ctl/test/world.h"
-#include "ctl/views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static double explain(struct world *w, uint64_t job, const char *change)
         if (rc)
             BUG("%s", err.what);
         if (i == 0 && !change)
-            fprintf(stderr, "%s: %zu ways\n", view.name, view.ways ? view.ways->count : 0);
+            fprintf(stderr, "%s: %zu ways\n", view.name, view.ways.n);
         arena_destroy(arena);
     }
     return median(took);

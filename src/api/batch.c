@@ -78,7 +78,7 @@ static void on_line(void *arg, const struct ctl_answer *answer)
     AUTO_BUF struct buf text = BUF_INIT(ANSWER_MAX);
     static const struct refused piece = { .program = "muster" };
     json_print(answer->err ? problem_tree(scratch, answer->err, answer->report, &piece)
-                           : answer->tree,
+                           : job_submitted(b->call, scratch, answer->made.submitted),
                0, &text);
     b->lines.at[line->at] = buf_take(&text);
     arena_destroy(scratch);

@@ -48,7 +48,8 @@ struct call {
     const char *known, *from; /* by what, and from where; caller.c */
     const char *param[2];     /* decoded path segments at {..} */
     unsigned success;         /* status of the route's good answer */
-    bool dry_run;             /* of a submission */
+    bool dry_run, explains;   /* of a submission; explains: with what else would start it now */
+    const char *file;         /* the name of what is submitted; NULL: it has none */
     bool lists;               /* its answer counts as one */
     void *facade_state;
 };
@@ -184,6 +185,9 @@ void job_fail(struct call *);
 void job_submit(struct call *);
 struct ctl_submit;
 void job_batch(struct call *, const struct ctl_submit *all); /* batch.c */
+struct submitted_view;
+/* What was submitted; of a dry run, what it would do now. */
+struct text_node *job_submitted(struct call *, struct arena *, const struct submitted_view *);
 void job_list(struct call *);
 void job_show(struct call *);
 void job_tasks(struct call *);

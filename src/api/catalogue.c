@@ -2,8 +2,8 @@
  * several declarations; they are taken as a whole or not at all. */
 #include "api/call.h"
 
+#include "api/view_json.h"
 #include "ctl/cluster_views.h"
-#include "ctl/view_tables.h"
 
 static void on_done(void *arg, const struct ctl_answer *answer)
 {

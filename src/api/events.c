@@ -1,11 +1,11 @@
 /* Events: a list of them, or a stream that begins with the old ones and goes on as they are
  * committed (NDJSON, or SSE whose ids are sequence numbers, so a browser resumes by itself). */
 #include "api/call.h"
+#include "api/view_json.h"
 #include "api/work.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/view_tables.h"
 #include "ctl/views.h"
 #include "text/json.h"
 

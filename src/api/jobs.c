@@ -4,13 +4,14 @@
 #include "api/call.h"
 
 #include "api/accounts.h"
+#include "api/view_json.h"
 #include "api/work.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "ctl/cluster_views.h"
+#include "ctl/explain_view.h"
 #include "ctl/pages.h"
 #include "ctl/pods.h"
-#include "ctl/view_tables.h"
 #include "ctl/views.h"
 #include "text/json.h"
 
@@ -120,6 +121,7 @@ static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err
                               .dry_run = call_flag(call, "dry_run") };
     const char *like = http_query(r, "like", 0);
     s->text = http_body(r, &s->len);
+    call->file = s->file;
     if (s->key && (strlen(s->key) > 200 || !s->key[0])) {
         err_set(err, ERR_INPUT, "the Idempotency-Key has %zu characters", strlen(s->key));
         err_hint(err, "1 to 200");
@@ -134,6 +136,26 @@ static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err
     return read_overrides(call, s, err);
 }
 
+struct text_node *job_submitted(struct call *call, struct arena *arena,
+                                const struct submitted_view *made)
+{
+    struct submitted_view view = *made;
+    struct explain_view why;
+    if (made->dry_run) {
+        const struct ctl_newcomer new = { .arena = arena,
+                                          .owner = call->owner,
+                                          .spec = made->spec,
+                                          .file = call->file,
+                                          .with_ways = call->explains };
+        ctl_explain_new(call->api->config.ctl, &new, &why);
+        view.explain = &why;
+        view.state = why.would_start ? JOB_STARTING : JOB_QUEUED;
+        view.reason = why.reason;
+        view.places = why.places;
+    }
+    return view_put(arena, NULL, NULL, VIEW_SUBMITTED, &view);
+}
+
 static void on_submitted(void *arg, const struct ctl_answer *answer)
 {
     struct call *call = arg;
@@ -146,10 +168,11 @@ static void on_submitted(void *arg, const struct ctl_answer *answer)
         snprintf(location, sizeof location, "/v1/jobs/%llu", (unsigned long long)answer->job);
         http_add_header(call->request, "Location", location);
     }
-    call_answer(call, call->dry_run ? 200 : call->success, answer->tree);
+    call_answer(call, call->dry_run ? 200 : call->success,
+                job_submitted(call, call->arena, answer->made.submitted));
 }
 
-static void submit_one(struct call *call, bool explain)
+static void submit_one(struct call *call, bool explains)
 {
     struct ctl_submit s;
     struct err err;
@@ -157,8 +180,8 @@ static void submit_one(struct call *call, bool explain)
         call_problem(call, &err, NULL);
         return;
     }
-    s.explain = explain;
-    s.dry_run = call->dry_run = s.dry_run || explain;
+    call->explains = explains;
+    s.dry_run = call->dry_run = s.dry_run || explains;
     call_keep(call);
     accounts_submit(call, &s, on_submitted, call);
 }
@@ -397,8 +420,7 @@ static void on_done(void *arg, const struct ctl_answer *answer)
         call_answer(call, call->success,
                     view_put(call->arena, NULL, NULL, VIEW_JOB, answer->made.job));
     else
-        call_answer(call, call->success,
-                    answer->tree ? answer->tree : text_map(call->arena, NULL, NULL));
+        call_answer(call, call->success, text_map(call->arena, NULL, NULL));
 }
 
 static void command(struct call *call, enum ctl_verb verb)
@@ -465,10 +487,33 @@ void job_delete(struct call *call)
     command(call, CTL_DELETE);
 }
 
+static void answer_node(struct call *call, const struct ctl_answer *answer, bool drained)
+{
+    if (answer->err) {
+        call_problem(call, answer->err, answer->report);
+        return;
+    }
+    struct text_node *root = text_map(call->arena, NULL, NULL);
+    text_str(call->arena, root, "name", call->param[0]);
+    text_bool(call->arena, root, "drained", drained);
+    call_answer(call, call->success, root);
+}
+
+static void on_drained(void *arg, const struct ctl_answer *answer)
+{
+    answer_node(arg, answer, true);
+}
+
+static void on_undrained(void *arg, const struct ctl_answer *answer)
+{
+    answer_node(arg, answer, false);
+}
+
 static void node_command(struct call *call, bool drain)
 {
     call_keep(call);
-    ctl_node_command(call->api->config.ctl, call->param[0], drain, on_done, call);
+    ctl_node_command(call->api->config.ctl, call->param[0], drain,
+                     drain ? on_drained : on_undrained, call);
 }
 
 static void put_drained(struct arena *arena, struct text_node *list,

@@ -2,12 +2,12 @@
  * text. */
 #include "api/call.h"
 
+#include "api/view_json.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/turn_meter.h"
 #include "ctl/cluster_views.h"
-#include "ctl/view_tables.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * route that is added there is in the document by itself. */
 #include "api/call.h"
 
+#include "api/view_json.h"
 #include "base/mem.h"
-#include "ctl/view_tables.h"
 
 #include <string.h>
 

@@ -5,13 +5,13 @@
 #include "api/accounts.h"
 #include "api/facade.h"
 #include "api/page.h"
+#include "api/view_json.h"
 #include "api/work.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/audit.h"
 #include "ctl/cluster_views.h"
 #include "ctl/strangers.h"
-#include "ctl/view_tables.h"
 
 #include <sodium.h>
 #include <string.h>

@@ -375,9 +375,6 @@ void ctl_node_command(struct ctl *ctl, const char *node, bool drain, ctl_done *d
     ctl->nodes_touched = true;
     cluster_set_drained(ctl->cluster, at, drain);
     ctl->plan_due = true;
-    answer->tree = text_map(answer->arena, NULL, NULL);
-    text_str(answer->arena, answer->tree, "name", node);
-    text_bool(answer->arena, answer->tree, "drained", drain);
     ctl_audit(ctl, &(struct ctl_audit){ .action = drain ? "node.drain" : "node.undrain",
                                         .object = node });
 }

@@ -18,7 +18,6 @@ struct job_list;
 struct board_entry;
 struct board_list;
 struct drain_view;
-struct explain_view;
 struct submitted_view;
 struct user_view;
 struct key_view;
@@ -45,6 +44,7 @@ struct engine_sink ctl_sink(struct ctl *);
  * with ERR_FULL). `done` is called exactly once; made or tree is the answer (in an arena that lives
  * during the call), nothing and NULL on error. report: field errors and warnings or NULL. ---- */
 struct ctl_made { /* what became of what the command is about; the others are NULL */
+    const struct submitted_view *submitted;
     const struct job_view *job;
     const struct board_entry *entry; /* without its value */
     const struct user_view *user;    /* these three also of what was removed */
@@ -77,8 +77,7 @@ struct ctl_submit {
     bool wait_for_nodes;              /* --wait: queue although larger than the cluster */
     bool unique;     /* ERR_CONFLICT when this owner has a job of that name, also an ended one */
     bool apply;      /* a live job of this owner, project and name is updated: suspend only */
-    bool dry_run;    /* answer what would happen, store nothing */
-    bool explain;    /* with dry_run: also what else would start it now */
+    bool dry_run;    /* store nothing; explain_view.h says what the job would do */
     bool replace;    /* with like: that job, which has to wait, makes way in the same turn */
     uint64_t parent; /* number of the job whose program asks; 0: none does */
     uint64_t like;   /* text NULL: submit that job's original again with its overrides */
@@ -200,14 +199,6 @@ struct ctl_events {
 };
 int ctl_events_view(struct ctl *, struct arena *, const struct ctl_events *, struct event_list *,
                     struct err *);
-/* Why a job waits, until when, what would change it; with changes: what they would do together. */
-struct ctl_explain {
-    struct arena *arena;
-    const char *owner; /* who asks */
-    uint64_t job;
-    struct words changes; /* "replicas=2", as --set takes them or in short */
-};
-int ctl_explain_view(struct ctl *, const struct ctl_explain *, struct explain_view *, struct err *);
 bool ctl_storage_full(const struct ctl *); /* a commit failed: submissions are refused for now */
 
 /* Logs of a task: attempts in order with the directory of each. */

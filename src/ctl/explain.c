@@ -26,15 +26,6 @@ static struct other_job named(struct explain *e, uint64_t job)
     return (struct other_job){ .number = live->row.number, .name = live->row.name };
 }
 
-static void put_time(const struct explain *e, struct text_node *map, const char *key,
-                     uint64_t at_ms)
-{
-    char text[FMT_MAX];
-    uint64_t ms = core_date_of(e->ctl, at_ms);
-    text_str(e->arena, map, key, fmt_time(text, ms));
-    text_int(e->arena, map, arena_printf(e->arena, "%s_ms", key), (int64_t)ms);
-}
-
 void explain_dates(const struct ctl *ctl, struct explain_view *view)
 {
     view->until_ms = core_date_of(ctl, view->until_ms);
@@ -132,44 +123,37 @@ static void tell(struct explain *e, const struct sched_snapshot *s)
     find_ahead(e);
 }
 
-/* {source, at, ...}: by limits of run time; by what jobs like those ran before. */
-static struct text_node *estimates_tree(struct explain *e, uint64_t by_limit_ms)
+/* By limits of run time; by what jobs like those ran before. */
+static const struct estimates_view *estimates_of(struct explain *e, uint64_t by_limit_ms)
 {
     const struct foretold *t = &e->told;
-    struct text_node *list = text_list(e->arena, NULL, NULL);
-    if (by_limit_ms) {
-        struct text_node *one = text_map(e->arena, list, NULL);
-        text_str(e->arena, one, "source", "limit");
-        put_time(e, one, "at", by_limit_ms);
-    }
+    struct estimates_view *view = ARENA_NEW(e->arena, struct estimates_view);
+    if (!by_limit_ms && !t->learnt)
+        return NULL;
+    *view = (struct estimates_view){ .by_limit_ms = core_date_of(e->ctl, by_limit_ms),
+                                     .learnt = t->learnt };
     if (t->learnt) {
-        struct text_node *one = text_map(e->arena, list, NULL);
-        text_str(e->arena, one, "source", "learnt");
-        put_time(e, one, "at", t->at_ms);
-        put_time(e, one, "earliest", t->early_ms);
-        put_time(e, one, "latest", t->late_ms);
-        text_int(e->arena, one, "known", t->known);
-        text_int(e->arena, one, "jobs", t->asked);
+        view->at_ms = core_date_of(e->ctl, t->at_ms);
+        view->earliest_ms = core_date_of(e->ctl, t->early_ms);
+        view->latest_ms = core_date_of(e->ctl, t->late_ms);
+        view->known = t->known;
+        view->jobs = t->asked;
     }
-    return list->count ? list : NULL;
+    return view;
 }
 
-static struct text_node *run_time_tree(struct explain *e)
+static const struct run_time_view *run_time_of(struct explain *e)
 {
     const struct run_samples *own = &e->told.own;
-    const struct opt_u64 *limit = &e->spec->limits.run_time_ms;
-    struct text_node *map = text_map(e->arena, NULL, NULL);
-    if (limit->has)
-        text_int(e->arena, map, "limit_ms", (int64_t)limit->value);
+    struct run_time_view *view = ARENA_NEW(e->arena, struct run_time_view);
+    *view = (struct run_time_view){ .limit_ms = e->spec->limits.run_time_ms, .jobs = own->n };
     if (own->n) {
-        text_str(e->arena, map, "of", own->of_queue ? "queue" : "name");
-        text_int(e->arena, map, "jobs", own->n);
-        text_int(e->arena, map, "median_ms", (int64_t)run_samples_at(own, 500));
-        text_int(e->arena, map, "low_ms", (int64_t)run_samples_at(own, 250));
-        text_int(e->arena, map, "high_ms", (int64_t)run_samples_at(own, 750));
+        view->of_queue = own->of_queue;
+        view->median_ms = run_samples_at(own, 500);
+        view->low_ms = run_samples_at(own, 250);
+        view->high_ms = run_samples_at(own, 750);
     }
-    text_str(e->arena, map, "source", own->n ? "learnt" : "limit");
-    return own->n || limit->has ? map : NULL;
+    return own->n || view->limit_ms.has ? view : NULL;
 }
 
 static const struct rank_view *rank_shown(struct explain *e)
@@ -197,31 +181,15 @@ struct unfits explain_unfits(struct explain *e)
     return sched_unfit(e->ctl->cluster, &whole, e->arena);
 }
 
-static struct text_node *unfit_tree(struct explain *e)
+static const struct unfit_view *unfit_of(struct explain *e)
 {
-    static const char *const kinds[] = {
-        [UNFIT_RESOURCE] = "resource", [UNFIT_PORT] = "port",       [UNFIT_NODE] = "node",
-        [UNFIT_APART] = "apart",       [UNFIT_DRAINED] = "drained", [UNFIT_DOWN] = "down"
-    };
-    const struct unfits u = explain_unfits(e);
-    const struct convention *c = convention_of(e->ctl->config.dialects, e->spec);
-    if (u.n == 0)
+    struct unfit_view *view = ARENA_NEW(e->arena, struct unfit_view);
+    view->unfits = explain_unfits(e);
+    if (view->unfits.n == 0)
         return NULL;
-    struct text_node *map = text_map(e->arena, NULL, NULL);
-    text_int(e->arena, map, "nodes", u.nodes);
-    text_str(e->arena, map, "task",
-             arena_printf(e->arena, "%s/%u", e->spec->roles[u.role].name, u.index));
-    struct text_node *counts = text_list(e->arena, map, "counts");
-    for (size_t i = 0; i < u.n; i++) {
-        struct text_node *one = text_map(e->arena, counts, NULL);
-        text_str(e->arena, one, "why", kinds[u.at[i].kind]);
-        if (*u.at[i].name)
-            text_str(e->arena, one, "resource", u.at[i].name);
-        text_int(e->arena, one, "nodes", u.at[i].nodes);
-    }
-    if (c->pods)
-        text_str(e->arena, map, "said", c->pods->unfit(e->arena, &u));
-    return map;
+    view->role = e->spec->roles[view->unfits.role].name;
+    view->pods = convention_of(e->ctl->config.dialects, e->spec)->pods;
+    return view;
 }
 
 static bool is_refusal(enum wait_why why)
@@ -255,7 +223,7 @@ static void add_reason(struct explain *e, const struct wait_reason *r, struct ex
         view->blocker = blocker;
     }
     if (is_refusal(r->why))
-        view->unfit = unfit_tree(e);
+        view->unfit = unfit_of(e);
 }
 
 /* Of a job that was not looked at because others come first: how many, and which is next. */
@@ -281,7 +249,7 @@ static void put_times(struct explain *e, struct explain_view *view)
     view->promised = w->promised;
     view->not_before_ms = w->not_before_ms;
     view->expected_ms = f->found ? f->at_ms : w->at_ms;
-    view->estimates = estimates_tree(e, view->expected_ms);
+    view->estimates = estimates_of(e, view->expected_ms);
     if (view->expected_ms == w->at_ms) {
         view->ends = ends_of_pass(e);
         view->n_ends = w->n_ends;
@@ -316,7 +284,7 @@ void explain_when(struct explain *e, const struct sched_snapshot *s, struct expl
     view->ahead_elsewhere = e->ahead_elsewhere;
     view->ahead_known = e->ahead_known;
     view->ahead_jobs = ahead_of(e);
-    view->run_time = run_time_tree(e);
+    view->run_time = run_time_of(e);
     put_times(e, view);
     if (w->has_turn)
         view->rank = rank_shown(e);

@@ -3,12 +3,11 @@
 #ifndef CTL_EXPLAIN_H
 #define CTL_EXPLAIN_H
 
-#include "base/buf.h"
 #include "ctl/ctl.h"
+#include "ctl/explain_view.h"
 #include "ctl/foretell.h"
 #include "ctl/live.h"
 #include "ctl/redact.h"
-#include "ctl/views.h"
 #include "sched/when.h"
 
 struct explain { /* of one job, on one copy of everything that waits and runs */
@@ -19,8 +18,8 @@ struct explain { /* of one job, on one copy of everything that waits and runs */
     uint64_t job;                   /* that is asked about; 0: it is not there yet */
     uint64_t number;                /* of it */
     const struct job_spec *spec;
-    const char *owner, *file; /* file: for commands, of a job that is not there yet; may be NULL */
-    struct sched_job as;      /* how the scheduler sees it */
+    const char *owner;
+    struct sched_job as; /* how the scheduler sees it */
     struct when when;
     struct foretold told;
     /* Who starts before it: ahead_known: and nobody else, when nothing changes; otherwise those
@@ -37,10 +36,6 @@ struct pairs explain_places(struct arena *, const struct job_spec *, const struc
                             uint32_t n);
 /* Whose promise would move or go if the second plan were made instead of the first. */
 struct delay_list explain_moves(struct explain *, const struct plan *is, const struct plan *would);
-/* " --set FIELD=V", quoted for a shell where that is needed. */
-void explain_put_set(struct buf *, const char *set);
-/* "muster submit --like N" and flags (" --replace"). */
-void explain_put_again(struct buf *, uint64_t number, const char *flags);
 /* On how many nodes the job's next task finds what in the way. */
 struct unfits explain_unfits(struct explain *);
 /* Fills reason, numbers and times of the view from e->when, and from forecasts on that snapshot. */
@@ -50,12 +45,9 @@ void explain_when(struct explain *, const struct sched_snapshot *, struct explai
 void shares_put(struct explain *, struct explain_view *);
 /* The view of the job with the changes that are asked about. 0, or -1 with err. */
 int what_if(struct ctl *, const struct ctl_explain *, struct explain_view *, struct err *);
-/* The explanation of a job that would be submitted now: ctl, arena, reader, spec, owner and file
- * are set. */
-const struct explain_view *explain_newcomer(struct explain *, bool with_ways);
 
-/* What would start the job now: a list of {what, kind, how, set, gives}, smallest change first;
- * NULL: nothing that is tried. Each was looked at in a pass with everything else that waits. */
-struct text_node *ways_find(struct explain *);
+/* What of all that is tried would start the job now. Each was looked at in a pass with everything
+ * else that waits. */
+struct way_list ways_find(struct explain *);
 
 #endif

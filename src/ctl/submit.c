@@ -7,13 +7,13 @@
 #include "ctl/archives.h"
 #include "ctl/array.h"
 #include "ctl/bundle.h"
-#include "ctl/explain.h"
 #include "ctl/notes.h"
 #include "ctl/packing.h"
+#include "ctl/redact.h"
 #include "ctl/resolve.h"
 #include "ctl/share.h"
 #include "ctl/update.h"
-#include "ctl/view_tables.h"
+#include "ctl/views.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -441,42 +441,27 @@ static void add_sizes(struct arena *arena, const struct job_spec *spec, struct s
         view->indices = arena_strdup(arena, job_array_range(range, &spec->array));
 }
 
-/* What this job would do now, in its turn among those that wait. */
-static void try_out(struct submission *s, struct submitted_view *view)
-{
-    struct explain e = { .ctl = s->ctl,
-                         .arena = s->arena,
-                         .reader = reader_of(s->ctl, s->arena, s->ask.owner),
-                         .spec = s->read.job,
-                         .owner = s->ask.owner,
-                         .file = s->ask.file };
-    view->dry_run = true;
-    view->explain = explain_newcomer(&e, s->ask.explain);
-    view->state = e.when.starts ? JOB_STARTING : JOB_QUEUED;
-    view->reason = view->explain->reason;
-    view->places = view->explain->places;
-}
-
-static void answer_tree(struct submission *s)
+static void answer_new(struct submission *s)
 {
     const struct job_spec *spec = s->read.job;
-    struct submitted_view view = { .name = s->row.name,
-                                   .number = s->row.number,
-                                   .dialect = s->read.dialect->name,
-                                   .title = s->read.dialect->title,
-                                   .state = s->row.state,
-                                   .work_dir = s->site.code_dir ? NULL : s->site.work_dir,
-                                   .code_dir = s->site.code_dir,
-                                   .roles = spec->n_roles,
-                                   .warnings = s->site.warnings };
-    add_sizes(s->arena, spec, &view);
-    view.applied = s->ask.apply ? "created" : NULL;
-    if (s->ask.dry_run)
-        try_out(s, &view);
-    else
-        view.id = s->row.id;
+    struct submitted_view *view = ARENA_NEW(s->arena, struct submitted_view);
+    *view = (struct submitted_view){ .id = s->row.id, /* 0: of a dry run */
+                                     .name = s->row.name,
+                                     .number = s->row.number,
+                                     .dialect = s->read.dialect->name,
+                                     .title = s->read.dialect->title,
+                                     .state = s->row.state,
+                                     .work_dir = arena_strdup(
+                                         s->arena, s->site.code_dir ? NULL : s->site.work_dir),
+                                     .code_dir = arena_strdup(s->arena, s->site.code_dir),
+                                     .roles = spec->n_roles,
+                                     .applied = s->ask.apply ? "created" : NULL,
+                                     .dry_run = s->ask.dry_run,
+                                     .spec = spec,
+                                     .warnings = s->site.warnings };
+    add_sizes(s->arena, spec, view);
     s->answer->job = s->row.id;
-    s->answer->tree = view_put(s->arena, NULL, NULL, VIEW_SUBMITTED, &view);
+    s->answer->made.submitted = view;
 }
 
 static void answer_existing(struct submission *s)
@@ -486,23 +471,25 @@ static void answer_existing(struct submission *s)
     struct reader reader = reader_of(s->ctl, s->arena, s->ask.owner);
     struct site_notes site;
     notes_read_site(s->arena, row->site, &site);
-    struct submitted_view view = { .id = row->id,
-                                   .name = row->name,
-                                   .number = row->number,
-                                   .dialect = row->dialect,
-                                   .title = dialect ? dialect->title : NULL,
-                                   .state = row->state,
-                                   .tasks = row->tasks,
-                                   .gpu_milli = row->gpu_milli,
-                                   .work_dir = site.code_dir ? NULL : site.work_dir,
-                                   .code_dir = site.code_dir,
-                                   .members = row->members,
-                                   .existing = !s->updated,
-                                   .applied = s->updated,
-                                   .reason = s->updated ? reader_text(&reader, &row->reason) : NULL,
-                                   .warnings = site.warnings };
+    struct submitted_view *view = ARENA_NEW(s->arena, struct submitted_view);
+    *view =
+        (struct submitted_view){ .id = row->id,
+                                 .name = row->name,
+                                 .number = row->number,
+                                 .dialect = row->dialect,
+                                 .title = dialect ? dialect->title : NULL,
+                                 .state = row->state,
+                                 .tasks = row->tasks,
+                                 .gpu_milli = row->gpu_milli,
+                                 .work_dir = site.code_dir ? NULL : site.work_dir,
+                                 .code_dir = site.code_dir,
+                                 .members = row->members,
+                                 .existing = !s->updated,
+                                 .applied = s->updated,
+                                 .reason = s->updated ? reader_text(&reader, &row->reason) : NULL,
+                                 .warnings = site.warnings };
     s->answer->job = row->id;
-    s->answer->tree = view_put(s->arena, NULL, NULL, VIEW_SUBMITTED, &view);
+    s->answer->made.submitted = view;
 }
 
 /* ---- storing ---- */
@@ -810,7 +797,7 @@ static int submit(struct submission *s, struct err *err)
         store_all(s);
         replace(s);
     }
-    answer_tree(s);
+    answer_new(s);
     return 0;
 }
 

@@ -98,67 +98,17 @@ struct board_list { /* by key */
     struct board_entry *at;
     size_t n;
 };
-struct other_job {    /* another one than is asked about */
-    uint64_t number;  /* 0: not the reader's to know */
-    const char *name; /* NULL: it is gone */
-};
-struct other_list {
-    struct other_job *at;
-    size_t n;
-};
-struct job_end {
-    struct other_job job;
-    uint64_t at_ms;
-    bool assumed; /* it has no limit of run time */
-    bool waits;
-};
-struct end_list {
-    struct job_end *at;
-    size_t n;
-};
-struct job_delay { /* of a promise */
-    struct other_job job;
-    uint64_t before_ms, after_ms; /* after 0: it goes */
-};
-struct delay_list {
-    struct job_delay *at;
-    size_t n;
-};
-struct rank_view {
-    bool claims, sure;
-    int64_t priority, asked_priority;
-    uint64_t promised_ms, load, usage, age_ms; /* promised 0: nothing is */
-};
-/* What is asked of it may be asked again at another time: texts that are not made for the answer
- * are the core's own and hold until its next turn. */
-struct explain_view {
-    uint64_t job; /* id; 0: it is not there yet */
-    enum job_state state;
-    const char *name, *queue, *reason, *why, *resource, *role, *node, *how, *level, *domain;
-    uint64_t array;
-    bool has_index;
-    int64_t index;
-    uint64_t number, need, best, short_by, total, ahead, ahead_elsewhere, until_ms, expected_ms,
-        not_before_ms, not_later_ms, n_ends;
-    bool would_start, promised, at_least, ahead_known;
-    struct other_list ahead_jobs;
-    const struct other_job *blocker;
-    const struct rank_view *rank;
-    struct end_list ends;
-    struct delay_list delays;
-    struct words changes;
-    struct pairs places; /* task: node */
-    struct text_node *unfit, *quota, *checks, *ways, *estimates, *run_time;
-};
 struct submitted_view {
     uint64_t id;
     enum job_state state;
     const char *name, *dialect, *title, *reason, *work_dir, *code_dir, *applied, *indices;
     uint64_t number, roles, tasks, members, cpu_milli, memory, gpu_milli;
     bool existing, dry_run;
-    struct text_node *warnings;
-    struct pairs places;                /* task: node */
-    const struct explain_view *explain; /* of a dry run */
+    const struct text_node *warnings; /* {path, what, hint, line, col} */
+    const struct job_spec *spec;      /* NULL: it was there already */
+    /* of a dry run, as the caller asked of it */
+    struct pairs places; /* task: node */
+    const struct explain_view *explain;
 };
 
 #endif

@@ -28,40 +28,27 @@
 #define QUEUES    12u
 #define TYPES     8u
 
-/* Kinds of changes, word in answers, how much of a change it is (a thousandth of the job that is
- * given up is one more). */
-#define KINDS(X)                                                                                   \
-    X(RUN_TIME, "run_time", 100)                                                                   \
-    X(PRIORITY, "priority", 150)                                                                   \
-    X(TOPOLOGY, "topology", 200)                                                                   \
-    X(LABELS, "labels", 220)                                                                       \
-    X(NODES, "nodes", 230)                                                                         \
-    X(APART, "apart", 240)                                                                         \
-    X(QUEUE, "queue", 260)                                                                         \
-    X(GPU_TYPE, "gpu_type", 280)                                                                   \
-    X(REPLICAS, "replicas", 300)                                                                   \
-    X(MIN, "min", 300)                                                                             \
-    X(GANG, "gang", 310)                                                                           \
-    X(CPU, "cpu", 350)                                                                             \
-    X(MEMORY, "memory", 350)                                                                       \
-    X(GPU, "gpu", 360)
-enum kind {
-#define KIND(id, word, size) KIND_##id,
-    KINDS(KIND) KIND_N
-#undef KIND
+/* How much of a change each is (a thousandth of the job that is given up is one more). */
+static const uint32_t sizes[WAY_N] = {
+    [WAY_RUN_TIME] = 100, [WAY_PRIORITY] = 150, [WAY_TOPOLOGY] = 200, [WAY_LABELS] = 220,
+    [WAY_NODES] = 230,    [WAY_APART] = 240,    [WAY_QUEUE] = 260,    [WAY_GPU_TYPE] = 280,
+    [WAY_REPLICAS] = 300, [WAY_MIN] = 300,      [WAY_GANG] = 310,     [WAY_CPU] = 350,
+    [WAY_MEMORY] = 350,   [WAY_GPU] = 360,
 };
-static const struct {
-    const char *word;
-    uint32_t size;
-} kinds[] = {
-#define KIND(id, text, how_much) { .word = text, .size = how_much },
-    KINDS(KIND)
-#undef KIND
+static const char *const words[WAY_N] = {
+#define WAY_WORD(id, word) [WAY_##id] = (word),
+    WAYS(WAY_WORD)
+#undef WAY_WORD
 };
+
+const char *way_word(enum way_kind kind)
+{
+    return words[kind];
+}
 
 struct knob {
     struct ways *ways;
-    enum kind kind;
+    enum way_kind kind;
     const struct role *role; /* REPLICAS .. GPU */
     const char *value;       /* QUEUE, GPU_TYPE */
     uint32_t at, n;          /* GANG: which; variants */
@@ -101,7 +88,7 @@ static const char *amount_of(const struct knob *k, uint32_t variant)
     char text[FMT_MAX];
     uint64_t amount = k->unit * variant;
     return arena_strdup(k->ways->e->arena,
-                        k->kind == KIND_MEMORY ? fmt_size(text, amount) : fmt_milli(text, amount));
+                        k->kind == WAY_MEMORY ? fmt_size(text, amount) : fmt_milli(text, amount));
 }
 
 /* Of a role: by its short name when there is no other. */
@@ -110,7 +97,7 @@ static void set_of_role(struct sets *s, const struct knob *k, const char *field,
     struct arena *arena = k->ways->e->arena;
     bool only = k->ways->e->spec->n_roles == 1;
     add_set(s, arena_printf(arena, "roles.%s.%s=%s", k->role->name, field, value));
-    const char *word = kinds[k->kind].word;
+    const char *word = words[k->kind];
     s->what = only ? arena_printf(arena, "%s=%s", word, value)
                    : arena_printf(arena, "%s.%s=%s", k->role->name, word, value);
 }
@@ -131,29 +118,29 @@ static struct sets sets_of(const struct knob *k, uint32_t variant)
     const struct role *role = k->role;
     struct sets s = { .n = 0 };
     switch (k->kind) {
-    case KIND_RUN_TIME:
+    case WAY_RUN_TIME:
         add_set(&s, arena_printf(arena, "limits.run_time=%s", run_times[variant - 1]));
         s.what = arena_printf(arena, "run_time=%s", run_times[variant - 1]);
         break;
-    case KIND_PRIORITY: add_set(&s, arena_printf(arena, "priority=%u", 10 - variant)); break;
-    case KIND_TOPOLOGY: add_set(&s, "place.topology={}"), s.what = "topology=none"; break;
-    case KIND_LABELS: add_set(&s, "place.labels={}"), s.what = "labels=none"; break;
-    case KIND_NODES: add_set(&s, "place.nodes=[]"), s.what = "nodes=none"; break;
-    case KIND_APART: add_set(&s, "place.apart=[]"), s.what = "apart=none"; break;
-    case KIND_QUEUE: add_set(&s, arena_printf(arena, "queue=%s", k->value)); break;
-    case KIND_GPU_TYPE: sets_of_type(&s, k); break;
-    case KIND_REPLICAS:
+    case WAY_PRIORITY: add_set(&s, arena_printf(arena, "priority=%u", 10 - variant)); break;
+    case WAY_TOPOLOGY: add_set(&s, "place.topology={}"), s.what = "topology=none"; break;
+    case WAY_LABELS: add_set(&s, "place.labels={}"), s.what = "labels=none"; break;
+    case WAY_NODES: add_set(&s, "place.nodes=[]"), s.what = "nodes=none"; break;
+    case WAY_APART: add_set(&s, "place.apart=[]"), s.what = "apart=none"; break;
+    case WAY_QUEUE: add_set(&s, arena_printf(arena, "queue=%s", k->value)); break;
+    case WAY_GPU_TYPE: sets_of_type(&s, k); break;
+    case WAY_REPLICAS:
         set_of_role(&s, k, "replicas",
                     arena_printf(arena, "%u", variant * (role->per_group ? role->per_group : 1)));
         break;
-    case KIND_MIN:
+    case WAY_MIN:
         set_of_role(&s, k, "replicas",
                     arena_printf(arena, "{min: %u, max: %u}", variant, role->replicas));
         s.what = arena_printf(arena, "%s.min=%u", role->name, variant);
         break;
-    case KIND_GANG: add_set(&s, arena_printf(arena, "gang[%u].min=%u", k->at, variant)); break;
-    case KIND_CPU: set_of_role(&s, k, "resources.cpu", amount_of(k, variant)); break;
-    case KIND_MEMORY: set_of_role(&s, k, "resources.memory", amount_of(k, variant)); break;
+    case WAY_GANG: add_set(&s, arena_printf(arena, "gang[%u].min=%u", k->at, variant)); break;
+    case WAY_CPU: set_of_role(&s, k, "resources.cpu", amount_of(k, variant)); break;
+    case WAY_MEMORY: set_of_role(&s, k, "resources.memory", amount_of(k, variant)); break;
     default: set_of_role(&s, k, "resources.gpu", amount_of(k, variant)); break;
     }
     s.what = s.what ? s.what : s.at[0];
@@ -189,7 +176,7 @@ static void add_knob(struct ways *w, struct knob knob)
     p->as.id = job_id_next(w->e->ctl->last_id, core_now(w->e->ctl));
     p->as.promised_ms = 0;
     p->as.claims = false;
-    if (knob.kind == KIND_QUEUE) {
+    if (knob.kind == WAY_QUEUE) {
         p->as.queue = queues_position(w->e->ctl, knob.value);
         p->as.user = queues_user(w->e->ctl, p->as.queue, w->e->owner);
         snapshot_add(w->e->ctl, w->e->arena, &w->known, &p->as);
@@ -221,10 +208,10 @@ static void add_replicas(struct ways *w, const struct role *role)
 {
     uint32_t group = role->per_group ? role->per_group : 1;
     if (role->min < role->replicas)
-        add_knob(w, (struct knob){ .kind = KIND_MIN, .role = role, .n = role->min - !!role->min });
+        add_knob(w, (struct knob){ .kind = WAY_MIN, .role = role, .n = role->min - !!role->min });
     else
         add_knob(w, (struct knob){
-                        .kind = KIND_REPLICAS, .role = role, .n = (role->replicas - 1) / group });
+                        .kind = WAY_REPLICAS, .role = role, .n = (role->replicas - 1) / group });
 }
 
 #define CORE  1000u
@@ -236,17 +223,17 @@ static void add_requests(struct ways *w, const struct role *role)
     const struct resources *r = &role->resources;
     uint64_t cpu = r->cpu_milli > CORE ? CORE : 100, memory = r->memory > GIB ? GIB : MIB64;
     if (is_short(w, "cpu") && r->cpu_milli)
-        add_knob(w, (struct knob){ .kind = KIND_CPU,
+        add_knob(w, (struct knob){ .kind = WAY_CPU,
                                    .role = role,
                                    .unit = cpu,
                                    .n = (uint32_t)((r->cpu_milli - 1) / cpu) });
     if (is_short(w, "memory") && r->memory)
-        add_knob(w, (struct knob){ .kind = KIND_MEMORY,
+        add_knob(w, (struct knob){ .kind = WAY_MEMORY,
                                    .role = role,
                                    .unit = memory,
                                    .n = (uint32_t)((r->memory - 1) / memory) });
     if (is_short(w, "gpu") && r->gpu_milli > 1000)
-        add_knob(w, (struct knob){ .kind = KIND_GPU,
+        add_knob(w, (struct knob){ .kind = WAY_GPU,
                                    .role = role,
                                    .unit = 1000,
                                    .n = (uint32_t)((r->gpu_milli - 1) / 1000) });
@@ -277,7 +264,7 @@ static void add_types(struct ways *w)
             continue;
         seen[n++] = type;
         if (!asks_for_type(w->e->spec, type))
-            add_knob(w, (struct knob){ .kind = KIND_GPU_TYPE, .value = type, .n = 1 });
+            add_knob(w, (struct knob){ .kind = WAY_GPU_TYPE, .value = type, .n = 1 });
     }
 }
 
@@ -287,7 +274,7 @@ static void add_queues(struct ways *w)
     uint32_t added = 0;
     for (uint32_t i = 0; i < s->n_queues && added < QUEUES; i++)
         if (i != w->e->as.queue && ++added)
-            add_knob(w, (struct knob){ .kind = KIND_QUEUE, .value = s->queues[i].name, .n = 1 });
+            add_knob(w, (struct knob){ .kind = WAY_QUEUE, .value = s->queues[i].name, .n = 1 });
 }
 
 static void add_run_time(struct ways *w)
@@ -299,7 +286,7 @@ static void add_run_time(struct ways *w)
            (!limit->has || ms < limit->value))
         n++;
     if (w->e->when.reason.why == WAIT_RESERVED)
-        add_knob(w, (struct knob){ .kind = KIND_RUN_TIME, .n = n });
+        add_knob(w, (struct knob){ .kind = WAY_RUN_TIME, .n = n });
 }
 
 static void add_knobs(struct ways *w)
@@ -309,20 +296,20 @@ static void add_knobs(struct ways *w)
     const struct when *when = &w->e->when;
     add_run_time(w);
     if (spec->priority < 9 && when->ahead + when->ahead_elsewhere > 0)
-        add_knob(w, (struct knob){ .kind = KIND_PRIORITY, .n = 9 - spec->priority });
+        add_knob(w, (struct knob){ .kind = WAY_PRIORITY, .n = 9 - spec->priority });
     if (p->within)
-        add_knob(w, (struct knob){ .kind = KIND_TOPOLOGY, .n = 1 });
+        add_knob(w, (struct knob){ .kind = WAY_TOPOLOGY, .n = 1 });
     if (p->labels.n)
-        add_knob(w, (struct knob){ .kind = KIND_LABELS, .n = 1 });
+        add_knob(w, (struct knob){ .kind = WAY_LABELS, .n = 1 });
     if (p->nodes.n)
-        add_knob(w, (struct knob){ .kind = KIND_NODES, .n = 1 });
+        add_knob(w, (struct knob){ .kind = WAY_NODES, .n = 1 });
     if (p->apart.n)
-        add_knob(w, (struct knob){ .kind = KIND_APART, .n = 1 });
+        add_knob(w, (struct knob){ .kind = WAY_APART, .n = 1 });
     add_queues(w);
     add_types(w);
     for (uint32_t i = 0; i < spec->n_gangs; i++)
         if (spec->gangs[i].min > 1)
-            add_knob(w, (struct knob){ .kind = KIND_GANG, .at = i, .n = spec->gangs[i].min - 1 });
+            add_knob(w, (struct knob){ .kind = WAY_GANG, .at = i, .n = spec->gangs[i].min - 1 });
     for (size_t i = 0; i < spec->n_roles; i++) {
         add_replicas(w, &spec->roles[i]);
         add_requests(w, &spec->roles[i]);
@@ -349,13 +336,13 @@ static int smallest_first(const void *a, const void *b)
 static uint32_t size_of(const struct knob *k, uint32_t variant)
 {
     switch (k->kind) {
-    case KIND_REPLICAS:
-    case KIND_MIN:
-    case KIND_GANG:
-    case KIND_CPU:
-    case KIND_MEMORY:
-    case KIND_GPU: return kinds[k->kind].size + 1000 * (k->n + 1 - variant) / (k->n + 1);
-    default: return kinds[k->kind].size;
+    case WAY_REPLICAS:
+    case WAY_MIN:
+    case WAY_GANG:
+    case WAY_CPU:
+    case WAY_MEMORY:
+    case WAY_GPU: return sizes[k->kind] + 1000 * (k->n + 1 - variant) / (k->n + 1);
+    default: return sizes[k->kind];
     }
 }
 
@@ -382,81 +369,24 @@ static bool read_again(struct ways *w, struct found *f)
     return f->spec != NULL;
 }
 
-static const struct refused typed = { .program = "muster" };
-
-void explain_put_set(struct buf *out, const char *set)
-{
-    buf_puts(out, " --set ");
-    remedy_put_words(out, &set, 1);
-}
-
-void explain_put_again(struct buf *out, uint64_t number, const char *flags)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)number);
-    remedy_put_line(out, REMEDY_RESUBMIT, text, &typed);
-    buf_puts(out, flags);
-}
-
-static const char *command_of(struct ways *w, const struct found *f)
-{
-    struct explain *e = w->e;
-    AUTO_BUF struct buf out = BUF_INIT(1 << 16);
-    if (e->job)
-        explain_put_again(&out, e->number, " --replace");
-    else
-        remedy_put_line(&out, REMEDY_SUBMIT_FILE, e->file ? e->file : "FILE", &typed);
-    for (size_t i = 0; i < f->sets.n; i++)
-        explain_put_set(&out, f->sets.at[i]);
-    return arena_strdup(e->arena, buf_str(&out));
-}
-
-/* "6 tasks, 12 gpu on n1 n2 and 3 more" */
-static const char *gives(struct ways *w, const struct probe *p)
-{
-    AUTO_BUF struct buf out = BUF_INIT(1 << 16);
-    char text[FMT_MAX];
-    uint64_t gpu = 0;
-    size_t nodes = 0;
-    struct smap *seen = smap_create();
-    for (uint32_t i = 0; i < p->n_places; i++)
-        gpu += p->spec->roles[p->places[i].role].resources.gpu_milli;
-    buf_addf(&out, "%u task%s", p->n_places, p->n_places == 1 ? "" : "s");
-    if (gpu)
-        buf_addf(&out, ", %s gpu", fmt_milli(text, gpu));
-    for (uint32_t i = 0; i < p->n_places; i++) {
-        if (smap_get(seen, p->places[i].node))
-            continue;
-        smap_set(seen, p->places[i].node, &out);
-        if (nodes++ < 3)
-            buf_addf(&out, "%s%s", nodes == 1 ? " on " : " ", p->places[i].node);
-    }
-    if (nodes > 3)
-        buf_addf(&out, " and %zu more", nodes - 3);
-    smap_destroy(seen);
-    return arena_strdup(w->e->arena, buf_str(&out));
-}
-
-static void put_way(struct ways *w, struct text_node *list, const struct found *f,
-                    const struct probe *p)
+static struct way_view way_of(const struct ways *w, const struct found *f, const struct probe *p)
 {
     struct arena *arena = w->e->arena;
-    struct text_node *one = text_map(arena, list, NULL);
-    text_str(arena, one, "what", f->sets.what);
-    text_str(arena, one, "kind", kinds[f->knob->kind].word);
-    text_str(arena, one, "how", command_of(w, f));
-    text_str(arena, one, "gives", gives(w, p));
-    struct text_node *sets = text_list(arena, one, "set");
-    for (size_t i = 0; i < f->sets.n; i++)
-        text_str(arena, sets, NULL, f->sets.at[i]);
-    const struct pairs places = explain_places(arena, p->spec, p->places, p->n_places);
-    text_pairs(arena, text_map(arena, one, "places"), &places);
+    const char **sets = ARENA_ARRAY(arena, f->sets.n, const char *);
+    struct way_view way = { .kind = f->knob->kind,
+                            .set = f->sets.what,
+                            .sets = { .at = sets, .n = f->sets.n },
+                            .places = explain_places(arena, p->spec, p->places, p->n_places) };
+    memcpy(sets, f->sets.at, f->sets.n * sizeof *sets);
+    for (uint32_t i = 0; i < p->n_places; i++)
+        way.gpu_milli += p->spec->roles[p->places[i].role].resources.gpu_milli;
+    return way;
 }
 
 /* Those of the smallest that hold when they are read as their commands will be. */
-static struct text_node *show(struct ways *w, struct found *found, size_t n)
+static struct way_list show(struct ways *w, struct found *found, size_t n)
 {
-    struct text_node *list = text_list(w->e->arena, NULL, NULL);
+    struct way_list list = { .at = ARENA_ARRAY(w->e->arena, SHOWN, struct way_view) };
     struct probe *again = ARENA_ARRAY(w->e->arena, SHOWN, struct probe);
     uint32_t tries = SHOWN;
     size_t kept = 0;
@@ -470,32 +400,29 @@ static struct text_node *show(struct ways *w, struct found *found, size_t n)
     sched_probe(&w->others, core_now(w->e->ctl), w->e->arena, again, kept, &tries);
     for (size_t i = 0; i < kept; i++)
         if (again[i].best)
-            put_way(w, list, &found[i], &again[i]);
-    return list->count ? list : NULL;
+            list.at[list.n++] = way_of(w, &found[i], &again[i]);
+    return list;
 }
 
-struct text_node *ways_find(struct explain *e)
+static struct way_list resuming(struct explain *e)
+{
+    struct way_view *way = ARENA_NEW(e->arena, struct way_view);
+    *way = (struct way_view){ .kind = WAY_RESUME, .at_once = e->when.starts };
+    return (struct way_list){ .at = way, .n = 1 };
+}
+
+struct way_list ways_find(struct explain *e)
 {
     const struct live_job *job = e->job ? live_find(e->ctl->live, e->job) : NULL;
     struct ways w = { .e = e, .others = e->snapshot };
     struct found found[KNOBS_MAX];
     size_t n = 0;
     uint32_t tries = TRIES;
-    if (job && job->row.state == JOB_SUSPENDED) {
-        AUTO_BUF struct buf resume = BUF_INIT(256);
-        char number[24];
-        snprintf(number, sizeof number, "%llu", (unsigned long long)e->number);
-        remedy_put_line(&resume, REMEDY_RESUME, number, &typed);
-        struct text_node *list = text_list(e->arena, NULL, NULL);
-        struct text_node *one = text_map(e->arena, list, NULL);
-        text_str(e->arena, one, "what", e->when.starts ? "would start at once" : "joins the queue");
-        text_str(e->arena, one, "kind", "resume");
-        text_str(e->arena, one, "how", arena_strdup(e->arena, buf_str(&resume)));
-        return list;
-    }
+    if (job && job->row.state == JOB_SUSPENDED)
+        return resuming(e);
     w.unfits = explain_unfits(e);
     if (e->when.starts || !e->when.has_turn || e->as.bundle)
-        return NULL;
+        return (struct way_list){ .n = 0 };
     w.tree = job_encode(e->arena, e->spec);
     snapshot_drop(e->arena, &w.others, e->job);
     w.known = w.others;

@@ -117,19 +117,6 @@ static void ask(struct explain *e, const struct plan *base, struct explain_view 
     explain_when(e, &with, view);
 }
 
-/* What is larger than the cluster is taken only when it is to wait for nodes. */
-static const char *command_of(struct explain *e, const struct words *sets)
-{
-    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
-    struct wait_reason reason;
-    bool larger = sched_possible(e->ctl->cluster, e->spec, e->arena, &reason) < 0;
-    explain_put_again(&out, e->number, e->job ? " --replace" : "");
-    buf_puts(&out, larger ? " --wait" : "");
-    for (size_t i = 0; i < sets->n; i++)
-        explain_put_set(&out, sets->at[i]);
-    return arena_strdup(e->arena, buf_str(&out));
-}
-
 int what_if(struct ctl *ctl, const struct ctl_explain *asked, struct explain_view *view,
             struct err *err)
 {
@@ -142,6 +129,7 @@ int what_if(struct ctl *ctl, const struct ctl_explain *asked, struct explain_vie
     struct ctl_submit submit = { .owner = asked->owner,
                                  .like = asked->job,
                                  .wait_for_nodes = true };
+    struct wait_reason reason;
     struct report report;
     report_init(&report, arena);
     if (job && job->row.state != JOB_QUEUED && job->row.state != JOB_SUSPENDED) {
@@ -163,22 +151,27 @@ int what_if(struct ctl *ctl, const struct ctl_explain *asked, struct explain_vie
     view->changes = submit.sets;
     view->queue = e.snapshot.queues[e.as.queue].name;
     ask(&e, &base, view);
-    view->how = command_of(&e, &submit.sets);
+    view->in_its_place = e.job != 0;
+    view->larger = sched_possible(ctl->cluster, e.spec, arena, &reason) < 0;
     return 0;
 }
 
-const struct explain_view *explain_newcomer(struct explain *e, bool with_ways)
+void ctl_explain_new(struct ctl *ctl, const struct ctl_newcomer *new, struct explain_view *view)
 {
-    struct explain_view *view = ARENA_NEW(e->arena, struct explain_view);
-    *view = (struct explain_view){ .name = e->spec->name,
-                                   .state = e->spec->suspend ? JOB_SUSPENDED : JOB_QUEUED };
-    pass_ask(e->ctl, e->arena, &e->snapshot);
-    struct plan base = sched_plan(&e->snapshot, core_now(e->ctl), e->arena);
-    e->as = snapshot_newcomer(e->ctl, e->spec, e->owner);
-    view->queue = e->snapshot.queues[e->as.queue].name;
-    ask(e, &base, view);
-    if (with_ways)
-        view->ways = ways_find(e);
-    explain_dates(e->ctl, view);
-    return view;
+    struct explain e = { .ctl = ctl,
+                         .arena = new->arena,
+                         .reader = reader_of(ctl, new->arena, new->owner),
+                         .spec = new->spec,
+                         .owner = new->owner };
+    *view = (struct explain_view){ .name = e.spec->name,
+                                   .state = e.spec->suspend ? JOB_SUSPENDED : JOB_QUEUED,
+                                   .file = new->file };
+    pass_ask(ctl, e.arena, &e.snapshot);
+    struct plan base = sched_plan(&e.snapshot, core_now(ctl), e.arena);
+    e.as = snapshot_newcomer(ctl, e.spec, e.owner);
+    view->queue = e.snapshot.queues[e.as.queue].name;
+    ask(&e, &base, view);
+    if (new->with_ways)
+        view->ways = ways_find(&e);
+    explain_dates(ctl, view);
 }

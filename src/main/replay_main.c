@@ -2,12 +2,13 @@
  * moment, and in the end whether it came to the same state. */
 #include "main/replay_main.h"
 
+#include "api/view_json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/out.h"
 #include "cli/table.h"
-#include "ctl/view_tables.h"
+#include "ctl/explain_view.h"
 #include "ctl/views.h"
 #include "main/core_config.h"
 #include "main/nodes.h"

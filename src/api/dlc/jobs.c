@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/search.h"
+#include "ctl/views.h"
 #include "text/json.h"
 
 #include <string.h>
@@ -70,7 +71,7 @@ static void created(void *arg, const struct ctl_answer *answer)
         return;
     struct text_node *out = dlc_map(d);
     text_str(d->arena, out, "JobId", dlc_job_id(id, answer->job));
-    const struct text_node *warnings = text_get(answer->tree, "warnings");
+    const struct text_node *warnings = answer->made.submitted->warnings;
     for (const struct text_node *one = warnings ? warnings->first : NULL; one; one = one->next)
         if (dlc_text(one, "what"))
             dlc_note(d, "%s", dlc_text(one, "what"));

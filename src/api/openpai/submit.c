@@ -3,6 +3,7 @@
 #include "api/openpai/pai.h"
 
 #include "api/accounts.h"
+#include "ctl/views.h"
 #include "text/detect.h"
 
 #include <string.h>
@@ -115,7 +116,7 @@ static void on_submitted(void *arg, const struct ctl_answer *answer)
         return;
     }
     p->id = answer->job;
-    p->job = arena_strdup(p->a, pai_text(answer->tree, "name"));
+    p->job = arena_strdup(p->a, answer->made.submitted->name);
     p->frame = arena_printf(p->a, "%s~%s", p->me, p->job);
     if (p->version == PAI_V2) {
         pai_message(p, 202,

@@ -1,9 +1,8 @@
 /* Explanations from the core's own records: what they say, that asking changes nothing, and that
  * what they suggest holds. */
 #include "ctl/core.h"
+#include "ctl/explain_view.h"
 #include "ctl/test/world.h"
-#include "ctl/view_tables.h"
-#include "ctl/views.h"
 
 #include "base/mem.h"
 
@@ -23,7 +22,6 @@ static struct node_spec nodes[] = {
 struct asked {
     struct explain_view view;
     struct arena *arena;
-    struct text_node *tree;
 };
 
 static int make_world(void **state)
@@ -67,28 +65,14 @@ static struct asked ask(struct world *w, uint64_t job, const char *change)
         question.changes = (struct words){ .at = &change, .n = 1 };
     if (ctl_explain_view(w->ctl, &question, &a.view, &err))
         fail_msg("%s", err.what);
-    a.tree = view_put(a.arena, NULL, NULL, VIEW_EXPLAIN, &a.view);
     return a;
 }
 
-static const char *text_of(const struct text_node *map, const char *key)
+static const struct way_view *way_of(const struct asked *a, enum way_kind kind)
 {
-    const struct text_node *one = text_get(map, key);
-    return one && one->str ? one->str : "";
-}
-
-static int64_t number_of(const struct text_node *map, const char *key)
-{
-    const struct text_node *one = text_get(map, key);
-    return one ? one->integer : -1;
-}
-
-static const struct text_node *way_of(const struct asked *a, const char *kind)
-{
-    const struct text_node *ways = text_get(a->tree, "ways");
-    for (const struct text_node *w = ways ? ways->first : NULL; w; w = w->next)
-        if (strcmp(text_of(w, "kind"), kind) == 0)
-            return w;
+    for (size_t i = 0; i < a->view.ways.n; i++)
+        if (a->view.ways.at[i].kind == kind)
+            return &a->view.ways.at[i];
     return NULL;
 }
 
@@ -100,16 +84,25 @@ static void test_why_and_when(void **state)
     uint64_t job = submit(w, "b", 2, "");
     uint64_t events = w->ctl->last_event;
     struct asked a = ask(w, job, NULL);
-    assert_string_equal(text_of(a.tree, "why"), "resource");
-    assert_int_equal(number_of(a.tree, "short_by"), 2000);
-    assert_int_equal(number_of(a.tree, "expected_ms"), number_of(a.tree, "not_later_ms"));
-    assert_int_equal(number_of(text_get(a.tree, "ends")->first, "number"), 1);
-    assert_int_equal(text_get(a.tree, "checks")->count, 4);
-    const struct text_node *way = way_of(&a, "replicas");
+    assert_string_equal(a.view.why, "resource");
+    assert_int_equal(a.view.short_by, 2000);
+    assert_true(a.view.expected_ms && a.view.expected_ms == a.view.not_later_ms);
+    assert_true(a.view.estimates && a.view.estimates->by_limit_ms == a.view.expected_ms);
+    assert_int_equal(a.view.ends.n, 1);
+    assert_int_equal(a.view.ends.at[0].job.number, 1);
+    assert_int_equal(a.view.unfit->unfits.nodes, 2);
+    assert_string_equal(a.view.unfit->role, "w");
+    assert_int_equal(a.view.quota.n, 2);
+    assert_int_equal(a.view.quota.at[0].used.gpu_milli, 6000);
+    assert_true(a.view.checks && !a.view.checks->blocked);
+    assert_false(a.view.checks->limits[CHECK_QUEUE].exceeded);
+    const struct way_view *way = way_of(&a, WAY_REPLICAS);
     assert_non_null(way);
-    assert_string_equal(text_of(way, "what"), "replicas=1");
-    assert_string_equal(text_of(way, "how"),
-                        "muster submit --like 2 --replace --set roles.w.replicas=1");
+    assert_string_equal(way->set, "replicas=1");
+    assert_int_equal(way->sets.n, 1);
+    assert_string_equal(way->sets.at[0], "roles.w.replicas=1");
+    assert_int_equal(way->gpu_milli, 2000);
+    assert_int_equal(way->places.n, 1);
     assert_int_equal(w->ctl->last_event, events); /* nothing was written */
     arena_destroy(a.arena);
 }
@@ -138,17 +131,17 @@ static void test_one_change(void **state)
     submit(w, "a", 3, ",\"limits\":{\"run_time\":\"10m\"}");
     uint64_t big = submit(w, "big", 4, ""), small = submit(w, "small", 1, "");
     struct asked a = ask(w, small, NULL);
-    assert_string_equal(text_of(a.tree, "why"), "reserved");
-    assert_int_equal(number_of(text_get(a.tree, "blocker"), "number"), 2);
-    assert_string_equal(text_of(way_of(&a, "run_time"), "what"), "run_time=10m");
+    assert_string_equal(a.view.why, "reserved");
+    assert_int_equal(a.view.blocker->number, 2);
+    assert_string_equal(way_of(&a, WAY_RUN_TIME)->set, "run_time=10m");
     arena_destroy(a.arena);
     a = ask(w, small, "priority=9");
-    assert_true(text_get(a.tree, "would_start")->boolean);
-    assert_int_equal(text_get(a.tree, "delays")->count, 1);
+    assert_true(a.view.would_start && a.view.in_its_place);
+    assert_int_equal(a.view.delays.n, 1);
     arena_destroy(a.arena);
     a = ask(w, small, "run_time=5m");
-    assert_true(text_get(a.tree, "would_start")->boolean);
-    assert_null(text_get(a.tree, "delays"));
+    assert_true(a.view.would_start);
+    assert_int_equal(a.view.delays.n, 0);
     arena_destroy(a.arena);
     assert_int_equal(world_state(w, small), JOB_QUEUED);
     assert_int_equal(world_state(w, big), JOB_QUEUED);

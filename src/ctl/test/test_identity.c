@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/view_tables.h"
 #include "ctl/views.h"
 #include "text/json.h"
 
@@ -490,8 +489,12 @@ static void test_at_rest(void **state)
     const struct ctl_events all = { .limit = 100 };
     struct event_list events;
     assert_int_equal(ctl_events_view(ctl_of(f), f->arena, &all, &events, &err), 0);
-    for (size_t i = 0; i < events.n; i++)
-        json_print(view_put(f->arena, NULL, NULL, VIEW_EVENT, &events.at[i]), 0, &text);
+    for (size_t i = 0; i < events.n; i++) {
+        const struct event_view *event = &events.at[i];
+        buf_addf(&text, "%s %s ", event->type, event->text ? event->text : "");
+        if (event->body)
+            json_print(event->body, 0, &text);
+    }
     assert_non_null(strstr(buf_str(&text), "token.created"));
     assert_non_null(strstr(buf_str(&text), "key.created"));
     assert_non_null(strstr(buf_str(&text), "user.changed"));

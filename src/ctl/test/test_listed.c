@@ -11,7 +11,6 @@
 #include "ctl/objects.h"
 #include "ctl/pages.h"
 #include "ctl/test/world.h"
-#include "ctl/view_tables.h"
 #include "ctl/views.h"
 
 #include <stdio.h>
@@ -187,39 +186,83 @@ static void documents_are_their_specs(void **state)
     arena_destroy(arena);
 }
 
-/* All pages, as they would be printed; n: how many these are. */
-static struct text_node *all_tasks(struct ctl_pages *pages, struct arena *arena, unsigned *n)
+static void expect_text(const char *a, const char *b)
 {
-    struct text_node *list = text_list(arena, NULL, NULL);
-    struct task_list page;
-    struct err err;
-    int more;
-    *n = 0;
-    do {
-        more = ctl_pages_tasks(pages, arena, &page, &err);
-        assert_true(more >= 0);
-        for (size_t i = 0; i < page.n; i++)
-            view_put(arena, list, NULL, VIEW_TASK, &page.at[i]);
-        (*n)++;
-    } while (more);
-    return list;
+    assert_string_equal(a ? a : "", b ? b : "");
 }
 
-static struct text_node *all_events(struct ctl_pages *pages, struct arena *arena, unsigned *n)
+static void expect_attempt(const struct attempt_view *a, const struct attempt_view *b)
 {
-    struct text_node *list = text_list(arena, NULL, NULL);
+    assert_true(a->attempt == b->attempt && a->generation == b->generation && a->pid == b->pid);
+    assert_true(a->placed_ms == b->placed_ms && a->started_ms == b->started_ms &&
+                a->ended_ms == b->ended_ms && a->log_end == b->log_end);
+    assert_true(a->state == b->state && a->by == b->by && a->class == b->class);
+    assert_true(a->has_exit_code == b->has_exit_code && a->exit_code == b->exit_code);
+    expect_text(a->node, b->node);
+    expect_text(a->address, b->address);
+    expect_text(a->text, b->text);
+    expect_text(a->reason, b->reason);
+}
+
+static void expect_task(const struct task_view *a, const struct task_view *b)
+{
+    expect_text(a->name, b->name);
+    expect_text(a->word, b->word);
+    assert_true(a->index == b->index && a->attempt == b->attempt && a->state == b->state);
+    assert_int_equal(a->attempts.n, b->attempts.n);
+    for (size_t i = 0; i < a->attempts.n; i++)
+        expect_attempt(&a->attempts.at[i], &b->attempts.at[i]);
+}
+
+static void expect_event(const struct event_view *a, const struct event_view *b)
+{
+    assert_true(a->seq == b->seq && a->job == b->job && a->number == b->number);
+    assert_true(a->at_ms == b->at_ms && a->attempt == b->attempt && a->has_task == b->has_task);
+    assert_true(a->index == b->index && a->job_state == b->job_state);
+    expect_text(a->task, b->task);
+    expect_text(a->type, b->type);
+    expect_text(a->state, b->state);
+    expect_text(a->text, b->text);
+    assert_true(!a->body == !b->body && (!a->body || text_equal(a->body, b->body)));
+}
+
+/* All pages are the list. How many these are. */
+static unsigned expect_tasks(struct ctl_pages *pages, struct arena *arena,
+                             const struct task_list *all)
+{
+    struct task_list page;
+    struct err err;
+    unsigned n = 0;
+    size_t at = 0;
+    int more;
+    do {
+        more = ctl_pages_tasks(pages, arena, &page, &err);
+        assert_true(more >= 0 && page.n <= all->n - at);
+        for (size_t i = 0; i < page.n; i++)
+            expect_task(&page.at[i], &all->at[at++]);
+        n++;
+    } while (more);
+    assert_int_equal(at, all->n);
+    return n;
+}
+
+static unsigned expect_events(struct ctl_pages *pages, struct arena *arena,
+                              const struct event_list *all)
+{
     struct event_list page;
     struct err err;
+    unsigned n = 0;
+    size_t at = 0;
     int more;
-    *n = 0;
     do {
         more = ctl_pages_timeline(pages, arena, &page, &err);
-        assert_true(more >= 0);
+        assert_true(more >= 0 && page.n <= all->n - at);
         for (size_t i = 0; i < page.n; i++)
-            view_put(arena, list, NULL, VIEW_EVENT, &page.at[i]);
-        (*n)++;
+            expect_event(&page.at[i], &all->at[at++]);
+        n++;
     } while (more);
-    return list;
+    assert_int_equal(at, all->n);
+    return n;
 }
 
 static int some_fail(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
@@ -229,13 +272,12 @@ static int some_fail(uint64_t job, const char *role, uint32_t index, uint32_t at
     return index % 50 == 0 && attempt < 3;
 }
 
-/* The document, whether it is made at once or in pages. */
+/* The same is read at once or in pages. */
 static void pages_are_the_lists(void **state)
 {
     struct world *w = *state;
     struct arena *arena = arena_create();
     struct err err;
-    unsigned n;
     w->by_attempt = some_fail;
     uint64_t id = world_submit(
         w, "{\"name\":\"a\",\"retry\":{\"unknown\":3},\"roles\":{"
@@ -249,13 +291,11 @@ static void pages_are_the_lists(void **state)
     const struct job_ask ask = { .job = id, .parts = CTL_TASKS | CTL_TIMELINE };
     struct job_view view;
     assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &view, &err), 0);
-    const struct text_node *whole = view_put(arena, NULL, NULL, VIEW_JOB, &view);
+    assert_int_equal(view.task_list.n, 153);
     struct ctl_pages *pages = ctl_pages_open(w->ctl, id, NULL, &err);
-    assert_true(text_equal(text_get(whole, "task_list"), all_tasks(pages, arena, &n)));
-    assert_int_equal(text_get(whole, "task_list")->count, 153);
-    assert_true(n > 3); /* pages of 64, and of fewer after many attempts */
-    assert_true(text_equal(text_get(whole, "timeline"), all_events(pages, arena, &n)));
-    assert_true(n > 1);
+    /* pages of 64, and of fewer after many attempts */
+    assert_true(expect_tasks(pages, arena, &view.task_list) > 3);
+    assert_true(expect_events(pages, arena, &view.timeline) > 1);
     ctl_pages_close(pages);
     arena_destroy(arena);
 }

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/views.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,15 +37,9 @@ static void wrong(struct clients *c, const char *what, const struct work *work, 
                  (unsigned long long)told);
 }
 
-static uint64_t number_in(const struct ctl_answer *answer, const char *key)
-{
-    const struct text_node *node = answer->tree ? text_get(answer->tree, key) : NULL;
-    return node ? (uint64_t)node->integer : 0;
-}
-
 static void acknowledged(struct clients *c, struct work *work, const struct ctl_answer *answer)
 {
-    uint64_t number = number_in(answer, "number");
+    uint64_t number = answer->made.submitted->number;
     if (work->acknowledged) {
         if (work->id != answer->job || work->number != number)
             wrong(c, "a repeated submission has another number", work, number);
@@ -53,8 +48,7 @@ static void acknowledged(struct clients *c, struct work *work, const struct ctl_
     work->acknowledged = true;
     work->id = answer->job;
     work->number = number;
-    const struct text_node *existing = text_get(answer->tree, "existing");
-    bool again = existing && existing->boolean;
+    bool again = answer->made.submitted->existing;
     if (!again && (answer->job <= c->last_id || number <= c->last_number))
         wrong(c, "a number or an id is given a second time", work, number);
     c->last_id =

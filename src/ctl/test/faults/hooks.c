@@ -212,7 +212,7 @@ static void answer_early(struct ctl *ctl)
         struct answer *a = &ctl->answers.at[i];
         if (a->err.code != ERR_NONE)
             continue;
-        a->done(a->arg, &(struct ctl_answer){ .tree = a->tree, .job = a->job });
+        a->done(a->arg, &(struct ctl_answer){ .tree = a->tree, .made = a->made, .job = a->job });
         a->done = nobody;
     }
 }

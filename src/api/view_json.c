@@ -1,80 +1,20 @@
-/* The tables of ctl/view_tables.h: each row is a JSON member, its place in the struct, how it is
- * printed and what it means. One printer and one schema writer walk them, so answers and their
- * description cannot drift apart. Zero and NULL mean "left out", except for counters and flags that
- * always say something (ALWAYS). */
-#include "ctl/view_tables.h"
+/* The tables of api/view_json.h (api/view_rows.h says how they are written). One printer and one
+ * schema writer walk them, so answers and their description cannot drift apart. */
+#include "api/view_json.h"
 
+#include "api/explain_json.h"
+#include "api/view_rows.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/cluster_views.h"
+#include "ctl/explain_view.h"
 #include "ctl/pods.h"
 #include "ctl/views.h"
 #include "job/ids.h"
 
-#include <stddef.h>
 #include <string.h>
 
-enum shape { TEXT, COUNT, SIGNED, FLAG, TIME, TREE, WORD, ID, WORDS, PUT, LIST, SHAPE_N };
-enum { ALWAYS = 1, A_TEXT = 2 }; /* A_TEXT: what a PUT adds is text */
-struct row {
-    const char *name, *doc;
-    const char *of; /* TREE: "array" of this schema, or NULL: free */
-    enum shape shape;
-    unsigned flags;
-    size_t at;
-    union {
-        size_t given;                  /* SIGNED: offset of its has_ flag */
-        const char *(*word)(unsigned); /* WORD: of a value of its enum that is not 0 */
-        enum view_kind kind;           /* LIST: of an element */
-        /* PUT: adds what is there under that name, or nothing */
-        void (*put)(struct arena *, struct text_node *map, const char *name, const void *member);
-    };
-};
-#define ROW(view, field, kind, how, text)                                                          \
-    {                                                                                              \
-        .name = #field, .doc = text, .shape = kind, .flags = how,                                  \
-        .at = offsetof(struct view, field)                                                         \
-    }
-#define STAMP(view, field, text)                                                                   \
-    {                                                                                              \
-        .name = #field, .doc = text, .shape = TIME, .at = offsetof(struct view, field##_ms)        \
-    }
-#define GIVEN(view, field, text)                                                                   \
-    {                                                                                              \
-        .name = #field, .doc = text, .shape = SIGNED, .at = offsetof(struct view, field),          \
-        .given = offsetof(struct view, has_##field)                                                \
-    }
-#define NESTED(view, field, schema, text)                                                          \
-    {                                                                                              \
-        .name = #field, .doc = text, .of = schema, .shape = TREE,                                  \
-        .at = offsetof(struct view, field)                                                         \
-    }
-#define WORD_OF(view, field, function, text)                                                       \
-    {                                                                                              \
-        .name = #field, .doc = text, .shape = WORD, .at = offsetof(struct view, field),            \
-        .word = function                                                                           \
-    }
-#define PUT_BY(view, field, function, text)                                                        \
-    {                                                                                              \
-        .name = #field, .doc = text, .shape = PUT, .at = offsetof(struct view, field),             \
-        .put = function                                                                            \
-    }
-#define LIST_OF(view, field, kind_, text)                                                          \
-    {                                                                                              \
-        .name = #field, .doc = text, .shape = LIST, .at = offsetof(struct view, field),            \
-        .kind = kind_                                                                              \
-    }
-#define END                                                                                        \
-    {                                                                                              \
-        .name = NULL                                                                               \
-    }
-
 /* ---- members that are not printed as they are ---- */
-
-static const char *job_word(unsigned state)
-{
-    return job_state_word((enum job_state)state);
-}
 
 static const char *outcome_word(unsigned outcome)
 {
@@ -99,13 +39,6 @@ static const char *by_word(unsigned by)
 static const char *class_word(unsigned class)
 {
     return end_class_word((enum end_class) class);
-}
-
-static void put_date(struct arena *arena, struct text_node *map, const char *name, uint64_t ms)
-{
-    char text[FMT_MAX];
-    text_str(arena, map, name, fmt_time(text, ms));
-    text_int(arena, map, arena_printf(arena, "%s_ms", name), (int64_t)ms);
 }
 
 static void put_numbers(struct arena *arena, struct text_node *map, const char *name,
@@ -168,14 +101,6 @@ static void put_parts(struct arena *arena, struct text_node *map, const char *na
         text_int(arena, list, NULL, (int64_t)parts->at[i]);
 }
 
-static void put_labels(struct arena *arena, struct text_node *map, const char *name,
-                       const void *member)
-{
-    const struct pairs *pairs = member;
-    if (pairs->n)
-        text_pairs(arena, text_map(arena, map, name), pairs);
-}
-
 static void put_custom(struct arena *arena, struct text_node *map, const char *name,
                        const void *member)
 {
@@ -183,40 +108,6 @@ static void put_custom(struct arena *arena, struct text_node *map, const char *n
     struct text_node *out = amounts->n ? text_map(arena, map, name) : NULL;
     for (size_t i = 0; i < amounts->n; i++)
         text_int(arena, out, amounts->at[i].name, (int64_t)amounts->at[i].milli);
-}
-
-static void put_amounts(struct arena *arena, struct text_node *map, const char *name,
-                        const void *member)
-{
-    const struct vector *v = member;
-    struct text_node *out = text_map(arena, map, name);
-    text_int(arena, out, "cpu_milli", (int64_t)v->cpu_milli);
-    text_int(arena, out, "memory", (int64_t)v->memory);
-    text_int(arena, out, "gpu_milli", (int64_t)v->gpu_milli);
-}
-
-static void put_guarantee(struct arena *arena, struct text_node *map, const char *name,
-                          const void *member)
-{
-    const struct vector none = { 0 };
-    if (vector_over(member, &none))
-        put_amounts(arena, map, name, member);
-}
-
-/* Only what bounds: absent is "any". */
-static void put_bounds(struct arena *arena, struct text_node *map, const char *name,
-                       const void *member)
-{
-    static const char *const names[] = { "cpu_milli", "memory", "gpu_milli" };
-    const struct vector *v = member;
-    const uint64_t amounts[] = { v->cpu_milli, v->memory, v->gpu_milli };
-    struct text_node *out = NULL;
-    for (size_t i = 0; i < ARRAY_LEN(amounts); i++) {
-        if (amounts[i] == UINT64_MAX)
-            continue;
-        out = out ? out : text_map(arena, map, name);
-        text_int(arena, out, names[i], (int64_t)amounts[i]);
-    }
 }
 
 static void put_counts(struct arena *arena, struct text_node *map, const char *name,
@@ -276,88 +167,6 @@ static void put_plan_time(struct arena *arena, struct text_node *map, const char
     }
 }
 
-/* {number, name}, as they may be known. */
-static struct text_node *put_job(struct arena *arena, struct text_node *parent, const char *key,
-                                 const struct other_job *job)
-{
-    struct text_node *map = text_map(arena, parent, key);
-    if (job->number)
-        text_int(arena, map, "number", (int64_t)job->number);
-    if (job->name)
-        text_str(arena, map, "name", job->name);
-    return map;
-}
-
-static void put_blocker(struct arena *arena, struct text_node *map, const char *name,
-                        const void *member)
-{
-    const struct other_job *job = *(const struct other_job *const *)member;
-    if (job)
-        put_job(arena, map, name, job);
-}
-
-static void put_named(struct arena *arena, struct text_node *map, const char *name,
-                      const void *member)
-{
-    const struct other_list *list = member;
-    struct text_node *out = list->n ? text_list(arena, map, name) : NULL;
-    for (size_t i = 0; i < list->n; i++)
-        put_job(arena, out, NULL, &list->at[i]);
-}
-
-static void put_ends(struct arena *arena, struct text_node *map, const char *name,
-                     const void *member)
-{
-    const struct end_list *list = member;
-    struct text_node *out = list->n ? text_list(arena, map, name) : NULL;
-    for (size_t i = 0; i < list->n; i++) {
-        struct text_node *one = put_job(arena, out, NULL, &list->at[i].job);
-        put_date(arena, one, "at", list->at[i].at_ms);
-        text_bool(arena, one, "assumed", list->at[i].assumed);
-        text_bool(arena, one, "waits", list->at[i].waits);
-    }
-}
-
-static void put_delays(struct arena *arena, struct text_node *map, const char *name,
-                       const void *member)
-{
-    const struct delay_list *list = member;
-    struct text_node *out = list->n ? text_list(arena, map, name) : NULL;
-    for (size_t i = 0; i < list->n; i++) {
-        struct text_node *one = put_job(arena, out, NULL, &list->at[i].job);
-        put_date(arena, one, "before", list->at[i].before_ms);
-        if (list->at[i].after_ms)
-            put_date(arena, one, "after", list->at[i].after_ms);
-    }
-}
-
-static void put_rank(struct arena *arena, struct text_node *map, const char *name,
-                     const void *member)
-{
-    const struct rank_view *rank = *(const struct rank_view *const *)member;
-    if (!rank)
-        return;
-    struct text_node *out = text_map(arena, map, name);
-    text_bool(arena, out, "claims", rank->claims);
-    text_bool(arena, out, "sure", rank->sure);
-    text_int(arena, out, "priority", rank->priority);
-    text_int(arena, out, "asked_priority", rank->asked_priority);
-    if (rank->promised_ms)
-        put_date(arena, out, "promised", rank->promised_ms);
-    text_int(arena, out, "load", (int64_t)rank->load);
-    text_int(arena, out, "usage", (int64_t)rank->usage);
-    text_int(arena, out, "age_ms", (int64_t)rank->age_ms);
-}
-
-static void put_changes(struct arena *arena, struct text_node *map, const char *name,
-                        const void *member)
-{
-    const struct words *words = member;
-    struct text_node *out = words->n ? text_list(arena, map, name) : NULL;
-    for (size_t i = 0; i < words->n; i++)
-        text_str(arena, out, NULL, words->at[i]);
-}
-
 static void put_explained(struct arena *arena, struct text_node *map, const char *name,
                           const void *member)
 {
@@ -368,7 +177,7 @@ static void put_explained(struct arena *arena, struct text_node *map, const char
 
 /* ---- the tables ---- */
 
-static const struct row job_rows[] = {
+static const struct view_row job_rows[] = {
     ROW(job_view, id, ID, 0, "13 characters, for ever"),
     ROW(job_view, number, COUNT, 0, "what people type"),
     ROW(job_view, name, TEXT, 0, "the owner's name for it"),
@@ -378,7 +187,7 @@ static const struct row job_rows[] = {
     ROW(job_view, dialect, TEXT, 0, "format it came in"),
     ROW(job_view, title, TEXT, 0, "the format's name for people"),
     ROW(job_view, priority, COUNT, 0, "1 to 9, 9 first"),
-    WORD_OF(job_view, state, job_word,
+    WORD_OF(job_view, state, view_job_word,
             "suspended queued starting running restarting stopping succeeded failed stopped"),
     ROW(job_view, word, TEXT, 0, "the state in the words of its dialect"),
     WORD_OF(job_view, outcome, outcome_word, "what it becomes once its tasks are gone"),
@@ -423,7 +232,7 @@ static const struct row job_rows[] = {
     LIST_OF(job_view, timeline, VIEW_EVENT, "with parts=timeline"),
     END
 };
-static const struct row task_rows[] = {
+static const struct view_row task_rows[] = {
     ROW(task_view, name, TEXT, 0, "role/index"),
     ROW(task_view, role, TEXT, 0, ""),
     ROW(task_view, index, COUNT, ALWAYS, "from 0 in its role"),
@@ -438,7 +247,7 @@ static const struct row task_rows[] = {
     LIST_OF(task_view, attempts, VIEW_ATTEMPT, "oldest first"),
     END
 };
-static const struct row attempt_rows[] = {
+static const struct view_row attempt_rows[] = {
     ROW(attempt_view, attempt, COUNT, 0, "from 1"),
     ROW(attempt_view, generation, COUNT, 0, "whole-job start it belongs to"),
     WORD_OF(attempt_view, state, attempt_word, "starting running succeeded failed stopped lost"),
@@ -468,7 +277,7 @@ static const struct row attempt_rows[] = {
     ROW(attempt_view, tail, TEXT, 0, "last lines of its output"),
     END
 };
-static const struct row event_rows[] = {
+static const struct view_row event_rows[] = {
     ROW(event_view, seq, COUNT, 0, "server-wide, ascending"),
     ROW(event_view, job, ID, 0, "id"),
     ROW(event_view, number, COUNT, 0, "of the job"),
@@ -484,7 +293,7 @@ static const struct row event_rows[] = {
     NESTED(event_view, body, NULL, "what else is known"),
     END
 };
-static const struct row node_rows[] = {
+static const struct view_row node_rows[] = {
     ROW(node_answer, name, TEXT, 0, ""),
     ROW(node_answer, address, TEXT, 0, ""),
     ROW(node_answer, host, TEXT, 0, "machine it is on"),
@@ -515,11 +324,11 @@ static const struct row node_rows[] = {
         "milliwatts, ecc_errors, processes}; absent: declared"),
     ROW(node_answer, tasks, COUNT, ALWAYS, "tasks placed here"),
     ROW(node_answer, declared, FLAG, ALWAYS, "as the configuration says, not measured"),
-    PUT_BY(node_answer, labels, put_labels, ""),
+    PUT_BY(node_answer, labels, view_put_pairs, ""),
     PUT_BY(node_answer, custom, put_custom, "name: milli"),
     END
 };
-static const struct row queue_rows[] = {
+static const struct view_row queue_rows[] = {
     ROW(queue_view, name, TEXT, 0, ""),
     ROW(queue_view, kind, TEXT, 0, "quota virtual_cluster"),
     ROW(queue_view, parent, TEXT, 0, "absent: the cluster"),
@@ -527,12 +336,13 @@ static const struct row queue_rows[] = {
     ROW(queue_view, strategy, TEXT, 0, "backfill fifo round_robin balance intelligent"),
     ROW(queue_view, weight, COUNT, ALWAYS, "among its siblings, of what is lent"),
     ROW(queue_view, reclaim, FLAG, ALWAYS, "takes back what others borrowed of it"),
-    PUT_BY(queue_view, guaranteed, put_guarantee,
+    PUT_BY(queue_view, guaranteed, view_put_guarantee,
            "{cpu_milli, memory, gpu_milli}; absent: nothing"),
-    PUT_BY(queue_view, maximum, put_bounds, "the same; what is absent has no bound here"),
-    PUT_BY(queue_view, user_maximum, put_bounds, "of one user in this queue"),
-    PUT_BY(queue_view, used, put_amounts, "by its jobs and those of the queues below"),
-    PUT_BY(queue_view, borrowed, put_amounts, "of that, what no queue above guarantees either"),
+    PUT_BY(queue_view, maximum, view_put_bounds, "the same; what is absent has no bound here"),
+    PUT_BY(queue_view, user_maximum, view_put_bounds, "of one user in this queue"),
+    PUT_BY(queue_view, used, view_put_amounts, "by its jobs and those of the queues below"),
+    PUT_BY(queue_view, borrowed, view_put_amounts,
+           "of that, what no queue above guarantees either"),
     ROW(queue_view, running, COUNT, ALWAYS, "its own jobs that hold something"),
     ROW(queue_view, waiting, COUNT, ALWAYS, "its own jobs that wait"),
     PUT_BY(queue_view, states, put_live, "its own live jobs: state: number"),
@@ -543,24 +353,25 @@ static const struct row queue_rows[] = {
     LIST_OF(queue_view, users, VIEW_QUEUE_USER, "of one queue"),
     END
 };
-static const struct row queue_user_rows[] = {
+static const struct view_row queue_user_rows[] = {
     ROW(queue_user_view, name, TEXT, 0,
         "other users: together, those of whose jobs there the reader may read none"),
     ROW(queue_user_view, usage, COUNT, ALWAYS,
         "millionths of the cluster times hours, halved every half-life"),
-    PUT_BY(queue_user_view, held, put_amounts, "{cpu_milli, memory, gpu_milli}"),
-    PUT_BY(queue_user_view, cap, put_bounds, "the most of one user; what is absent has no bound"),
+    PUT_BY(queue_user_view, held, view_put_amounts, "{cpu_milli, memory, gpu_milli}"),
+    PUT_BY(queue_user_view, cap, view_put_bounds,
+           "the most of one user; what is absent has no bound"),
     ROW(queue_user_view, running, COUNT, ALWAYS, "jobs"),
     ROW(queue_user_view, waiting, COUNT, ALWAYS, "jobs"),
     END
 };
-static const struct row submitted_rows[] = {
+static const struct view_row submitted_rows[] = {
     ROW(submitted_view, id, ID, 0, ""),
     ROW(submitted_view, number, COUNT, 0, ""),
     ROW(submitted_view, name, TEXT, 0, ""),
     ROW(submitted_view, dialect, TEXT, 0, "format it was read as"),
     ROW(submitted_view, title, TEXT, 0, "the format's name for people"),
-    WORD_OF(submitted_view, state, job_word,
+    WORD_OF(submitted_view, state, view_job_word,
             "queued or suspended; with dry_run starting or queued"),
     ROW(submitted_view, reason, TEXT, 0,
         "why it would wait (dry_run); of a job that was there (apply)"),
@@ -577,87 +388,11 @@ static const struct row submitted_rows[] = {
     ROW(submitted_view, existing, FLAG, 0, "answered before under the same idempotency key"),
     ROW(submitted_view, dry_run, FLAG, 0, "nothing was stored"),
     NESTED(submitted_view, warnings, NULL, "{path, what, hint, line, col}"),
-    PUT_BY(submitted_view, places, put_labels, "dry_run: task: node"),
+    PUT_BY(submitted_view, places, view_put_pairs, "dry_run: task: node"),
     PUT_BY(submitted_view, explain, put_explained, "dry_run: of the job as it would wait"),
     END
 };
-static const struct row explain_rows[] = {
-    ROW(explain_view, job, ID, 0, "id"),
-    ROW(explain_view, number, COUNT, 0, ""),
-    ROW(explain_view, name, TEXT, 0, ""),
-    ROW(explain_view, array, COUNT, 0, "number of its array, of a member"),
-    GIVEN(explain_view, index, "of a member, in its array"),
-    WORD_OF(explain_view, state, job_word, ""),
-    ROW(explain_view, queue, TEXT, 0, ""),
-    ROW(explain_view, reason, TEXT, 0, "one sentence"),
-    ROW(explain_view, why, TEXT, 0,
-        "resource ports labels topology ahead time after array nodes_down quota user reserved "
-        "evicting pending"),
-    ROW(explain_view, resource, TEXT, 0, "that is short"),
-    ROW(explain_view, level, TEXT, 0, "of the topology that has to hold all"),
-    ROW(explain_view, domain, TEXT, 0, "of that level which comes closest"),
-    ROW(explain_view, role, TEXT, 0, "whose tasks do not fit"),
-    ROW(explain_view, need, COUNT, 0, "per task (milli or bytes)"),
-    ROW(explain_view, best, COUNT, 0, "free on the node that comes closest, or left of a share"),
-    ROW(explain_view, short_by, COUNT, 0, "in all"),
-    ROW(explain_view, total, COUNT, 0, "of the whole job, or of the share"),
-    ROW(explain_view, node, TEXT, 0, "that comes closest"),
-    PUT_BY(explain_view, blocker, put_blocker,
-           "{number, name}: whose promise it would delay; here and below without a number of a job "
-           "that the reader may not read"),
-    NESTED(
-        explain_view, unfit, NULL,
-        "{nodes, task, counts: [{why, resource, nodes}], said}: of the nodes, on how many its "
-        "next task finds what in the way; said: where its format has pods, in Kubernetes' words"),
-    ROW(explain_view, ahead, COUNT, ALWAYS, "waiting jobs of its queue that start before it"),
-    ROW(explain_view, ahead_elsewhere, COUNT, 0, "the same of other queues"),
-    ROW(explain_view, ahead_known, FLAG, 0,
-        "these and no others start before it when nothing changes: no job comes or is stopped, each "
-        "runs to its limit, no node comes or goes; absent: those whose turn comes before"),
-    PUT_BY(explain_view, ahead_jobs, put_named, "[{number, name}]: the first of its queue"),
-    PUT_BY(explain_view, rank, put_rank,
-           "what its turn is made of, in this order: claims (others were ended for it), sure (its "
-           "queue is), priority, promised, load (of its queue, thousandths of what it is due), "
-           "usage (of its user), age_ms"),
-    STAMP(explain_view, until, "does not start earlier"),
-    STAMP(explain_view, expected, "starts by then as far as limits of run time say"),
-    ROW(explain_view, promised, FLAG, 0, "room is kept for it from then on"),
-    ROW(explain_view, at_least, FLAG, 0, "expected is not_before: no more is known"),
-    STAMP(explain_view, not_before,
-          "starts no sooner, unless a job ends or is stopped before its limit, a node comes, or a "
-          "priority changes"),
-    NESTED(
-        explain_view, estimates, NULL,
-        "[{source, at, earliest, latest, known, jobs}]: source limit: each job runs to its limit "
-        "of run time, or as long as is assumed of those without; source learnt: as long as jobs "
-        "like it ran before; known: of so many of the jobs that matter"),
-    NESTED(explain_view, run_time, NULL,
-           "{source, limit_ms, of, jobs, median_ms, low_ms, high_ms}: how long it runs: learnt of "
-           "jobs of its owner and name, or of its queue, with the middle half of them"),
-    PUT_BY(explain_view, ends, put_ends,
-           "[{number, name, at, assumed, waits}]: whose ends that rests on, latest first; assumed: "
-           "it has no limit of run time"),
-    ROW(explain_view, n_ends, COUNT, 0, "how many in all"),
-    STAMP(explain_view, not_later,
-          "what it was told first, while that holds and rests on limits alone"),
-    ROW(explain_view, would_start, FLAG, ALWAYS, "starts now"),
-    PUT_BY(explain_view, changes, put_changes, "what-if: the assignments"),
-    ROW(explain_view, how, TEXT, 0, "what-if: the command that does it"),
-    PUT_BY(
-        explain_view, delays, put_delays,
-        "[{number, name, before, after}]: what-if and files: whose promise moves; without after: "
-        "it goes"),
-    NESTED(explain_view, ways, NULL,
-           "[{what, kind, how, gives, set, places}]: what would start it now, smallest change "
-           "first"),
-    NESTED(explain_view, quota, NULL,
-           "[{queue or user, used, guaranteed, maximum}]: its queue, those above, its user"),
-    NESTED(explain_view, checks, NULL,
-           "[{name, status, exceed_resources, used, limit}]: as PAI-DLC's diagnosis has them"),
-    PUT_BY(explain_view, places, put_labels, "task: node"),
-    END
-};
-static const struct row stats_rows[] = {
+static const struct view_row stats_rows[] = {
     PUT_BY(stats_view, jobs, put_jobs, "state: number"),
     ROW(stats_view, live, COUNT, ALWAYS, "jobs that have not ended"),
     ROW(stats_view, waiting, COUNT, ALWAYS, ""),
@@ -686,7 +421,7 @@ static const struct row stats_rows[] = {
     END
 };
 
-static const struct row pod_rows[] = {
+static const struct view_row pod_rows[] = {
     ROW(pod_view, name, TEXT, 0, ""),
     ROW(pod_view, namespace, TEXT, 0, "project of its job"),
     ROW(pod_view, job, COUNT, 0, "number of its job"),
@@ -714,7 +449,7 @@ static const struct row pod_rows[] = {
     LIST_OF(pod_view, events, VIEW_POD_EVENT, "of one pod"),
     END
 };
-static const struct row pod_event_rows[] = {
+static const struct view_row pod_event_rows[] = {
     ROW(pod_event_view, type, TEXT, 0, "Normal Warning"),
     ROW(pod_event_view, reason, TEXT, 0, "FailedScheduling Scheduled Started ..."),
     ROW(pod_event_view, count, COUNT, 0, "times it came, folded into one"),
@@ -727,7 +462,7 @@ static const struct row pod_event_rows[] = {
 
 static const struct {
     const char *name;
-    const struct row *rows;
+    const struct view_row *rows;
     size_t size; /* of one in a list */
 } views[VIEW_N] = {
     [VIEW_JOB] = { "Job", job_rows, sizeof(struct job_view) },
@@ -752,7 +487,7 @@ const char *view_name(enum view_kind kind)
 static void put_time(struct arena *arena, struct text_node *map, const char *name, uint64_t ms)
 {
     if (ms)
-        put_date(arena, map, name, ms);
+        view_put_date(arena, map, name, ms);
 }
 
 static void put_id(struct arena *arena, struct text_node *map, const char *name, uint64_t id)
@@ -771,7 +506,7 @@ static void put_words(struct arena *arena, struct text_node *map, const char *na
 }
 
 /* Every list of views is a pointer to the first of them and their number. */
-static void put_list(struct arena *arena, struct text_node *map, const struct row *row,
+static void put_list(struct arena *arena, struct text_node *map, const struct view_row *row,
                      const void *member)
 {
     struct {
@@ -785,7 +520,7 @@ static void put_list(struct arena *arena, struct text_node *map, const struct ro
 }
 
 /* Members that are more than one value. */
-static void put_part(struct arena *arena, struct text_node *map, const struct row *row,
+static void put_part(struct arena *arena, struct text_node *map, const struct view_row *row,
                      const void *at)
 {
     if (row->shape == WORDS)
@@ -798,7 +533,7 @@ static void put_part(struct arena *arena, struct text_node *map, const struct ro
         text_share(arena, map, row->name, *(struct text_node *const *)at);
 }
 
-static void put_row(struct arena *arena, struct text_node *map, const struct row *row,
+static void put_row(struct arena *arena, struct text_node *map, const struct view_row *row,
                     const char *base)
 {
     const void *at = base + row->at;
@@ -838,7 +573,7 @@ struct text_node *view_put(struct arena *arena, struct text_node *parent, const 
                            enum view_kind kind, const void *view)
 {
     struct text_node *map = text_map(arena, parent, key);
-    for (const struct row *row = views[kind].rows; row->name; row++)
+    for (const struct view_row *row = views[kind].rows; row->name; row++)
         put_row(arena, map, row, view);
     return map;
 }
@@ -866,7 +601,7 @@ struct text_node *view_put_queues(struct arena *arena, const struct queues_view 
     struct text_node *root = text_map(arena, NULL, NULL), *list = text_list(arena, root, "queues");
     for (size_t i = 0; i < view->queues.n; i++)
         view_put(arena, list, NULL, VIEW_QUEUE, &view->queues.at[i]);
-    put_amounts(arena, root, "total", &view->total);
+    view_put_amounts(arena, root, "total", &view->total);
     put_words(arena, root, "warnings", &view->warnings);
     return root;
 }
@@ -876,7 +611,8 @@ static const char *const shape_words[SHAPE_N] = {
     [TIME] = "string", [WORD] = "string",   [ID] = "string"
 };
 
-static void schema_row(struct arena *arena, struct text_node *properties, const struct row *row)
+static void schema_row(struct arena *arena, struct text_node *properties,
+                       const struct view_row *row)
 {
     struct text_node *one = text_map(arena, properties, row->name);
     const char *of = row->shape == LIST ? views[row->kind].name : row->of;
@@ -902,7 +638,7 @@ struct text_node *view_schema(struct arena *arena, enum view_kind kind)
     struct text_node *root = text_map(arena, NULL, NULL);
     text_str(arena, root, "type", "object");
     struct text_node *properties = text_map(arena, root, "properties");
-    for (const struct row *row = views[kind].rows; row->name; row++)
+    for (const struct view_row *row = views[kind].rows; row->name; row++)
         schema_row(arena, properties, row);
     return root;
 }

@@ -1,8 +1,8 @@
 /* Views as JSON: one table per kind of answer gives what is printed and its schema. Times come
  * twice: RFC 3339 under the name, Unix milliseconds under name_ms. What is not known yet is left
  * out. */
-#ifndef CTL_VIEW_TABLES_H
-#define CTL_VIEW_TABLES_H
+#ifndef API_VIEW_JSON_H
+#define API_VIEW_JSON_H
 
 #include "text/tree.h"
 
