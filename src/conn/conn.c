@@ -490,6 +490,11 @@ void conn_set_events(struct conn *conn, struct conn_events events)
     conn->events = events;
 }
 
+uint64_t conn_quiet_ms(const struct conn *conn)
+{
+    return uv_now(conn->loop) - conn->deadlines.heard_at;
+}
+
 void conn_address(const struct conn *conn, bool remote, char out[ADDRESS_MAX])
 {
     out[0] = '\0';
@@ -515,8 +520,26 @@ static struct conn *make(uv_loop_t *loop, const struct conn_terms *terms, struct
     return conn;
 }
 
+/* Three questions in that time. Nothing to a Unix socket. */
+static void bound_tcp_silence(int fd, uint64_t ms)
+{
+    const int on = 1, most = (int)ms, often = ms < 3000 ? 1 : (int)(ms / 3000);
+    const struct {
+        int level, name, value;
+    } options[] = { { .level = SOL_SOCKET, .name = SO_KEEPALIVE, .value = on },
+                    { .level = IPPROTO_TCP, .name = TCP_NODELAY, .value = on },
+                    { .level = IPPROTO_TCP, .name = TCP_KEEPIDLE, .value = often },
+                    { .level = IPPROTO_TCP, .name = TCP_KEEPINTVL, .value = often },
+                    { .level = IPPROTO_TCP, .name = TCP_KEEPCNT, .value = 3 },
+                    { .level = IPPROTO_TCP, .name = TCP_USER_TIMEOUT, .value = most } };
+    for (size_t i = 0; i < ARRAY_LEN(options); i++)
+        (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
+}
+
 static void use_socket(struct conn *conn, int fd)
 {
+    if (conn->terms.tcp_silence_ms)
+        bound_tcp_silence(fd, conn->terms.tcp_silence_ms);
     conn->transport =
         conn->terms.over ? conn->terms.over(conn->terms.over_arg, fd) : transport_plain(fd);
     if (uv_poll_init(conn->loop, &conn->poll, fd) != 0)

@@ -35,6 +35,10 @@ struct conn_terms {
     size_t room;             /* fewer bytes than these wait: it has room */
     /* After connecting, or after having called, until conn_admit; 0: as long as it takes. */
     uint64_t handshake_ms;
+    /* Of TCP: the kernel asks a quiet other end, and gives up when it has not answered, or not
+     * acknowledged what was sent, for so long; 0: left as it is. A machine that hangs still answers
+     * there: that is what conn_keep_alive is for. */
+    uint64_t tcp_silence_ms;
     /* NULL: transport_plain. */
     struct transport *(*over)(void *over_arg, int fd);
     void *over_arg;      /* outlives the connection */
@@ -90,6 +94,7 @@ void conn_keep_alive(struct conn *, const struct conn_keep_alive *);
 /* What is due at that time of the loop's clock (uv_now) is done. The connection calls it itself. */
 void conn_pass_time(struct conn *, uint64_t now_ms);
 
+uint64_t conn_quiet_ms(const struct conn *); /* since something came, by the loop's clock */
 void conn_address(const struct conn *, bool remote, char out[ADDRESS_MAX]);
 
 #endif

@@ -17,7 +17,7 @@
 struct listener {
     struct listener_sink sink;
     int fd, handles;
-    bool closed, short_of_fds; /* the latter was logged */
+    bool closed, held, short_of_fds; /* the last was logged */
     uv_poll_t poll;
     uv_timer_t pause;
 };
@@ -73,7 +73,8 @@ static void on_callers(uv_poll_t *, int status, int events);
 static void on_pause_over(uv_timer_t *timer)
 {
     struct listener *listener = timer->data;
-    uv_poll_start(&listener->poll, UV_READABLE, on_callers);
+    if (!listener->held)
+        uv_poll_start(&listener->poll, UV_READABLE, on_callers);
 }
 
 static void on_callers(uv_poll_t *poll, int status, int events)
@@ -81,7 +82,7 @@ static void on_callers(uv_poll_t *poll, int status, int events)
     struct listener *listener = poll->data;
     (void)status;
     (void)events;
-    for (int i = 0; i < ACCEPTS_PER_TURN && !listener->closed; i++) {
+    for (int i = 0; i < ACCEPTS_PER_TURN && !listener->closed && !listener->held; i++) {
         int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
             listener->short_of_fds = false;
@@ -130,6 +131,18 @@ void listener_destroy(struct listener *listener)
     uv_close((uv_handle_t *)&listener->poll, on_handle_closed);
     uv_close((uv_handle_t *)&listener->pause, on_handle_closed);
     close(listener->fd);
+}
+
+void listener_hold(struct listener *listener, bool held)
+{
+    if (held == listener->held || listener->closed)
+        return;
+    listener->held = held;
+    uv_timer_stop(&listener->pause);
+    if (held)
+        uv_poll_stop(&listener->poll);
+    else
+        uv_poll_start(&listener->poll, UV_READABLE, on_callers);
 }
 
 uint16_t listener_port(const struct listener *listener)

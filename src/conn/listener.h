@@ -27,6 +27,8 @@ struct listener_sink {
 struct listener;
 struct listener *listener_create(uv_loop_t *, int fd, struct listener_sink); /* takes fd over */
 void listener_destroy(struct listener *);                                    /* NULL-safe */
-uint16_t listener_port(const struct listener *);                             /* of TCP */
+/* On hold it accepts nobody: who calls waits in the socket's queue. Also inside the sink. */
+void listener_hold(struct listener *, bool);
+uint16_t listener_port(const struct listener *); /* of TCP */
 
 #endif

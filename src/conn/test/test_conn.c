@@ -12,6 +12,8 @@
 #include "conn/conn.h"
 #include "conn/listener.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -446,6 +448,37 @@ static void silence_ends_it_over_tcp(void **state)
     keeps_alive(scene);
 }
 
+static struct transport *remember_socket(void *arg, int fd)
+{
+    *(int *)arg = fd;
+    return transport_plain(fd);
+}
+
+static int option_of(int fd, int level, int name)
+{
+    int value = -1;
+    socklen_t len = sizeof value;
+    assert_int_equal(getsockopt(fd, level, name, &value, &len), 0);
+    return value;
+}
+
+/* What the kernel was told is all that can be seen without pulling a cable. */
+static void the_kernel_watches_tcp(void **state)
+{
+    struct scene *scene = *state;
+    struct conn_terms how = terms();
+    int fd = -1;
+    how.tcp_silence_ms = 9000;
+    how.over = remember_socket;
+    how.over_arg = &fd;
+    over_tcp(scene, &how);
+    wait_for(scene, &scene->near.ups, 1);
+    assert_int_equal(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    assert_int_equal(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 9000);
+    assert_int_equal(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), 3);
+    assert_int_equal(option_of(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+}
+
 static void a_socket_can_be_given_away(void **state)
 {
     struct scene *scene = *state;
@@ -680,6 +713,7 @@ int main(void)
         TEST(a_silent_caller_has_to_go),
         TEST(silence_ends_what_keeps_alive),
         TEST(silence_ends_it_over_tcp),
+        TEST(the_kernel_watches_tcp),
         TEST(a_socket_can_be_given_away),
         TEST(what_is_said_before_it_is_up_waits),
         TEST(failures_to_connect_come_from_the_loop),

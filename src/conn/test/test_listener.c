@@ -19,6 +19,7 @@ struct scene {
     struct listener *listener;
     int calls;
     bool leaves; /* destroys the listener inside the call */
+    bool holds;  /* puts it on hold there */
     char remote[ADDRESS_MAX];
 };
 
@@ -46,6 +47,8 @@ static void on_caller(void *arg, int fd)
     scene->calls++;
     address_of_end(fd, true, scene->remote);
     close(fd);
+    if (scene->holds)
+        listener_hold(scene->listener, true);
     if (scene->leaves)
         listener_destroy(TAKE(scene->listener));
 }
@@ -96,6 +99,26 @@ static void it_may_go_inside_a_call(void **state)
     assert_int_equal(scene->calls, 1);
     close(first);
     close(second);
+}
+
+static void who_calls_while_it_holds_waits(void **state)
+{
+    struct scene *scene = *state;
+    int fds[2];
+    scene->holds = true;
+    listen_tcp(scene, "localhost");
+    for (int i = 0; i < 2; i++)
+        fds[i] = call("127.0.0.1", listener_port(scene->listener));
+    for (int i = 1; i <= 2; i++) {
+        while (scene->calls < i)
+            (void)uv_run(&scene->loop, UV_RUN_ONCE);
+        for (int turns = 0; turns < 3; turns++)
+            (void)uv_run(&scene->loop, UV_RUN_NOWAIT);
+        assert_int_equal(scene->calls, i);
+        listener_hold(scene->listener, false);
+    }
+    for (int i = 0; i < 2; i++)
+        close(fds[i]);
 }
 
 static void places_that_cannot_be_had(void **state)
@@ -151,6 +174,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(callers_are_handed_out),
         TEST(it_may_go_inside_a_call),
+        TEST(who_calls_while_it_holds_waits),
         TEST(places_that_cannot_be_had),
         TEST(paths_may_be_long),
     };
