@@ -364,7 +364,7 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
                        .confine = { .sandbox = agent->conf.sandbox,
                                     .account = conf_account(&agent->conf, &agent->account) },
                        .cookie = agent->conf.cookie,
-                       .server = agent->conf.socket,
+                       .server = conf_server(&agent->conf),
                        .keeper = keeper,
                        .view = VIEW_INIT,
                        .scratch = malloc(OUTPUT_SCRATCH) };

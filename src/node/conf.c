@@ -20,7 +20,8 @@ static const struct key {
     size_t offset, size;
     bool may_miss, of_agent; /* of_agent: the host of a machine has none */
 } keys[] = {
-    { .name = "socket", .offset = offsetof(struct conf, socket), .size = 1024 },
+    { .name = "socket", .offset = offsetof(struct conf, socket), .size = 1024, .may_miss = true },
+    { .name = "pin", .offset = offsetof(struct conf, pin), .size = 65, .may_miss = true },
     { .name = "token", .offset = offsetof(struct conf, token), .size = 160 },
     { .name = "node", .offset = offsetof(struct conf, node), .size = 256 },
     { .name = "cookie",
@@ -57,6 +58,42 @@ static int take_groups(struct conf *conf, char *text, struct err *err)
     return 0;
 }
 
+/* "10.0.0.1:6879,[2001:db8::1]:6879" */
+static int take_places(struct conf *conf, char *text, struct err *err)
+{
+    for (char *word; (word = strsep(&text, ","));) {
+        struct conf_place *place = &conf->places[conf->n_places];
+        char *colon = strrchr(word, ':'), *addr = word;
+        struct address to;
+        uint64_t port;
+        if (conf->n_places == CONF_PLACES_MAX)
+            return err_set(err, ERR_INPUT, "tcp= has more than %d addresses", CONF_PLACES_MAX);
+        if (!colon || !scan_u64(colon + 1, 1, 65535, &port))
+            return err_set(err, ERR_INPUT, "tcp= has \"%.60s\", which is no ADDRESS:PORT", word);
+        *colon = '\0';
+        if (*addr == '[' && colon[-1] == ']') {
+            addr++;
+            colon[-1] = '\0';
+        }
+        if (strlen(addr) >= sizeof place->addr || strcmp(addr, "*") == 0 ||
+            !address_numeric(&to, addr, (uint16_t)port))
+            return err_set(err, ERR_INPUT, "tcp= has \"%.60s\", which is no numeric address", addr);
+        memcpy(place->addr, addr, strlen(addr) + 1);
+        place->port = (uint16_t)port;
+        conf->n_places++;
+    }
+    return 0;
+}
+
+static int check_server(const struct conf *conf, struct err *err)
+{
+    if (!conf->n_places)
+        return *conf->socket ? 0 : err_set(err, ERR_INPUT, "socket= or tcp= is missing");
+    if (strlen(conf->pin) == 64 && strspn(conf->pin, "0123456789abcdef") == 64)
+        return 0;
+    return err_set(err, ERR_INPUT, "pin= is not the 64 hexadecimal digits of a SHA-256");
+}
+
 static int take_line(struct conf *conf, char *line, struct err *err)
 {
     char *equals = strchr(line, '=');
@@ -66,6 +103,8 @@ static int take_line(struct conf *conf, char *line, struct err *err)
     char *value = equals + 1;
     if (strcmp(line, "groups") == 0 && *value)
         return take_groups(conf, value, err);
+    if (strcmp(line, "tcp") == 0)
+        return take_places(conf, value, err);
     if (strcmp(line, "sandbox") == 0)
         conf->sandbox = strcmp(value, "on") == 0;
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
@@ -111,6 +150,8 @@ static int read_file(const char *path, bool of_agent, struct conf *out, struct e
             return err_set(err, ERR_INPUT, "%s: %s= is missing", path, keys[i].name);
     if (of_agent && (conf.generation.job == 0 || conf.generation.number == 0))
         return err_set(err, ERR_INPUT, "%s: job= or generation= is missing", path);
+    if (check_server(&conf, err) != 0)
+        return err_in(err, "%s", path);
     *out = conf;
     return 0;
 }
@@ -129,6 +170,11 @@ int conf_read_host(const char *dir, struct conf *out, struct err *err)
     if (strchr(out->node, '/') || out->node[0] == '.')
         return err_set(err, ERR_INPUT, "%s: node=%.60s is no name of a node", path, out->node);
     return 0;
+}
+
+const char *conf_server(const struct conf *conf)
+{
+    return conf->n_places ? conf->pin : conf->socket;
 }
 
 const struct account *conf_account(const struct conf *conf, struct account *space)

@@ -4,6 +4,7 @@
 #define NODE_CONF_H
 
 #include "base/err.h"
+#include "conn/address.h"
 #include "job/account.h"
 #include "job/ids.h"
 
@@ -13,10 +14,19 @@
  * their names: no other's on the machine, whichever server it has. */
 #define COOKIE_MAX 320
 
+#define CONF_PLACES_MAX 8
+struct conf_place { /* where the server listens for agents of other machines */
+    char addr[ADDRESS_MAX];
+    uint16_t port;
+};
+
 struct conf {
-    char socket[1024]; /* the server's Unix socket */
-    char token[160];   /* bearer token, hex */
-    char node[256];    /* node name */
+    char socket[1024]; /* the server's Unix socket; "": it is reached over TCP */
+    struct conf_place places[CONF_PLACES_MAX]; /* tried in turn */
+    size_t n_places;
+    char pin[65];    /* SHA-256 of the server's certificate there, hex */
+    char token[160]; /* bearer token, hex */
+    char node[256];  /* node name */
     char cookie[COOKIE_MAX];
     struct generation generation;
     bool sandbox;
@@ -28,6 +38,7 @@ struct conf {
     size_t n_groups;
 };
 
+const char *conf_server(const struct conf *); /* which server, as a text: socket or pin */
 int conf_read(const char *dir, struct conf *, struct err *);
 /* <dir>/host.conf of the host of a machine: where the server is, token and node alone. */
 int conf_read_host(const char *dir, struct conf *, struct err *);

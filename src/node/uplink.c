@@ -1,6 +1,6 @@
 /* Connect, ask for the upgrade, then frames both ways on the same socket. Every failure leads to
- * the same place: close, tell the owner, try again (at once, then in growing steps up to
- * RETRY_SLOWEST_MS). Only an answer that says "this token is no more" ends it. Nothing is
+ * the same place: close, tell the owner, try again (route.c says where and when).
+ * Only an answer that says "this token is no more" ends it. Nothing is
  * remembered across connections: the owner repeats what the server may not have. */
 #include "node/uplink.h"
 
@@ -8,17 +8,15 @@
 #include "base/mem.h"
 #include "conn/conn.h"
 #include "node/conf.h"
+#include "node/route.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#define RETRY_FIRST_MS   5u
-#define RETRY_SLOWEST_MS 250u
-#define STEADY_MS        1000u /* a connection that held so long was a good one */
-#define HEAD_MAX         8192u /* of the answer */
-#define OUT_MAX          (64u << 20)
-#define DIR_GONE         410 /* as if the server had said so */
+#define STEADY_MS 1000u /* a connection that held so long was a good one */
+#define HEAD_MAX  8192u /* of the answer */
+#define DIR_GONE  410   /* as if the server had said so */
 
 struct uplink {
     char *dir;
@@ -27,14 +25,15 @@ struct uplink {
     uv_loop_t *loop;
     struct conn *conn; /* NULL: it waits for the next try */
     bool up;
+    struct route *route;
     uv_timer_t retry;
-    uint64_t wait_ms, up_since; /* loop time */
-    struct buf nowhere;         /* what is written while there is no connection */
+    uint64_t up_since;  /* loop time */
+    struct buf nowhere; /* what is written while there is no connection */
     bool has_known;
     struct conf known; /* as it was read last */
 };
 
-static void try_later(struct uplink *link);
+static void try_later(struct uplink *link, uint64_t wait_ms);
 static void try_now(struct uplink *link);
 
 struct uplink *uplink_create(uv_loop_t *loop, const char *dir, struct uplink_sink sink)
@@ -44,6 +43,7 @@ struct uplink *uplink_create(uv_loop_t *loop, const char *dir, struct uplink_sin
     link->read_conf = conf_read;
     link->sink = sink;
     link->loop = loop;
+    link->route = route_create();
     uv_timer_init(loop, &link->retry);
     link->retry.data = link;
     return link;
@@ -59,6 +59,7 @@ struct uplink *uplink_create_host(uv_loop_t *loop, const char *dir, struct uplin
 static void on_timer_closed(uv_handle_t *handle)
 {
     struct uplink *link = handle->data;
+    route_destroy(link->route);
     free(link->dir);
     free(link);
 }
@@ -81,17 +82,14 @@ static void on_closed(void *arg, struct conn *conn, const char *why)
 {
     struct uplink *link = arg;
     bool was_up = link->up;
+    /* A server that takes the connection and drops it at once is not hurried. */
+    bool good = was_up && uv_now(link->loop) - link->up_since >= STEADY_MS;
     (void)conn;
-    (void)why;
     link->conn = NULL;
     link->up = false;
-    if (was_up) {
-        /* A server that takes the connection and drops it at once is not hurried. */
-        if (uv_now(link->loop) - link->up_since >= STEADY_MS)
-            link->wait_ms = 0;
+    if (was_up)
         link->sink.lost(link->sink.arg);
-    }
-    try_later(link);
+    try_later(link, route_lost(link->route, good, why));
 }
 
 /* ---- out ---- */
@@ -167,6 +165,7 @@ static ssize_t on_answer(void *arg, struct conn *conn, char *text, size_t len)
     conn_set_events(conn,
                     (struct conn_events){
                         .frame = on_frame, .room = on_room, .closed = on_closed, .arg = link });
+    route_agreed(link->route, conn);
     link->up = true;
     link->up_since = uv_now(link->loop);
     link->sink.connected(link->sink.arg, conn_out(conn));
@@ -181,19 +180,13 @@ static void on_retry(uv_timer_t *timer)
     try_now(timer->data);
 }
 
-static void try_later(struct uplink *link)
+static void try_later(struct uplink *link, uint64_t wait_ms)
 {
-    uv_timer_start(&link->retry, on_retry, link->wait_ms, 0);
-    link->wait_ms = link->wait_ms == 0 ? RETRY_FIRST_MS : link->wait_ms * 2;
-    if (link->wait_ms > RETRY_SLOWEST_MS)
-        link->wait_ms = RETRY_SLOWEST_MS;
+    uv_timer_start(&link->retry, on_retry, wait_ms, 0);
 }
 
 static void try_now(struct uplink *link)
 {
-    static const struct conn_terms terms = { .kinds = CONN_AGENT_KINDS,
-                                             .out_max = OUT_MAX,
-                                             .room = UPLINK_ROOM };
     struct conf conf;
     struct err err;
     if (link->read_conf(link->dir, &conf, &err) == 0) {
@@ -204,12 +197,13 @@ static void try_now(struct uplink *link)
         return;
     } else if (!link->has_known) {
         log_warn("conf.unreadable", "%s", err.what);
-        try_later(link);
+        try_later(link, route_lost(link->route, false, err.what));
         return;
     }
+    route_set(link->route, &link->known);
     link->conn =
-        conn_connect(link->loop, &(struct conn_target){ .path = link->known.socket }, &terms,
-                     (struct conn_events){ .bytes = on_answer, .closed = on_closed, .arg = link });
+        route_connect(link->route, link->loop,
+                      (struct conn_events){ .bytes = on_answer, .closed = on_closed, .arg = link });
     buf_addf(conn_out(link->conn),
              "GET /v1/agents HTTP/1.1\r\nHost: muster\r\nConnection: Upgrade\r\n"
              "Upgrade: muster/%d\r\nAuthorization: Bearer %s\r\n\r\n",

@@ -11,13 +11,12 @@
 struct uplink_sink {
     void (*connected)(void *arg, struct buf *out);      /* the server has agreed: write HELLO */
     int (*frame)(void *arg, const struct wire_frame *); /* -1: not understood, connect anew */
-    void (*writable)(void *arg); /* fewer than UPLINK_ROOM bytes wait, after there were more */
-    void (*lost)(void *arg);     /* it goes on by itself */
+    void (*writable)(
+        void *arg);          /* fewer than ROUTE_ROOM (route.h) bytes wait, after there were more */
+    void (*lost)(void *arg); /* it goes on by itself */
     void (*refused)(void *arg, int status); /* the token is not valid any more; it does not go on */
     void *arg;
 };
-
-#define UPLINK_ROOM (256u << 10)
 
 struct uplink;
 /* dir: where agent.conf lies; it is read again at every try. */

@@ -75,6 +75,40 @@ static void configuration(void **state)
     assert_int_equal(conf_read("/no/such/dir", &conf, &err), -1);
 }
 
+#define PIN "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+static void configuration_has_a_server_elsewhere(void **state)
+{
+    static const char rest[] = "token=ab\njob=1\ngeneration=1\nnode=n\ncookie=c\n";
+    static const char *const bad[] = {
+        "",
+        "tcp=10.0.0.1:6879\n",
+        "tcp=10.0.0.1:6879\npin=0011\n",
+        "tcp=10.0.0.1:6879\npin=" PIN "00\n",
+        "tcp=10.0.0.1\npin=" PIN "\n",
+        "tcp=10.0.0.1:0\npin=" PIN "\n",
+        "tcp=head:6879\npin=" PIN "\n",
+        "tcp=*:6879\npin=" PIN "\n",
+        "tcp=1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,"
+        "1.1.1.1:1\npin=" PIN "\n",
+    };
+    struct conf conf;
+    struct err err;
+    AUTO_FREE char *good =
+        mem_printf("tcp=10.0.0.1:6879,[2001:db8::1]:7000\npin=" PIN "\n%s", rest);
+    assert_int_equal(try_conf(*state, good, &conf, &err), 0);
+    assert_int_equal(conf.n_places, 2);
+    assert_string_equal(conf.places[0].addr, "10.0.0.1");
+    assert_int_equal(conf.places[0].port, 6879);
+    assert_string_equal(conf.places[1].addr, "2001:db8::1");
+    assert_int_equal(conf.places[1].port, 7000);
+    assert_string_equal(conf_server(&conf), PIN);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        AUTO_FREE char *text = mem_printf("%s%s", bad[i], rest);
+        assert_int_equal(try_conf(*state, text, &conf, &err), -1);
+    }
+}
+
 static void configuration_has_an_account(void **state)
 {
     struct conf conf;
@@ -349,6 +383,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(configuration, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(configuration_has_a_server_elsewhere, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(configuration_has_an_account, make_dir, drop_dir),
         cmocka_unit_test(facts_wait_in_order),
         cmocka_unit_test(the_longest_fact_fits),
