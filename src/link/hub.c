@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OUT_MAX  (64u << 20)
-#define OUT_ROOM (1u << 20) /* clients of exec are held up beyond it */
 #define HELLO_MS 30000u
 
 struct link_hub *link_create(struct uv_loop_s *loop, struct engine_sink sink)
@@ -352,6 +350,7 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
         wire_put_plain(conn_out(a->conn), WIRE_PONG, frame->seq);
         conn_flush(a->conn);
         return 0;
+    case WIRE_PONG: return 0; /* it was heard: that is all */
     case WIRE_STDOUT:
     case WIRE_STDERR:
     case WIRE_REACHED:
@@ -428,8 +427,14 @@ bool link_knows(const struct link_hub *hub, const char *token)
     return hash_token(token, hex) && (smap_get(hub->by_hash, hex) || hosts_know(hub->hosts, hex));
 }
 
-static void adopt(struct agent *a, struct conn *conn)
+void hub_adopt(struct link_hub *hub, const char *token, struct conn *conn)
 {
+    char hex[HASH_HEX];
+    struct agent *a = hash_token(token, hex) ? smap_get(hub->by_hash, hex) : NULL;
+    if (!a) {
+        hosts_adopt(hub->hosts, hex, conn);
+        return;
+    }
     disconnect(a);
     a->conn = conn;
     conn_set_events(
@@ -437,24 +442,28 @@ static void adopt(struct agent *a, struct conn *conn)
                   .frame = agent_frame, .room = agent_room, .closed = agent_closed, .arg = a });
 }
 
+bool link_quiet_ms(const struct link_hub *hub, struct generation g, const char *node, uint64_t *ms)
+{
+    const struct agent *a = hub_find(hub, g, node);
+    if (!a || !a->hello)
+        return false;
+    *ms = conn_quiet_ms(a->conn);
+    return true;
+}
+
 int link_attach(struct link_hub *hub, const char *token, int fd, const void *extra, size_t len,
                 struct err *err)
 {
-    char hex[HASH_HEX];
-    bool is = hash_token(token, hex), host = is && hosts_know(hub->hosts, hex);
-    struct agent *a = is ? smap_get(hub->by_hash, hex) : NULL;
-    if (!a && !host) {
+    if (!link_knows(hub, token)) {
         close(fd);
         return err_set(err, ERR_UNAUTHENTICATED, "the agent is not expected any more");
     }
-    static const struct conn_terms terms = {
-        .kinds = CONN_AGENT_KINDS, .out_max = OUT_MAX, .room = OUT_ROOM, .handshake_ms = HELLO_MS
-    };
+    static const struct conn_terms terms = { .kinds = CONN_AGENT_KINDS,
+                                             .out_max = HUB_OUT_MAX,
+                                             .room = HUB_OUT_ROOM,
+                                             .handshake_ms = HELLO_MS };
     struct conn *conn = conn_create(hub->loop, fd, &terms, (struct conn_events){ 0 });
-    if (host)
-        hosts_adopt(hub->hosts, hex, conn);
-    else
-        adopt(a, conn);
+    hub_adopt(hub, token, conn);
     conn_unread(conn, extra, len);
     return 0;
 }

@@ -11,6 +11,8 @@
 
 #include <uv.h>
 
+#define HUB_OUT_MAX    (64u << 20)
+#define HUB_OUT_ROOM   (1u << 20) /* clients of exec are held up beyond it */
 #define LAUNCHER_PIECE (1u << 20) /* bytes of one LAUNCHER_DATA frame */
 
 struct kept_launch {
@@ -52,6 +54,9 @@ struct link_hub {
 };
 
 struct agent *hub_find(const struct link_hub *, struct generation, const char *node);
+/* The connection of the agent with that token (link_knows) from now on; the one before is closed.
+ */
+void hub_adopt(struct link_hub *, const char *token, struct conn *);
 
 /* Channels of interactive commands (exec.c). */
 void channel_from_agent(struct link_hub *, struct agent *, const struct wire_frame *);

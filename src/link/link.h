@@ -29,6 +29,9 @@ bool link_holds(const struct link_hub *, const char *token);
 /* Has it reported, as its last word, that nothing of its tasks is left? */
 bool link_released(const struct link_hub *, struct generation, const char *node);
 bool link_connected(const struct link_hub *, struct generation, const char *node);
+/* How long ago anything came from a connected agent; one of another machine speaks every second.
+ * false: it is not connected. */
+bool link_quiet_ms(const struct link_hub *, struct generation, const char *node, uint64_t *ms);
 
 /* Kept (encoded) until the agent has it: sent now, or when it says HELLO with an older launch_seq.
  */
