@@ -44,9 +44,10 @@ struct api_config {
      * there is none yet. NULL in err's case, or when there is no TLS. */
     const char *(*authority)(void *arg, struct err *);
     void *authority_arg;
-    /* Puts how far the continuous backup is into a map, when there is one. */
-    void (*put_backup)(void *arg, struct arena *, struct text_node *map);
-    void *put_backup_arg;
+    /* Puts what else there is into the answer about this server: "backup" (how far the continuous
+     * one is), "agents" (where those of other machines connect). */
+    void (*put_parts)(void *arg, struct arena *, struct text_node *map);
+    void *put_parts_arg;
     void (*stop)(void *arg); /* asks the owner to end the server */
     void *stop_arg;
 };

@@ -84,8 +84,8 @@ void server_info(struct call *call)
     const struct stats_view stats = ctl_stats_view(c->ctl);
     view_put(a, tree, "stats", VIEW_STATS, &stats);
     ctl_strangers_put(c->ctl, a, tree, "strangers");
-    if (c->put_backup)
-        c->put_backup(c->put_backup_arg, a, tree);
+    if (c->put_parts)
+        c->put_parts(c->put_parts_arg, a, tree);
     call_answer(call, 200, tree);
 }
 

@@ -115,6 +115,26 @@ static struct finding ask_backup(struct cli *cli)
         answer_text(backup, "hint", ""));
 }
 
+/* Where agents of other machines find the server. Who comes without a token is seen here first. */
+static struct finding ask_agents(struct cli *cli)
+{
+    struct err err;
+    const struct text_node *s = call_server_lives(cli) ? call_get(cli, "/v1/server", &err) : NULL;
+    const struct text_node *agents = s ? text_get(s, "agents") : NULL;
+    if (!agents)
+        return good(s ? "none of other machines (setting agents)" : "not known without a server");
+    const unsigned long long refused = answer_number(agents, "refused", 0);
+    const char *words =
+        arena_printf(cli->arena, "at %s, pin %s; %llu came, %llu with a resumed session",
+                     answer_text(agents, "address", "?"), answer_text(agents, "pin", "?"),
+                     (unsigned long long)answer_number(agents, "joined", 0),
+                     (unsigned long long)answer_number(agents, "resumed", 0));
+    return refused
+               ? less(arena_printf(cli->arena, "%s, %llu without a valid token", words, refused),
+                      "agents of jobs that ended are refused too; let only nodes reach the port")
+               : good(words);
+}
+
 /* What a job's program can do to the server and to other users' jobs. */
 static struct finding ask_accounts(struct cli *cli)
 {
@@ -476,21 +496,14 @@ static const struct {
     const char *name;
     struct finding (*ask)(struct cli *);
 } questions[] = {
-    { .name = "server", .ask = ask_server },
-    { .name = "records", .ask = ask_records },
-    { .name = "backup", .ask = ask_backup },
-    { .name = "accounts", .ask = ask_accounts },
-    { .name = "key", .ask = ask_key },
-    { .name = "cgroups", .ask = ask_cgroup },
-    { .name = "namespaces", .ask = ask_namespaces },
-    { .name = "containers", .ask = ask_runtimes },
-    { .name = "gpus", .ask = ask_gpus },
-    { .name = "devices", .ask = ask_devices },
-    { .name = "disk", .ask = ask_disk },
-    { .name = "clock", .ask = ask_clock },
-    { .name = "files", .ask = ask_files },
-    { .name = "python", .ask = ask_python },
-    { .name = "torch", .ask = ask_torch },
+    { .name = "server", .ask = ask_server },       { .name = "records", .ask = ask_records },
+    { .name = "backup", .ask = ask_backup },       { .name = "agents", .ask = ask_agents },
+    { .name = "accounts", .ask = ask_accounts },   { .name = "key", .ask = ask_key },
+    { .name = "cgroups", .ask = ask_cgroup },      { .name = "namespaces", .ask = ask_namespaces },
+    { .name = "containers", .ask = ask_runtimes }, { .name = "gpus", .ask = ask_gpus },
+    { .name = "devices", .ask = ask_devices },     { .name = "disk", .ask = ask_disk },
+    { .name = "clock", .ask = ask_clock },         { .name = "files", .ask = ask_files },
+    { .name = "python", .ask = ask_python },       { .name = "torch", .ask = ask_torch },
 };
 
 static const char *const words[] = { [GOOD] = "ok", [LESS] = "note", [MISSING] = "missing" };

@@ -82,6 +82,10 @@ static void print_status(struct cli *cli, const struct text_node *s)
            (unsigned long long)answer_number(s, "pid", 0),
            fmt_age(up, answer_number(s, "uptime_s", 0) * 1000));
     printf("address  %s\n", *address ? address : "only its socket");
+    const struct text_node *agents = text_get(s, "agents");
+    if (agents)
+        printf("agents   %s, pin %s\n", answer_text(agents, "address", "?"),
+               answer_text(agents, "pin", "?"));
     if (cli->wide)
         printf("socket   %s\n", answer_text(s, "socket", "?"));
     printf("state    %s\n", answer_text(s, "state_dir", "?"));

@@ -21,6 +21,8 @@
       "virtual nodes: 4x16cpu,64Gi,4gpu (groups apart by ;); default: this machine")                \
     X(LISTEN, "listen", TEXT, "127.0.0.1:6878", "ADDR",                                             \
       "address of the TCP port, the next free one is taken; none: only the Unix socket")            \
+    X(AGENTS, "agents", TEXT, "none", "ADDR",                                                       \
+      "address that agents of other machines connect to over TLS: 0.0.0.0:6879; none")              \
     X(TLS_CERT, "tls_cert", TEXT, "", "FILE",                                                       \
       "certificate chain (PEM) for https on the same port; default: made by the server itself")     \
     X(TLS_KEY, "tls_key", TEXT, "", "FILE", "its key (PEM)")                                        \

@@ -22,6 +22,7 @@
 #include "http/server.h"
 #include "link/link.h"
 #include "main/account_settings.h"
+#include "main/agents.h"
 #include "main/config.h"
 #include "main/core_config.h"
 #include "main/descriptors.h"
@@ -90,6 +91,7 @@ struct server {
     struct recorder *recorder; /* NULL: nothing is recorded */
     struct shipper *shipper;   /* NULL: there is no continuous backup */
     struct engine_sink sink;   /* the core's */
+    struct agents *agents;     /* NULL: none of other machines */
     struct api *api;
     struct http_server *http;
     bool loop_ready, ending;
@@ -512,11 +514,12 @@ static int read_listen(struct server *s, struct http_config *config, struct err 
     return 0;
 }
 
-static void put_backup(void *arg, struct arena *a, struct text_node *map)
+static void put_parts(void *arg, struct arena *a, struct text_node *map)
 {
     const struct server *s = arg;
     if (s->shipper)
         shipper_put(s->shipper, a, map, "backup");
+    agents_put(s->agents, a, map);
 }
 
 static struct api *make_api(struct server *s, struct err *err)
@@ -552,8 +555,8 @@ static struct api *make_api(struct server *s, struct err *err)
                                  .n_facades = n_facades,
                                  .authority = on_authority,
                                  .authority_arg = s,
-                                 .put_backup = put_backup,
-                                 .put_backup_arg = s,
+                                 .put_parts = put_parts,
+                                 .put_parts_arg = s,
                                  .stop = on_stop,
                                  .stop_arg = s };
     return api_create(&config, err);
@@ -632,7 +635,11 @@ static int make_parts(struct server *s, struct err *err)
                                     .node = &s->nodes.at[0],
                                     .socket = s->files.socket,
                                     .bound = config_number(&s->config, SETTING_GPU_MEMORY_BOUND) });
-    return make_http(s, err);
+    const struct agents_config agents = { .where = s->config.at[SETTING_AGENTS].text,
+                                          .state_dir = s->files.dir,
+                                          .hub = s->link,
+                                          .most = s->descriptors.agents };
+    return make_http(s, err) < 0 ? -1 : agents_open(&agents, &s->agents, err);
 }
 
 /* ---- the whole ---- */
@@ -739,7 +746,9 @@ static void server_fini(struct server *s)
     ctl_destroy(s->ctl);
     if (s->engine)
         s->engine->ops->destroy(s->engine);
+    agents_close(s->agents);
     link_destroy(s->link);
+    agents_destroy(s->agents);
     store_close(s->store);
     if (s->loop_ready) {
         uv_run(&s->loop, UV_RUN_DEFAULT);

@@ -1,0 +1,111 @@
+/* The port for agents is closed to everybody before the core knows which agents it expects: one
+ * that came back to a server that does not know it yet would be told to leave. */
+#include "main/agents.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "link/agent_listener.h"
+#include "tls/identity.h"
+
+#include <string.h>
+
+#define STRANGERS_LEAST 16u
+#define STRANGERS_MOST  512u
+
+struct agents {
+    struct tls_identity identity;
+    struct tls_server *tls;
+    struct agent_listener *listener;
+    char *address; /* with the port that it got */
+};
+
+/* "ADDR:PORT", "[ADDR]:PORT". */
+static int read_place(const char *text, struct agent_listener_config *config, char addr[64],
+                      struct err *err)
+{
+    const char *colon = strrchr(text, ':'), *from = text;
+    size_t len = colon ? (size_t)(colon - text) : 0;
+    uint64_t port;
+    if (len >= 2 && text[0] == '[' && colon[-1] == ']') {
+        from++;
+        len -= 2;
+    }
+    if (len == 0 || len >= 64 || !scan_u64(colon + 1, 0, 65535, &port)) {
+        err_set(err, ERR_INPUT, "agents is \"%.80s\"", text);
+        return err_hint(err, "write 0.0.0.0:6879, or none");
+    }
+    memcpy(addr, from, len);
+    addr[len] = '\0';
+    config->addr = addr;
+    config->port = (uint16_t)port;
+    return 0;
+}
+
+static int listen_there(struct agents *agents, const struct agents_config *config, struct err *err)
+{
+    struct agent_listener_config how = { .tls = agents->tls };
+    char addr[64];
+    const unsigned share = config->most / 8;
+    how.strangers = share < STRANGERS_LEAST  ? STRANGERS_LEAST
+                    : share > STRANGERS_MOST ? STRANGERS_MOST
+                                             : share;
+    if (read_place(config->where, &how, addr, err) < 0)
+        return -1;
+    agents->listener = agent_listener_create(config->hub, &how, err);
+    if (!agents->listener) {
+        err_in(err, "agents");
+        return err_hint(err, "choose another address with --agents ADDR:PORT, or none");
+    }
+    agents->address = mem_printf(strchr(addr, ':') ? "[%s]:%u" : "%s:%u", addr,
+                                 agent_listener_port(agents->listener));
+    log_info("server.agents", "address=%s pin=%s", agents->address, agents->identity.pin);
+    return 0;
+}
+
+int agents_open(const struct agents_config *config, struct agents **out, struct err *err)
+{
+    *out = NULL;
+    if (strcmp(config->where, "none") == 0)
+        return 0;
+    struct agents *agents = mem_new(sizeof *agents);
+    if (tls_identity_open(config->state_dir, &agents->identity, err) == 0)
+        agents->tls = tls_server_create(&agents->identity.config, err);
+    if (!agents->tls || listen_there(agents, config, err) < 0) {
+        agents_destroy(agents);
+        return -1;
+    }
+    *out = agents;
+    return 0;
+}
+
+void agents_close(struct agents *agents)
+{
+    if (agents)
+        agent_listener_destroy(TAKE(agents->listener));
+}
+
+void agents_destroy(struct agents *agents)
+{
+    if (!agents)
+        return;
+    agents_close(agents);
+    tls_server_destroy(agents->tls);
+    tls_identity_fini(&agents->identity);
+    free(agents->address);
+    free(agents);
+}
+
+void agents_put(const struct agents *agents, struct arena *a, struct text_node *map)
+{
+    if (!agents || !agents->listener)
+        return;
+    const struct agent_listener_counts counts = agent_listener_counts(agents->listener);
+    struct text_node *put = text_map(a, map, "agents");
+    text_str(a, put, "address", agents->address);
+    text_str(a, put, "pin", agents->identity.pin);
+    text_int(a, put, "joined", (int64_t)counts.joined);
+    text_int(a, put, "resumed", (int64_t)counts.resumed);
+    text_int(a, put, "refused", (int64_t)counts.refused);
+    text_int(a, put, "strangers", (int64_t)counts.strangers);
+}

@@ -1,0 +1,25 @@
+/* Agents of other machines: the address that they connect to over TLS, and whom they find there. */
+#ifndef MAIN_AGENTS_H
+#define MAIN_AGENTS_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "link/link.h"
+#include "text/tree.h"
+
+struct agents;
+struct agents_config {
+    const char *where;     /* ADDR:PORT; "none": nobody comes from elsewhere */
+    const char *state_dir; /* where the certificate lies */
+    struct link_hub *hub;
+    unsigned most; /* agents */
+};
+/* *out NULL: none. When the core has said which agents it expects. */
+int agents_open(const struct agents_config *, struct agents **out, struct err *err);
+void agents_close(struct agents *); /* no more come; those that are there stay. Before the hub */
+void agents_destroy(
+    struct agents *); /* after the hub's last connection; NULL-safe, as agents_close */
+/* "agents": {address, pin, ...}; nothing of NULL. */
+void agents_put(const struct agents *, struct arena *, struct text_node *map);
+
+#endif
