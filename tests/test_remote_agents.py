@@ -1,0 +1,198 @@
+"""Agents that reach their server over TLS alone: their directory shares nothing with the server's.
+The engine of this machine starts them, by a program that takes them elsewhere (elsewhere.py)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Starter, closed
+from elsewhere import Elsewhere, Lab, LabServer, joined, lab, told, wait_joined, why_no_lab
+from harness import all_pids, free_port, kill, native, parent, proc_bytes, until_there, wait_for
+
+DEBUG = ("--log-level", "debug")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Elsewhere:
+    return Elsewhere(tmp_path / "machine")
+
+
+def agents_below(home: Path) -> list[int]:
+    """Agents, not their keepers: those that have a keeper as parent."""
+    mark = os.fsencode(home) + b"/"
+    found = [pid for pid in all_pids() if mark in proc_bytes(pid, "cmdline")]
+    keepers = [pid for pid in found if b"\0keeper\0" in proc_bytes(pid, "cmdline")]
+    return [pid for pid in keepers if parent(pid) in keepers]
+
+
+@pytest.mark.sanitizer
+def test_a_job_runs_elsewhere(start: Starter, machine: Elsewhere, tmp_path: Path) -> None:
+    server = start(nodes="4cpu,8Gi", flags=("--agents", "127.0.0.1:0"), env=machine.env)
+    machine.know(server)
+    go = until_there(tmp_path / "go")
+    number = server.submit(native("far", f"{go}; pwd > {tmp_path}/where; exit 7"))
+    server.wait(number, "running")
+    assert joined(server) == 1
+    conf = next(machine.home.glob("*/agent.conf")).read_text()
+    assert "socket=" not in conf and str(server.state) not in conf
+    assert server.muster("exec", number, "--", "echo", "over the same wire").stdout == (
+        "over the same wire\n"
+    )
+    (tmp_path / "go").touch()
+    job = server.wait(number)
+    assert job["task_list"][0]["attempts"][0]["exit_code"] == 7
+    assert (tmp_path / "where").read_text().startswith(str(machine.home))
+    status = server.muster("server", "status").stdout
+    assert f"agents   {told(server)['address']}, pin " in status
+
+
+def test_the_server_comes_back(start: Starter, machine: Elsewhere, tmp_path: Path) -> None:
+    port = free_port()
+    where = ("--agents", f"127.0.0.1:{port}")
+    server = start(nodes="2x4cpu,8Gi", flags=where, env=machine.env)
+    machine.know(server)
+    numbers = [server.submit(native("back", f"{until_there(tmp_path / 'go')}; exit {i}"))
+               for i in range(3)]  # fmt: skip
+    for number in numbers:
+        server.wait(number, "running")
+    pin = told(server)["pin"]
+    for _ in range(2):
+        server.kill()
+        server.start()
+        wait_joined(server, 3)
+        now = told(server)
+        assert now["pin"] == pin
+        assert now["resumed"] == now["joined"] == 3 and now["refused"] == 0, now
+    server.kill()
+    (tmp_path / "go").touch()
+    server.start()
+    for i, number in enumerate(numbers):
+        attempts = server.wait(number)["task_list"][0]["attempts"]
+        assert [one["exit_code"] for one in attempts] == [i]
+
+
+def test_another_server_learns_nothing(start: Starter, machine: Elsewhere) -> None:
+    server = start(nodes="4cpu,8Gi", flags=("--agents", "127.0.0.1:0", *DEBUG), env=machine.env)
+    machine.know(server, pin="0" * 64)
+    number = server.submit(native("pinned", "exit 3"))
+    wait_for(lambda: "another certificate" in machine.said(), what="the agent's complaint")
+    assert joined(server) == 0 and told(server)["refused"] == 0
+    machine.know(server)
+    assert server.wait(number)["task_list"][0]["attempts"][0]["exit_code"] == 3
+
+
+def test_a_wrong_token_is_told_to_leave(start: Starter, machine: Elsewhere) -> None:
+    server = start(nodes="4cpu,8Gi", flags=("--agents", "127.0.0.1:0"), env=machine.env)
+    machine.know(server)
+    # The first agent says another token, and every later one its own.
+    other = 'sed -i "s/^token=.*/token=$(printf %064d 7)/" "$there/agent.conf"'
+    spoil = f'[ -e "$0.done" ] || {other}; touch "$0.done"\nexec '
+    spoilt = machine.starter.read_text().replace("exec ", spoil, 1)
+    machine.starter.write_text(spoilt)
+    number = server.submit(native("token", "exit 4"))
+    attempts = server.wait(number)["task_list"][0]["attempts"]
+    assert told(server)["refused"] == 1
+    assert attempts[-1]["exit_code"] == 4
+    assert "agent.refused" in machine.said()
+
+
+def test_the_servers_address_changes(start: Starter, machine: Elsewhere, tmp_path: Path) -> None:
+    before, after, nobody = (free_port() for _ in range(3))
+    server = start(nodes="4cpu,8Gi", flags=("--agents", f"127.0.0.1:{before}"), env=machine.env)
+    machine.know(server, tcp=f"127.0.0.1:{nobody},127.0.0.1:{before}")
+    number = server.submit(native("moves", f"{until_there(tmp_path / 'go')}; exit 5"))
+    server.wait(number, "running")
+    server.end()
+    server.flags = ("--agents", f"127.0.0.1:{after}")
+    server.start()
+    machine.know(server)
+    wait_joined(server)
+    assert told(server)["resumed"] == 1, "the same server, wherever it is"
+    (tmp_path / "go").touch()
+    attempts = server.wait(number)["task_list"][0]["attempts"]
+    assert [one["exit_code"] for one in attempts] == [5]
+
+
+def test_an_agent_that_hangs_is_noticed(start: Starter, machine: Elsewhere, tmp_path: Path) -> None:
+    """Its kernel goes on to answer TCP."""
+    server = start(nodes="4cpu,8Gi", flags=("--agents", "127.0.0.1:0", *DEBUG), env=machine.env)
+    machine.know(server)
+    number = server.submit(native("hangs", f"{until_there(tmp_path / 'go')}; exit 6"))
+    server.wait(number, "running")
+    agent = agents_below(machine.home)[0]
+    kill(agent, signal.SIGSTOP)
+    wait_for(lambda: "it fell silent" in server.said(), what="its silence")
+    kill(agent, signal.SIGCONT)
+    wait_joined(server, 2)
+    (tmp_path / "go").touch()
+    attempts = server.wait(number)["task_list"][0]["attempts"]
+    assert [one["exit_code"] for one in attempts] == [6]
+
+
+# ---- machines of their own ----
+
+
+@pytest.fixture
+def network() -> Iterator[Lab]:
+    if why_no_lab():
+        pytest.skip(why_no_lab())
+    with lab(2) as one:
+        yield one
+
+
+@pytest.fixture
+def head(network: Lab) -> Iterator[tuple[LabServer, Elsewhere]]:
+    machine = Elsewhere(network.folder / "home", run=network.way(1))
+    where = ("--agents", f"{network.net}.1:6879", *DEBUG)
+    server = LabServer(nodes="4cpu,8Gi", flags=where, env=machine.env, place=network)
+    server.start()
+    machine.know(server)
+    yield server, machine
+    closed(server)
+
+
+def test_a_cut_cable(network: Lab, head: tuple[LabServer, Elsewhere]) -> None:
+    server, machine = head
+    go = machine.home / "go"
+    run = f"hostname > {machine.home}/host; {until_there(go)}; exit 8"
+    number = server.submit(native("cut", run))
+    server.wait(number, "running")
+    assert joined(server) == 1
+    network.do("cut", 1)
+    wait_for(lambda: "agent.closed" in server.said(), what="the silence of the agent")
+    go.touch()  # it ends while nobody hears of it
+    network.do("heal")
+    attempts = server.wait(number)["task_list"][0]["attempts"]
+    assert [one["exit_code"] for one in attempts] == [8]
+    assert (machine.home / "host").read_text() == "m1\n"
+    assert joined(server) >= 2
+
+
+def test_a_machine_sees_nothing_of_the_server(
+    network: Lab, head: tuple[LabServer, Elsewhere]
+) -> None:
+    server, machine = head
+    seen = f"ls {server.state} {server.socket} 2>&1 | grep -c 'No such file' > {machine.home}/seen"
+    number = server.submit(native("blind", f"{seen}; exit 9"))
+    attempts = server.wait(number)["task_list"][0]["attempts"]
+    assert [one["exit_code"] for one in attempts] == [9]
+    assert (machine.home / "seen").read_text() == "2\n"
+    assert (server.state / "agents.pem").exists()
+
+
+def test_a_machine_that_freezes(network: Lab, head: tuple[LabServer, Elsewhere]) -> None:
+    server, machine = head
+    go = machine.home / "go"
+    number = server.submit(native("frozen", f"{until_there(go)}; exit 2"))
+    server.wait(number, "running")
+    network.do("freeze", 1)
+    wait_for(lambda: "it fell silent" in server.said(), what="the silence of the machine")
+    network.do("thaw", 1)
+    wait_joined(server, 2)
+    go.touch()
+    attempts = server.wait(number)["task_list"][0]["attempts"]
+    assert [one["exit_code"] for one in attempts] == [2]
