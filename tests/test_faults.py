@@ -61,6 +61,29 @@ def test_server_dies_the_job_goes_on(start: Starter, tmp_path: Path) -> None:
         assert len(job["task_list"][i]["attempts"]) == 1
 
 
+@pytest.mark.parametrize("removed", ["keeper.lock", "keeper.*"])
+def test_keeper_without_its_files_is_found(start: Starter, tmp_path: Path, removed: str) -> None:
+    """They tell a server that starts who lives: without them it looks among the processes."""
+    server = start()
+    number = server.submit(native("on", COUNT.format(go=until_there(tmp_path / "go"))))
+    server.wait(number, "running")
+    wait_for(lambda: "line 3" in server.log(number))
+    (task,), keeper = task_pids(server, number), agent_of(server, number, "keeper")
+    server.kill()
+    (run,) = server.state.glob("runs/*/g1/*")
+    gone = list(run.glob(removed))
+    for path in gone:
+        path.unlink()
+    server.start()
+    assert gone and server.agents(number)["keeper"] == [keeper]
+    assert task_pids(server, number) == [task] and alive(task)
+    (tmp_path / "go").touch()
+    job = server.wait(number)
+    assert job["state"] == "succeeded" and job["generation"] == 1, job
+    assert len(job["task_list"][0]["attempts"]) == 1
+    assert server.log(number) == "".join(f"line {k}\n" for k in range(1, 41))
+
+
 def test_job_ends_while_the_server_is_dead(start: Starter, tmp_path: Path) -> None:
     server = start(nodes="4cpu,8Gi")
     go = until_there(tmp_path / "go")

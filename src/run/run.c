@@ -4,7 +4,8 @@
  *
  * keeper.lock tells whether a keeper lives: it is taken before the keeper is started and inherited
  * by it, so that there is no moment, whenever this server is killed, in which a keeper lives unseen
- * and a second one is started for the same tasks. */
+ * and a second one is started for the same tasks. Where its file was removed, who holds it is found
+ * among the processes. */
 #include "run/run.h"
 
 #include "base/buf.h"
@@ -25,6 +26,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#define CONF          "agent.conf"
+#define PID           "keeper.pid"
 #define SETTLE_MS     5
 #define ORDERLY_LOOKS 400u /* SETTLE_MS each: so long a keeper has to end what is below it */
 #define END_LOOKS     2000u
@@ -73,7 +76,7 @@ void run_destroy(struct run *run)
 /* The descriptor that holds it; -1: another holds it (errno EWOULDBLOCK), or it cannot be had. */
 static int lock_dir(const char *dir, int flags)
 {
-    AUTO_FREE char *path = file_join(dir, "keeper.lock");
+    AUTO_FREE char *path = file_join(dir, KEEPER_LOCK_NAME);
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
         int why = errno;
@@ -89,12 +92,21 @@ static int take_lock(const struct run *run)
     return lock_dir(run->dir, O_CREAT);
 }
 
+/* A keeper was started here, so one may hold a lock whose file is gone or another one's by now.
+ * When it cannot be seen, it may. */
+static bool is_held_unseen(const char *dir)
+{
+    AUTO_FREE char *conf = file_join(dir, CONF), *pid = file_join(dir, PID);
+    return (access(conf, F_OK) == 0 || access(pid, F_OK) == 0) && sweep_lock(dir, 0) != SWEPT_NONE;
+}
+
 /* When there is no descriptor to look with, it may be. */
 static bool is_held(const struct run *run)
 {
     AUTO_CLOSE int fd = take_lock(run);
-    return fd < 0 &&
-           (errno == EWOULDBLOCK || errno == EMFILE || errno == ENFILE || errno == ENOMEM);
+    if (fd < 0)
+        return errno == EWOULDBLOCK || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    return is_held_unseen(run->dir);
 }
 
 /* ---- the end ---- */
@@ -105,8 +117,7 @@ static pid_t start_program(const char *dir, const char *program, const char *ver
  * that does not is killed, and the nets are under it. */
 static void end_holders(const char *dir, unsigned looks)
 {
-    AUTO_FREE char *path = file_join(dir, "keeper.lock");
-    sweep_lock(path, looks < ORDERLY_LOOKS ? SIGTERM : SIGKILL);
+    sweep_lock(dir, looks < ORDERLY_LOOKS ? SIGTERM : SIGKILL);
 }
 
 /* What carries no cookie (its environment cleared) is found by its cgroup, which muster-node knows.
@@ -190,7 +201,7 @@ static int watch(struct run *run)
 /* 0: it is not there. */
 static pid_t read_pid(const char *dir, uint64_t *started)
 {
-    AUTO_FREE char *path = file_join(dir, "keeper.pid");
+    AUTO_FREE char *path = file_join(dir, PID);
     AUTO_FREE char *text = NULL;
     size_t len = 0;
     uint64_t pid = 0;
@@ -241,7 +252,7 @@ static void on_coming(uv_timer_t *timer)
 /* A line of agent.conf, key: "\nNAME="; malloc'ed, NULL: there is none. */
 static char *read_conf(const char *dir, const char *key)
 {
-    AUTO_FREE char *path = file_join(dir, "agent.conf");
+    AUTO_FREE char *path = file_join(dir, CONF);
     AUTO_FREE char *text = NULL;
     size_t len = 0;
     const char *at = file_read(path, CONF_MAX, &text, &len, NULL) < 0 ? NULL : strstr(text, key);
@@ -265,7 +276,7 @@ static void take_cookie(struct run *run)
 bool run_look(const char *dir, struct run_conf *conf)
 {
     AUTO_CLOSE int fd = lock_dir(dir, 0);
-    if (fd >= 0 || errno != EWOULDBLOCK)
+    if ((fd >= 0 || errno != EWOULDBLOCK) && !is_held_unseen(dir))
         return false;
     AUTO_FREE char *job = read_conf(dir, "\njob="), *node = read_conf(dir, "\nnode=");
     AUTO_FREE char *token = read_conf(dir, "\ntoken=");
@@ -304,7 +315,7 @@ int run_end(const char *dir, const char *program, struct err *err)
 
 int run_adopt(struct run *run)
 {
-    AUTO_FREE char *path = file_join(run->dir, "keeper.pid");
+    AUTO_FREE char *path = file_join(run->dir, PID);
     bool held = file_is_dir(run->dir) && is_held(run);
     /* The directory is a copy: the keeper that its files name has the original, whose processes and
      * cgroups are not this run's. */
@@ -347,7 +358,7 @@ static void put_account(struct buf *text, const struct account *account)
 static int run_write_conf(struct run *run, const struct run_place *place,
                           const struct launch *launch, struct err *err)
 {
-    AUTO_FREE char *path = file_join(run->dir, "agent.conf");
+    AUTO_FREE char *path = file_join(run->dir, CONF);
     AUTO_BUF struct buf text = BUF_INIT(CONF_MAX);
     buf_addf(&text, "socket=%s\ntoken=", place->socket);
     buf_add_hex(&text, place->token, 32);
@@ -398,7 +409,10 @@ int run_spawn(struct run *run, const struct run_place *place, const struct launc
     if (file_mkdirs(run->dir, 0700, err) < 0)
         return -1;
     AUTO_CLOSE int lock = take_lock(run);
-    if (lock < 0) {
+    bool others = lock >= 0 && is_held_unseen(run->dir);
+    if (others)
+        errno = EWOULDBLOCK;
+    if (lock < 0 || others) {
         err_sys(err, "locking %s", run->dir);
         take_cookie(run); /* of whoever lives there */
         return -1;

@@ -76,9 +76,10 @@ int process_run(const struct smap *runs, pid_t, const struct run **run);
  * looked at now, because descriptors or memory are short. */
 enum swept { SWEPT_NONE, SWEPT_SOME, SWEPT_UNSEEN };
 enum swept sweep_cookie(const char *cookie);
-/* Sends the signal to every process that holds that keeper.lock: a keeper and its agent have it as
- * this descriptor. */
-#define KEEPER_LOCK 3
-enum swept sweep_lock(const char *path, int signal);
+/* Sends the signal, 0: none, to every process that holds the lock of that directory, also when its
+ * file was removed: a keeper and its agent have it as this descriptor. */
+#define KEEPER_LOCK      3
+#define KEEPER_LOCK_NAME "keeper.lock"
+enum swept sweep_lock(const char *dir, int signal);
 
 #endif

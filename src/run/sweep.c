@@ -8,11 +8,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define ENVIRON_MAX (1u << 20)
 
@@ -53,11 +55,11 @@ static enum swept sweep(is_of *of, const void *what, int signal)
         return is_short() ? SWEPT_UNSEEN : SWEPT_NONE;
     for (struct dirent *d; (d = readdir(proc));) {
         pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
-        int has = pid > 0 ? of(pid, what) : 0;
+        int has = pid > 0 && pid != getpid() ? of(pid, what) : 0;
         if (has == 0)
             continue;
         swept = has < 0 ? SWEPT_UNSEEN : swept == SWEPT_NONE ? SWEPT_SOME : swept;
-        if (has > 0)
+        if (has > 0 && signal)
             kill(pid, signal);
     }
     closedir(proc);
@@ -70,19 +72,35 @@ enum swept sweep_cookie(const char *cookie)
     return sweep(has_cookie, entry, SIGKILL);
 }
 
+struct lock {
+    bool there;
+    struct stat stat;
+    char *removed; /* what /proc says of a descriptor of it when its name was removed */
+};
+
 static int has_lock(pid_t pid, const void *what)
 {
-    const struct stat *lock = what;
+    const struct lock *lock = what;
     struct stat theirs;
-    char path[48];
+    char path[48], name[PATH_MAX];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, KEEPER_LOCK);
-    if (stat(path, &theirs) < 0)
+    if (lock->there && stat(path, &theirs) < 0)
         return is_short() ? -1 : 0;
-    return theirs.st_dev == lock->st_dev && theirs.st_ino == lock->st_ino;
+    if (lock->there && theirs.st_dev == lock->stat.st_dev && theirs.st_ino == lock->stat.st_ino)
+        return 1;
+    ssize_t n = readlink(path, name, sizeof name - 1);
+    if (n < 0)
+        return is_short() ? -1 : 0;
+    name[n] = '\0';
+    return strcmp(name, lock->removed) == 0;
 }
 
-enum swept sweep_lock(const char *path, int signal)
+enum swept sweep_lock(const char *dir, int signal)
 {
-    struct stat lock;
-    return stat(path, &lock) < 0 ? SWEPT_NONE : sweep(has_lock, &lock, signal);
+    AUTO_FREE char *path = mem_printf("%s/" KEEPER_LOCK_NAME, dir);
+    AUTO_FREE char *real = realpath(dir, NULL);
+    AUTO_FREE char *removed = mem_printf("%s/" KEEPER_LOCK_NAME " (deleted)", real ? real : dir);
+    struct lock lock = { .removed = removed };
+    lock.there = stat(path, &lock.stat) == 0;
+    return sweep(has_lock, &lock, signal);
 }

@@ -230,6 +230,38 @@ static void keeper_of_no_record_is_ended(void **state)
     assert_int_equal(f->ended, 1);
 }
 
+/* Somebody removed its files while it lived: it is found among the processes, never doubled. */
+static void keeper_without_its_lock_is_found(void **state)
+{
+    struct fix *f = *state;
+    struct run_conf conf;
+    struct err err;
+    unsigned char token[32] = { 1 };
+    const struct launch own = { .sandbox = true };
+    keeper(f, SAYS_ITS_PID "exec sleep 300");
+    AUTO_FREE char *lock = file_join(f->run_dir, "keeper.lock");
+    AUTO_FREE char *pid = file_join(f->run_dir, "keeper.pid");
+    while (access(pid, F_OK) < 0)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(unlink(lock), 0);
+    assert_true(run_look(f->run_dir, &conf));
+    struct run *again = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
+    again->owner = f;
+    again->ended = on_ended;
+    assert_int_equal(run_adopt(again), 1);
+    assert_int_equal(again->pid, f->run->pid);
+    assert_int_equal(unlink(pid), 0);
+    struct run *more = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
+    assert_int_equal(run_spawn(more, &(struct run_place){ f->program, "/sock", token }, &own, &err),
+                     -1);
+    run_destroy(more);
+    assert_int_equal(run_end(f->run_dir, f->program, &err), 0);
+    assert_false(run_look(f->run_dir, &conf));
+    while (f->ended < 2)
+        uv_run(&f->loop, UV_RUN_ONCE);
+    run_destroy(again);
+}
+
 /* Of a copy: its keeper is the original's, which goes on. */
 static void keeper_of_the_original_is_left_alone(void **state)
 {
@@ -352,6 +384,7 @@ int main(void)
         TEST(processes_are_found_below_their_keeper),
         TEST(earlier_keeper_is_adopted),
         TEST(keeper_of_the_original_is_left_alone),
+        TEST(keeper_without_its_lock_is_found),
         TEST(keeper_in_the_way_is_ended),
         TEST(keeper_of_no_record_is_ended),
         TEST(nothing_to_adopt),
