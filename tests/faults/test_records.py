@@ -152,6 +152,8 @@ def test_damaged_database_is_refused(start: Starter, how: str) -> None:
         database.write_bytes(b"this is no database, whatever its name says" * 200)
     said = refused(server)
     assert "muster server recover --dry-run" in said, said
+    if how in ("gone", "empty"):
+        assert recover(server, "--dry-run")["why"].startswith("it is gone or empty")
     database.write_bytes(kept)
     server.start()
     assert len(server.jobs()) == JOBS
