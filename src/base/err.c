@@ -63,6 +63,7 @@ int err_set(struct err *err, enum err_code code, const char *fmt, ...)
     va_end(ap);
     err->code = code;
     memcpy(err->what, what, sizeof what);
+    err->subject = 0;
     err->hint[0] = '\0';
     err->remedies.len = err->remedies.n = 0;
     return -1;
@@ -80,6 +81,7 @@ int err_sys(struct err *err, const char *fmt, ...)
     va_end(ap);
     err->code = number == ENOSPC || number == EDQUOT ? ERR_FULL : ERR_SYSTEM;
     join(err->what, sizeof err->what, what, strerror_r(number, reason, sizeof reason));
+    err_subject(err, strlen(what) + strlen(": "));
     err->hint[0] = '\0';
     err->remedies.len = err->remedies.n = 0;
     errno = number;
@@ -97,7 +99,19 @@ int err_in(struct err *err, const char *fmt, ...)
     va_end(ap);
     memcpy(what, err->what, sizeof what);
     join(err->what, sizeof err->what, head, what);
+    return err_subject(err, err->subject ? strlen(head) + strlen(": ") + err->subject : 0);
+}
+
+int err_subject(struct err *err, size_t len)
+{
+    if (err)
+        err->subject = len < strlen(err->what) ? (uint16_t)len : 0;
     return -1;
+}
+
+const char *err_cause(const struct err *err)
+{
+    return err->what + err->subject;
 }
 
 int err_hint(struct err *err, const char *fmt, ...)

@@ -5,6 +5,7 @@
 #include "base/remedy.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* name, word in JSON, HTTP status, exit code of the command line */
 #define ERR_CODES(X)                                                                               \
@@ -33,6 +34,7 @@ enum err_code {
 struct err {
     enum err_code code;
     char what[256];           /* what is wrong, with the value and the place */
+    uint16_t subject;         /* bytes of what in front of the cause: "PATH: "; 0: it has no such */
     char hint[200];           /* what to do; "" when there is nothing to say */
     struct remedies remedies; /* what to type; the only place for command lines of muster */
 };
@@ -44,6 +46,9 @@ int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 /* ERR_SYSTEM with errno's text appended ("...: No such file or directory"). ENOSPC and EDQUOT
  * become ERR_FULL. */
 int err_sys(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* So many bytes of what say what it is wrong with; err_cause() is the rest. Returns -1. */
+int err_subject(struct err *err, size_t len);
+const char *err_cause(const struct err *err);
 /* Puts context in front: "loading /etc/x: " + what. */
 int err_in(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int err_hint(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -39,6 +39,7 @@ int db_fail(struct store *st, struct err *err, const char *doing)
 {
     struct err e = { 0 };
     err_set(&e, code_of(st->db), "%s: %s", doing, sqlite3_errmsg(st->db));
+    err_subject(&e, strlen(doing) + strlen(": "));
     if (is_damage(st->db))
         end_damaged(&e, st->path, sqlite3_errmsg(st->db));
     if (e.code == ERR_FULL)
@@ -272,7 +273,8 @@ static int sync_read(struct store *st, struct err *err)
     sqlite3_file *file = db_file(st, SQLITE_FCNTL_FILE_POINTER);
     if (end_cut(st) == 0 && (!file || file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) == SQLITE_OK))
         return 0;
-    return err_set(err, ERR_SYSTEM, "%s: what is in it cannot be synced", st->path);
+    err_set(err, ERR_SYSTEM, "%s: what is in it cannot be synced", st->path);
+    return err_subject(err, strlen(st->path) + strlen(": "));
 }
 
 struct store *store_open(const char *path, struct err *err)

@@ -21,6 +21,7 @@
 int end_damaged(struct err *err, const char *path, const char *why)
 {
     err_set(err, ERR_CANNOT, "%s is damaged: %s", path, why);
+    err_subject(err, strlen(path) + strlen(" is damaged: "));
     err_hint(err, "nothing was changed; a copy of the state directory keeps what is there");
     return err_remedy(err, REMEDY_SERVER_RECOVER);
 }

@@ -359,8 +359,7 @@ static int is_damaged(const struct work *w, const char **copy, struct err *err)
     struct store *st = store_open(*copy, &why);
     store_close(st);
     if (!st) {
-        const char *at = strstr(why.what, ": ");
-        w->out->why = arena_strdup(w->arena, at ? at + 2 : why.what);
+        w->out->why = arena_strdup(w->arena, err_cause(&why));
     } else {
         read_records(*copy, &r);
         if (!r.whole)

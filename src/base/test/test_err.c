@@ -45,6 +45,29 @@ static void set_and_context(void **state)
     assert_string_equal(err.hint, "");
 }
 
+static void a_cause_is_what_follows_its_subject(void **state)
+{
+    (void)state;
+    struct err err;
+    err_set(&err, ERR_CANNOT, "/a: b is damaged: page 3: torn");
+    assert_string_equal(err_cause(&err), err.what);
+    err_subject(&err, strlen("/a: b is damaged: "));
+    assert_string_equal(err_cause(&err), "page 3: torn");
+    err_in(&err, "looking");
+    assert_string_equal(err.what, "looking: /a: b is damaged: page 3: torn");
+    assert_string_equal(err_cause(&err), "page 3: torn");
+    err_subject(&err, 4000); /* of a text that was cut */
+    assert_string_equal(err_cause(&err), err.what);
+    err_in(&err, "again");
+    assert_string_equal(err_cause(&err), err.what);
+    errno = ENOENT;
+    err_sys(&err, "/x: y");
+    assert_string_equal(err_cause(&err), strerror(ENOENT));
+    err_set(&err, ERR_INPUT, "other");
+    assert_string_equal(err_cause(&err), "other");
+    assert_int_equal(err_subject(NULL, 3), -1);
+}
+
 static void null_is_fine(void **state)
 {
     (void)state;
@@ -94,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_translates),
         cmocka_unit_test(set_and_context),
+        cmocka_unit_test(a_cause_is_what_follows_its_subject),
         cmocka_unit_test(null_is_fine),
         cmocka_unit_test(system_errors),
         cmocka_unit_test(long_texts_are_cut_at_characters),
