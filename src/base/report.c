@@ -31,7 +31,9 @@ static struct problem *add_slot(struct report *r, enum severity severity)
                         [SEVERITY_NOTE] = &r->notes };
     (*count[severity])++;
     struct problem *p = &r->at[r->n < REPORT_MAX ? r->n++ : REPORT_MAX];
-    *p = (struct problem){ .severity = severity, .path = "", .what = "", .hint = "" };
+    *p = (struct problem){
+        .severity = severity, .path = "", .what = "", .hint = "", .of_job = r->of_job
+    };
     return p;
 }
 

@@ -37,6 +37,7 @@ struct problem {
         *fix; /* replacement text for the len bytes at offset, when it is certain; else NULL */
     const char *field;         /* whole, however long; NULL but for UNKNOWN_FIELD */
     struct remedies *remedies; /* what to type; NULL: nothing */
+    bool of_job; /* path, what and hint speak of the job that was made of the document */
 };
 
 #define REPORT_MAX 100
@@ -46,6 +47,7 @@ struct report {
     struct problem *at;  /* REPORT_MAX slots */
     size_t n;
     size_t errors, warnings, notes; /* all of them, also those past the bound */
+    bool of_job;                    /* what is added from now on is of the job */
 };
 
 void report_init(struct report *, struct arena *);

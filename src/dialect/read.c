@@ -223,6 +223,7 @@ int dialect_read(const struct dialects *all, struct arena *arena, const struct d
     struct job_spec *job = result->dialect->read(arena, result->root, req->site, report);
     if (!job || !report_ok(report))
         return -1;
+    report->of_job = true;
     check_again(arena, job, report);
     if (report_ok(report) && has_overrides(req))
         job = override(arena, req, job, report);

@@ -134,12 +134,12 @@ static const char *request_field(struct dlc_call *d, const char *path)
     return NULL;
 }
 
-/* What the dialect says is in the body's words, whose names begin with capitals; what the core says
- * is about the job that became of it, and its hints are about the command line. */
+/* What the dialect says is in the body's words; what the core says is about the job that became of
+ * it, and its hints are about the command line. */
 static void put_problem(struct dlc_call *d, const struct problem *p, const char *before,
                         struct buf *out)
 {
-    bool own = !*p->path || (*p->path >= 'A' && *p->path <= 'Z');
+    bool own = !*p->path || !p->of_job;
     const char *field = own ? NULL : request_field(d, p->path);
     const char *hint = own ? remedies_line(d->arena, p->hint, p->remedies) : "";
     buf_addf(out, "%s%s%s%s%s%s", before, field ? field : "", field ? ": " : "", p->what,

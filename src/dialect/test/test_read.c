@@ -198,6 +198,9 @@ static void test_unchecked_job_is_caught(void **state)
     assert_int_equal(try(&b, "- one\n- \"\"\n"), -1);
     assert_string_equal(b.report.at[0].what, "roles.r2 says nothing to run");
     assert_int_equal(b.report.at[0].place.line, 2);
+    assert_true(b.report.at[0].of_job);
+    assert_int_equal(try(&b, "{\"name\": \"x\", \"nme\": 1}"), -1);
+    assert_false(b.report.at[0].of_job);
     arena_destroy(b.arena);
 }
 
