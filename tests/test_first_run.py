@@ -134,6 +134,19 @@ def test_json_shapes(server: Server) -> None:
     assert [e["seq"] for e in events] == sorted({e["seq"] for e in events})
 
 
+def test_events_name_their_task_once(server: Server) -> None:
+    number = server.submit(native("named", "exit 3", retry={"unknown": 1}))
+    server.wait(number, "failed")
+    lines = server.muster("events", number).stdout.splitlines()
+    tasks = [line for line in lines if "task." in line]
+    assert {word for line in tasks for word in line.split() if word.startswith("task.")} == {
+        "task.started",
+        "task.retry",
+        "task.failed",
+    }
+    assert all(line.count("worker/0") == 1 for line in tasks), tasks
+
+
 def test_show_by_number_name_id(server: Server) -> None:
     number = server.submit(native("by-name", "true"))
     server.wait(number)

@@ -38,10 +38,22 @@ struct reading {
     uint64_t last;
 };
 
+/* Do sentences of this type name their task? Those of how an attempt ended do. */
+static bool names_task(const char *type)
+{
+    static const char *const types[] = { "task.retry",   "task.succeeded", "task.failed",
+                                         "task.stopped", "task.avoid",     "task.port" };
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (strcmp(type, types[i]) == 0)
+            return true;
+    return false;
+}
+
 static void print_event(struct cli *cli, const struct text_node *event, bool all)
 {
     char time[FMT_MAX];
-    const char *task = answer_text(event, "task", NULL), *text = answer_text(event, "text", "");
+    const char *task = answer_text(event, "task", NULL), *text = answer_text(event, "text", ""),
+               *type = answer_text(event, "type", "?");
     if (cli->json) {
         AUTO_BUF struct buf line = BUF_INIT(16u << 20);
         json_print(event, 0, &line);
@@ -53,9 +65,8 @@ static void print_event(struct cli *cli, const struct text_node *event, bool all
         printf("%6llu  ", (unsigned long long)answer_number(event, "seq", 0));
     if (all)
         printf("%5llu  ", (unsigned long long)answer_number(event, "number", 0));
-    printf("%-14s  ", answer_text(event, "type", "?"));
-    /* Most sentences name their task; the others get it in front. */
-    if (task && !strstr(text, task))
+    printf("%-14s  ", type);
+    if (task && !names_task(type))
         printf("%s%s", task, *text ? "  " : "");
     printf("%s\n", text);
 }
