@@ -43,7 +43,9 @@
     X(HOST_START)                                                                                  \
     X(HOST_END)                                                                                    \
     X(HOST_ENDED)                                                                                  \
-    X(HOST_CLEAN)
+    X(HOST_CLEAN)                                                                                  \
+    X(LOG_BYTES)                                                                                   \
+    X(LOG_KEPT)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

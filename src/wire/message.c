@@ -357,6 +357,27 @@ static const struct codec_row log_rows[] = {
     ROW(U64, struct wire_log, end, "where its log ends"),
     ROW_END,
 };
+static const struct codec_row log_bytes_rows[] = {
+    TASK(struct wire_log_bytes),
+    ATTEMPT(struct wire_log_bytes),
+    ROW(TEXT, struct wire_log_bytes, role, "name of the task's role"),
+    ROW(U64, struct wire_log_bytes, head, "bytes kept of the front of the log"),
+    ROW(U64, struct wire_log_bytes, tail, "and of its end; both 0: all"),
+    ROW(U64, struct wire_log_bytes, segment, "offset that names the segment"),
+    ROW(U64, struct wire_log_bytes, from,
+        "what it follows; less than offset: the bytes between were dropped over the cap"),
+    ROW(U64, struct wire_log_bytes, offset, "of the first record"),
+    ROW_BYTES(REST, struct wire_log_bytes, at, len,
+              "whole records; none: how far does the copy reach?"),
+    ROW_END,
+};
+static const struct codec_row log_kept_rows[] = {
+    TASK(struct wire_log_kept),
+    ATTEMPT(struct wire_log_kept),
+    ROW(U64, struct wire_log_kept, offset, "the copy is complete up to here"),
+    ROW(FLAG, struct wire_log_kept, again, "what was sent beyond is dropped: go on from here"),
+    ROW_END,
+};
 static const struct codec_row exec_rows[] = {
     CHANNEL(struct wire_exec),
     TASK(struct wire_exec),
@@ -493,6 +514,10 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
             "nothing of it lives, or it could not be started"),
     MESSAGE(HOST_CLEAN, struct wire_host_clean, wire_host_clean_rows, TO_HOST,
             "its directory may go, once nothing of it lives"),
+    MESSAGE(LOG_BYTES, struct wire_log_bytes, log_bytes_rows, TO_SERVER,
+            "a piece of an attempt's log, for the server's copy, where the agent sends its logs"),
+    MESSAGE(LOG_KEPT, struct wire_log_kept, log_kept_rows, TO_AGENT,
+            "how far the server's copy reaches"),
 };
 
 void wire_put_as(struct buf *out, enum wire_kind kind, uint64_t seq, const void *message)

@@ -53,6 +53,32 @@ struct wire_log {
     uint32_t attempt;
     uint64_t end;
 };
+
+/* Replication of a log to a server that does not share the agent's disk (agent.conf: logs=send).
+ * LOG_BYTES are whole records of one segment, as they lie in the file. Offsets are logical ones of
+ * wire/record.h. Without bytes it asks how far the server's copy reaches, and LOG_KEPT with `again`
+ * answers. An agent sends at most LOG_WINDOW bytes of an attempt that LOG_KEPT has not named. A
+ * piece that does not follow what the server has is dropped there; it says `again` then, at once or
+ * when it can write again. */
+#define LOG_WINDOW    (2u << 20)
+#define LOG_PIECE_MAX (128u << 10) /* bytes of one LOG_BYTES; a record always fits */
+struct wire_log_bytes {            /* agent -> server */
+    struct task_ref task;
+    uint32_t attempt;
+    const char *role;    /* name of the task's role: part of the directory's name */
+    uint64_t head, tail; /* the log's cap, as in LAUNCH */
+    uint64_t segment;    /* offset that names the segment */
+    uint64_t from;       /* less than offset: what lies between was dropped over the cap */
+    uint64_t offset;     /* of the first record */
+    const void *at;      /* inside the frame */
+    size_t len;
+};
+struct wire_log_kept { /* server -> agent */
+    struct task_ref task;
+    uint32_t attempt;
+    uint64_t offset; /* the copy is complete up to here */
+    bool again;      /* what was sent beyond it is dropped: go on from here */
+};
 struct wire_exec {
     uint32_t channel;
     struct task_ref task;
@@ -134,6 +160,8 @@ struct wire_signalled { /* agent -> server */
     X(struct wire_launcher, LAUNCHER_OPEN)                                                         \
     X(struct wire_signal, SIGNAL)                                                                  \
     X(struct wire_signalled, SIGNALLED)                                                            \
+    X(struct wire_log_bytes, LOG_BYTES)                                                            \
+    X(struct wire_log_kept, LOG_KEPT)                                                              \
     WIRE_HOST_TYPES(X)
 #define WIRE_OF(type, kind)             , type : WIRE_##kind
 #define WIRE_KIND_OF(...)               _Generic(*(__VA_ARGS__), char : WIRE_NONE WIRE_TYPES(WIRE_OF))

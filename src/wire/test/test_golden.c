@@ -307,6 +307,11 @@ static void messages_of_agents(void **state)
     TRY(f, "signal", signal, .number = 1, .task = a_task, .attempt = 2, .signal = 64);
     TRY(f, "signalled", signalled, .number = 1, .heard = 2);
     hosts(f);
+    TRY(f, "log-bytes", log_bytes, .task = a_task, .attempt = 2, .role = "worker", .head = 3,
+        .tail = 4, .segment = 1ull << 40, .from = 5, .offset = 6, .at = "a\0b", .len = 3);
+    TRY(f, "log-ask", log_bytes, .task = a_task, .attempt = 2, .role = "w", .offset = 7);
+    TRY(f, "log-kept", log_kept, .task = a_task, .attempt = 2, .offset = 1ull << 40);
+    TRY(f, "log-again", log_kept, .task = a_task, .attempt = 2, .offset = 3, .again = true);
     golden_check(&f->golden, "agent.txt");
 }
 
