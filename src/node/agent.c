@@ -8,6 +8,7 @@
 #include "node/attach.h"
 #include "node/conf.h"
 #include "node/crew.h"
+#include "node/log_sender.h"
 #include "node/outbox.h"
 #include "node/output.h"
 #include "node/relay.h"
@@ -22,6 +23,10 @@
 
 #define LOG_ROOM (64u << 10) /* news of logs are left out when more than this waits to be sent */
 
+/* How it leaves when its logs are sent: RELEASED says that nothing is left here, so it waits for
+ * the logs; then the agent waits for RELEASE. Each wait has the engine's bound. */
+enum parting { PARTING_NOT, PARTING_SENDS_LOGS, PARTING_SAID };
+
 struct agent {
     uv_loop_t loop;
     uv_check_t check;
@@ -33,6 +38,10 @@ struct agent {
     struct uplink *link;
     struct shells *shells;
     struct attach *attach;
+    struct log_sender *sender; /* NULL: the server reads the logs here */
+    enum parting parting;
+    struct wire_fact last; /* RELEASED, while it waits for the logs */
+    uv_timer_t parting_timer;
     struct relay *relay; /* NULL: its socket could not be made */
     char *socket;        /* of the relay */
     char *programs;
@@ -47,6 +56,8 @@ static void leave(struct agent *agent)
         return;
     agent->leaving = true;
     uv_close((uv_handle_t *)&agent->check, NULL);
+    uv_close((uv_handle_t *)&agent->parting_timer, NULL);
+    log_sender_destroy(TAKE(agent->sender));
     relay_destroy(TAKE(agent->relay));
     shells_destroy(TAKE(agent->shells));
     attach_destroy(TAKE(agent->attach));
@@ -62,15 +73,75 @@ static void expect_facts(void *arg, size_t n)
     outbox_reserve(agent->outbox, n);
 }
 
-static void send_fact(void *arg, const struct wire_fact *fact)
+static void report(struct agent *agent, const struct wire_fact *fact)
 {
-    struct agent *agent = arg;
-    attach_go_on(agent->attach); /* the last output and the end of a task, while it is known here */
     uint64_t seq = outbox_add(agent->outbox, fact);
     if (!agent->welcome)
         return;
     outbox_write(agent->outbox, seq - 1, uplink_out(agent->link));
     uplink_flush(agent->link);
+}
+
+static void replicate(struct agent *agent, struct task_ref place, uint32_t attempt, uint64_t end)
+{
+    const struct task *task = agent->sender ? crew_task(agent->crew, place, attempt) : NULL;
+    if (!task)
+        return;
+    struct task_log log = task_log(task);
+    struct log_source source = { .task = place,
+                                 .attempt = attempt,
+                                 .role = log.role,
+                                 .dir = log.dir,
+                                 .head = log.head,
+                                 .tail = log.tail };
+    log_sender_grew(agent->sender, &source, end);
+}
+
+static void on_parting_timer(uv_timer_t *timer);
+
+/* The next stage of leaving, with what is left of the time for it. */
+static void part(struct agent *agent, enum parting stage)
+{
+    agent->parting = stage;
+    uv_timer_stop(&agent->parting_timer);
+    if (agent->conf.leave_ms > 0)
+        uv_timer_start(&agent->parting_timer, on_parting_timer, agent->conf.leave_ms, 0);
+    if (stage == PARTING_SAID)
+        report(agent, &agent->last);
+}
+
+static void on_parting_timer(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+    log_warn("agent.leaves", "job=%" PRIu64 " generation=%u note=\"%s not acknowledged\"",
+             agent->conf.generation.job, agent->conf.generation.number,
+             agent->parting == PARTING_SAID ? "its last fact is" : "logs are");
+    if (agent->parting == PARTING_SAID)
+        leave(agent);
+    else
+        part(agent, PARTING_SAID);
+}
+
+static void on_logs_kept(void *arg)
+{
+    struct agent *agent = arg;
+    if (agent->parting == PARTING_SENDS_LOGS)
+        part(agent, PARTING_SAID);
+}
+
+static void send_fact(void *arg, const struct wire_fact *fact)
+{
+    struct agent *agent = arg;
+    attach_go_on(agent->attach); /* the last output and the end of a task, while it is known here */
+    if (fact->kind == WIRE_FACT_RELEASED && agent->sender) {
+        agent->last = *fact;
+        part(agent, log_sender_is_done(agent->sender) ? PARTING_SAID : PARTING_SENDS_LOGS);
+        return;
+    }
+    report(agent, fact);
+    replicate(agent, fact->task, fact->attempt, fact->log_end);
+    if (agent->sender && (fact->kind == WIRE_FACT_ENDED || fact->kind == WIRE_FACT_REFUSED))
+        log_sender_close(agent->sender, fact->task, fact->attempt);
 }
 
 /* Everything is to end, and every task has: what else runs here goes too, and then there is nothing
@@ -85,6 +156,7 @@ static void send_log(void *arg, const struct wire_log *log)
 {
     struct agent *agent = arg;
     attach_go_on(agent->attach);
+    replicate(agent, log->task, log->attempt, log->end);
     if (!agent->welcome || uplink_out(agent->link)->len > LOG_ROOM)
         return;
     wire_put(uplink_out(agent->link), 0, log);
@@ -114,6 +186,8 @@ static int take_welcome(struct agent *agent, const struct wire_frame *frame)
     outbox_ack(agent->outbox, frame->seq);
     outbox_write(agent->outbox, frame->seq, uplink_out(agent->link));
     uplink_flush(agent->link);
+    if (agent->sender)
+        log_sender_up(agent->sender);
     crew_tell_logs(agent->crew);
     relay_up(agent->relay);
     return 0;
@@ -166,6 +240,16 @@ static int take_ping(struct agent *agent, const struct wire_frame *frame)
 {
     wire_put_plain(uplink_out(agent->link), WIRE_PONG, frame->seq);
     uplink_flush(agent->link);
+    return 0;
+}
+
+static int take_log_kept(struct agent *agent, const struct wire_frame *frame)
+{
+    struct wire_log_kept kept;
+    if (wire_get(frame, NULL, &kept) != 0)
+        return -1;
+    if (agent->sender)
+        log_sender_kept(agent->sender, &kept);
     return 0;
 }
 
@@ -273,6 +357,7 @@ static int on_frame(void *arg, const struct wire_frame *frame)
         [WIRE_LAUNCHER_CLOSE] = take_launcher_close,
         [WIRE_SIGNAL] = take_signal,
         [WIRE_ATTACH] = take_attach,
+        [WIRE_LOG_KEPT] = take_log_kept,
     };
     struct agent *agent = arg;
     return takers[frame->kind] ? takers[frame->kind](agent, frame) : -1;
@@ -282,6 +367,8 @@ static void on_lost(void *arg)
 {
     struct agent *agent = arg;
     agent->welcome = false;
+    if (agent->sender)
+        log_sender_lost(agent->sender);
     relay_lost(agent->relay);
     attach_lost(agent->attach);
     shells_end_all(agent->shells);
@@ -290,6 +377,8 @@ static void on_lost(void *arg)
 static void on_writable(void *arg)
 {
     struct agent *agent = arg;
+    if (agent->sender)
+        log_sender_go_on(agent->sender);
     shells_go_on(agent->shells);
     attach_go_on(agent->attach);
     relay_go_on(agent->relay);
@@ -384,6 +473,11 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
                                                       .lost = on_lost,
                                                       .refused = on_refused,
                                                       .arg = agent });
+    uv_timer_init(&agent->loop, &agent->parting_timer);
+    agent->parting_timer.data = agent;
+    if (agent->conf.send_logs)
+        agent->sender = log_sender_create(
+            agent->link, (struct log_sender_sink){ .done = on_logs_kept, .arg = agent });
     agent->shells = shells_create(&agent->loop, agent->link);
     agent->attach = attach_create(agent->crew, agent->link);
     open_relay(agent);

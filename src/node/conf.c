@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define CONF_FILE_MAX 32768u
+#define LEAVE_MS_MAX  86400000u
 
 /* A job id is written as 19 decimal digits or as 13 characters of base 36; the length tells them
  * apart. */
@@ -107,6 +108,10 @@ static int take_line(struct conf *conf, char *line, struct err *err)
         return take_places(conf, value, err);
     if (strcmp(line, "sandbox") == 0)
         conf->sandbox = strcmp(value, "on") == 0;
+    if (strcmp(line, "logs") == 0)
+        conf->send_logs = strcmp(value, "send") == 0;
+    if (strcmp(line, "leave_ms") == 0 && !scan_u64(value, 0, LEAVE_MS_MAX, &conf->leave_ms))
+        return err_set(err, ERR_INPUT, "leave_ms=%.20s is no time up to a day", value);
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         uint64_t id;
         if (strcmp(line, numbers[i].name) != 0)

@@ -30,6 +30,8 @@ struct conf {
     char cookie[COOKIE_MAX];
     struct generation generation;
     bool sandbox;
+    bool send_logs;      /* the server does not read this disk: logs go to it */
+    uint64_t leave_ms;   /* how long it waits for the last acknowledgements; 0: as they take */
     char user_dir[1024]; /* "": the directory of the agent */
     char archive[1024];  /* "": the job has none */
     /* The account of the tasks; user "": the agent's own. */

@@ -825,6 +825,14 @@ struct input *task_input(struct task *task)
     return task->input;
 }
 
+struct task_log task_log(const struct task *task)
+{
+    return (struct task_log){ .role = task->what->role,
+                              .dir = task->log_dir,
+                              .head = task->batch->launch.log_head,
+                              .tail = task->batch->launch.log_tail };
+}
+
 const char *task_log_dir(struct task *task)
 {
     return task->log_dir;

@@ -57,9 +57,14 @@ uint64_t task_log_end(const struct task *);
 uint64_t task_wakeup(const struct task *); /* of the agent, that saw its program end; 0: none yet */
 /* How further programs enter the task's view (exec); valid until the task is destroyed. */
 const struct stage *task_stage(const struct task *);
-bool task_keeps_stdin(const struct task *);   /* was it launched with an open one? */
-struct input *task_input(struct task *);      /* that one, while it runs; else NULL */
-const char *task_log_dir(struct task *);      /* valid until it is destroyed */
+bool task_keeps_stdin(const struct task *); /* was it launched with an open one? */
+struct input *task_input(struct task *);    /* that one, while it runs; else NULL */
+const char *task_log_dir(struct task *);    /* valid until it is destroyed */
+struct task_log {                           /* valid until it is destroyed */
+    const char *role, *dir;
+    uint64_t head, tail; /* its cap */
+};
+struct task_log task_log(const struct task *);
 uint32_t task_exit_code(const struct task *); /* of its program, when over; 128 + signal */
 /* The output of the task; NULL when its log could not be made. */
 struct output *task_output(struct task *);

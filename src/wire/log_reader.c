@@ -56,9 +56,7 @@ void log_reader_seek(struct log_reader *r, uint64_t offset)
     r->offset = offset;
 }
 
-/* The last segment that starts at or before offset (*at) and the first that starts after it
- * (*next); UINT64_MAX when none. */
-static void find_segments(const char *dir, uint64_t offset, uint64_t *at, uint64_t *next)
+void segments_find(const char *dir, uint64_t offset, uint64_t *at, uint64_t *next)
 {
     *at = *next = UINT64_MAX;
     DIR *d = opendir(dir);
@@ -116,7 +114,7 @@ static int front(struct log_reader *r, struct record *record)
 static int advance(struct log_reader *r, bool torn, uint64_t *gap)
 {
     uint64_t at, next;
-    find_segments(r->dir, r->offset, &at, &next);
+    segments_find(r->dir, r->offset, &at, &next);
     *gap = 0;
     if (!torn && at != UINT64_MAX && (r->fd < 0 || at != r->segment)) {
         open_segment(r, at);

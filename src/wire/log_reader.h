@@ -5,6 +5,10 @@
 
 #include "wire/record.h"
 
+/* Of the segments in dir: where the last one starts that starts at or before offset (*at), and the
+ * first that starts after it (*next); UINT64_MAX: there is none. */
+void segments_find(const char *dir, uint64_t offset, uint64_t *at, uint64_t *next);
+
 struct log_reader;
 struct log_reader *log_reader_create(const char *dir,
                                      uint64_t offset); /* the directory need not exist yet */

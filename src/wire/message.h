@@ -56,10 +56,10 @@ struct wire_log {
 
 /* Replication of a log to a server that does not share the agent's disk (agent.conf: logs=send).
  * LOG_BYTES are whole records of one segment, as they lie in the file. Offsets are logical ones of
- * wire/record.h. Without bytes it asks how far the server's copy reaches, and LOG_KEPT with `again`
- * answers. An agent sends at most LOG_WINDOW bytes of an attempt that LOG_KEPT has not named. A
- * piece that does not follow what the server has is dropped there; it says `again` then, at once or
- * when it can write again. */
+ * wire/record.h. Without bytes it asks how far the server's copy reaches, and says in `offset`
+ * where the log ends now; LOG_KEPT with `again` answers. An agent sends at most LOG_WINDOW bytes of
+ * an attempt that LOG_KEPT has not named. A piece that does not follow what the server has is
+ * dropped there; it says `again` then, at once or when it can write again. */
 #define LOG_WINDOW    (2u << 20)
 #define LOG_PIECE_MAX (128u << 10) /* bytes of one LOG_BYTES; a record always fits */
 struct wire_log_bytes {            /* agent -> server */
