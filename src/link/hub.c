@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "link/log_receiver.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ struct link_hub *link_create(struct uv_loop_s *loop, struct engine_sink sink)
     hub->channels = map_create();
     hub->signals = map_create();
     hub->scratch = arena_create();
+    hub->logs = log_receiver_create(loop, sink);
     return hub;
 }
 
@@ -48,6 +50,7 @@ static void drop_launches(struct agent *a, uint32_t up_to)
 
 static void agent_free(struct agent *a)
 {
+    agent_logs_destroy(a->logs);
     drop_launches(a, UINT32_MAX);
     vec_fini(&a->launches);
     vec_fini(&a->stops);
@@ -61,6 +64,7 @@ static void disconnect(struct agent *a)
 {
     conn_close(TAKE(a->conn));
     a->hello = false;
+    agent_logs_lost(a->logs);
     channels_drop(a->hub, a);
     signals_drop(a->hub, a);
 }
@@ -71,6 +75,7 @@ static void forget(struct link_hub *hub, struct agent *a)
     if (smap_get(hub->by_hash, a->hash_hex) == a)
         smap_remove(hub->by_hash, a->hash_hex);
     disconnect(a);
+    agent_logs_close(a->logs);
     agent_free(a);
 }
 
@@ -86,6 +91,7 @@ void link_destroy(struct link_hub *hub)
         conn_close(a->conn);
         agent_free(a);
     }
+    log_receiver_destroy(hub->logs);
     channels_destroy(hub);
     signals_destroy(hub);
     smap_destroy(hub->by_key);
@@ -111,6 +117,15 @@ void link_expect(struct link_hub *hub, struct generation g, const char *node,
     sodium_bin2hex(a->hash_hex, sizeof a->hash_hex, token_hash, 32);
     smap_set(hub->by_key, key, a);
     smap_set(hub->by_hash, a->hash_hex, a);
+}
+
+void link_keep_logs(struct link_hub *hub, struct generation g, const char *node, const char *dir)
+{
+    struct agent *a = hub_find(hub, g, node);
+    if (a && !a->logs)
+        a->logs = agent_logs_create(
+            hub->logs,
+            &(struct agent_logs_of){ .generation = g, .node = node, .name = a->key, .dir = dir });
 }
 
 void link_forget(struct link_hub *hub, struct generation g, const char *node)
@@ -175,6 +190,7 @@ int link_launch(struct link_hub *hub, const struct launch *launch, struct err *e
         return err_set(err, ERR_TOO_LARGE,
                        "the tasks of %s on %s take more than %u MiB to describe", launch->job_name,
                        launch->node, WIRE_MAX_FRAME >> 20);
+    agent_logs_launch(a->logs, launch);
     struct kept_launch *kept = vec_add(&a->launches);
     kept->seq = launch->seq;
     kept->len = frame.len;
@@ -257,6 +273,7 @@ static int on_hello(struct agent *a, const struct wire_hello *hello)
         return send_away(a, hello->first_seq);
     a->hello = true;
     conn_admit(a->conn);
+    agent_logs_up(a->logs, a->conn);
     a->launch_form = hello->launch_form;
     drop_launches(a, hello->launch_seq);
     struct buf *out = conn_out(a->conn);
@@ -272,6 +289,12 @@ static int on_hello(struct agent *a, const struct wire_hello *hello)
     return 0;
 }
 
+static void expect_log(struct agent *a, const struct wire_fact *f)
+{
+    struct wire_log log = { .task = f->task, .attempt = f->attempt, .end = f->log_end };
+    agent_logs_expect(a->logs, &log, f->kind == WIRE_FACT_ENDED || f->kind == WIRE_FACT_REFUSED);
+}
+
 static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
 {
     static const enum engine_fact_kind kinds[WIRE_FACT_N] = {
@@ -282,8 +305,11 @@ static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
     if (seq <= a->seen)
         return; /* sent again after a break; already with the core */
     a->seen = seq;
-    if (f->kind == WIRE_FACT_RELEASED)
+    expect_log(a, f);
+    if (f->kind == WIRE_FACT_RELEASED) {
         a->released = seq;
+        agent_logs_close(a->logs); /* it has waited for them as long as it may */
+    }
     tell(a, (struct engine_fact){ .kind = kinds[f->kind],
                                   .seq = seq,
                                   .task = f->task,
@@ -293,6 +319,16 @@ static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
                                   .log_end = f->log_end,
                                   .ending = f->ending,
                                   .wakeup = f->wakeup });
+}
+
+static void on_log(struct agent *a, const struct wire_log *log)
+{
+    agent_logs_expect(a->logs, log, false);
+    if (!a->logs) /* else readers hear of what the copy has */
+        tell(a, (struct engine_fact){ .kind = FACT_LOG,
+                                      .task = log->task,
+                                      .attempt = log->attempt,
+                                      .log_end = log->end });
 }
 
 /* What launchers say belongs to nobody before the agent said who it is. */
@@ -342,9 +378,7 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     case WIRE_LOG:
         if (wire_get(frame, NULL, &log) < 0)
             return -1;
-        tell(a,
-             (struct engine_fact){
-                 .kind = FACT_LOG, .task = log.task, .attempt = log.attempt, .log_end = log.end });
+        on_log(a, &log);
         return 0;
     case WIRE_PING:
         wire_put_plain(conn_out(a->conn), WIRE_PONG, frame->seq);
@@ -358,6 +392,7 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     case WIRE_LAUNCHER_OPEN:
     case WIRE_LAUNCHER_DATA:
     case WIRE_LAUNCHER_CLOSE: return on_launcher(a, frame);
+    case WIRE_LOG_BYTES: return a->hello ? agent_logs_take(a->logs, frame, scratch) : -1;
     case WIRE_SIGNALLED: return signal_from_agent(a->hub, a, frame);
     default: return -1;
     }

@@ -35,9 +35,10 @@ struct agent {
     uint64_t released; /* sequence of its RELEASED fact, 0: not yet */
     VEC(struct kept_launch) launches;
     VEC(struct kept_stop) stops;
-    struct conn *conn;    /* NULL: not connected */
-    bool hello;           /* its HELLO came on this connection */
-    uint32_t launch_form; /* newest that it reads, since its first HELLO */
+    struct conn *conn;       /* NULL: not connected */
+    bool hello;              /* its HELLO came on this connection */
+    struct agent_logs *logs; /* copies (log_receiver.c); NULL: its logs are on this disk */
+    uint32_t launch_form;    /* newest that it reads, since its first HELLO */
 };
 
 struct link_hub {
@@ -51,6 +52,7 @@ struct link_hub {
     uint32_t next_signal;
     struct arena *scratch;
     struct hosts *hosts; /* of machines; NULL: nobody has made them */
+    struct log_receiver *logs;
 };
 
 struct agent *hub_find(const struct link_hub *, struct generation, const char *node);

@@ -20,6 +20,10 @@ void link_destroy(
  * facts already committed. */
 void link_expect(struct link_hub *, struct generation, const char *node,
                  const unsigned char token_hash[32], uint64_t last_seq);
+/* Its logs are not on this disk: they come over the connection and are copied below dir, the launch
+ * directory of that node as the readers know it. After link_expect. What has not come when the
+ * agent is forgotten, or says that nothing is left, becomes a hole of its size. */
+void link_keep_logs(struct link_hub *, struct generation, const char *node, const char *dir);
 /* Forgets the agent and closes its connection. An agent whose RELEASED fact was acknowledged has
  * been told to leave already. */
 void link_forget(struct link_hub *, struct generation, const char *node);
