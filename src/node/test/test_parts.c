@@ -58,6 +58,13 @@ static void configuration(void **state)
     assert_true(conf.generation.job == 1234567890123456789u && conf.generation.number == 2);
     assert_string_equal(conf.socket, "/s");
     assert_string_equal(conf.cookie, "00c0ffee.1");
+    assert_true(!conf.send_logs && conf.leave_ms == 0);
+    assert_int_equal(try_conf(*state,
+                              "socket=/s\ntoken=ab\njob=1\ngeneration=1\nnode=n\ncookie=c\n"
+                              "logs=send\nleave_ms=86400000\n",
+                              &conf, &err),
+                     0);
+    assert_true(conf.send_logs && conf.leave_ms == 86400000);
     const char *bad[] = {
         "",
         "socket=/s\ntoken=ab\njob=1\ngeneration=1\ncookie=c\n",
@@ -69,6 +76,7 @@ static void configuration(void **state)
         "socket=/s\ntoken=ab\njob=1\ngeneration=1\nnode=n\ncookie=c\nuid=-1\n",
         "socket=/s\ntoken=ab\njob=1\ngeneration=1\nnode=n\ncookie=c\ngid=4294967295\n",
         "socket=/s\ntoken=ab\njob=1\ngeneration=1\nnode=n\ncookie=c\ngroups=4,,5\n",
+        "socket=/s\ntoken=ab\njob=1\ngeneration=1\nnode=n\ncookie=c\nleave_ms=86400001\n",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_int_equal(try_conf(*state, bad[i], &conf, &err), -1);
