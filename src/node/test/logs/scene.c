@@ -77,10 +77,11 @@ struct launch_task *scene_task(struct scene *scene, const char *run)
 void scene_start(struct scene *scene, uint64_t leave_ms)
 {
     AUTO_FREE char *path = mem_printf("%s/agent/agent.conf", scene->dir);
-    AUTO_FREE char *text = mem_printf(
-        "socket=%s/sock\ntoken=" SERVER_TOKEN "\njob=%u\ngeneration=1\n"
-        "node=n1\ncookie=%s\nsandbox=on\nlogs=send\nleave_ms=%llu\n",
-        scene->dir, SERVER_JOB, scene->dir + strlen("/tmp/"), (unsigned long long)leave_ms);
+    AUTO_FREE char *text =
+        mem_printf("socket=%s/%s\ntoken=" SERVER_TOKEN "\njob=%u\ngeneration=1\n"
+                   "node=n1\ncookie=%s\nsandbox=on\nlogs=send\nleave_ms=%llu\n",
+                   scene->dir, scene->faults.no_wire ? "server.sock" : "sock", SERVER_JOB,
+                   scene->dir + strlen("/tmp/"), (unsigned long long)leave_ms);
     AUTO_FREE char *sock = mem_printf("%s/sock", scene->dir);
     struct err err;
     assert_int_equal(file_replace(path, text, strlen(text), 0600, &err), 0);

@@ -17,9 +17,8 @@
 struct scene_records {
     uint64_t acked; /* facts */
     uint32_t ended; /* tasks */
-    uint64_t log_facts;
-    uint64_t ended_us[SCENE_TASKS];
-    uint64_t copied[SCENE_TASKS]; /* how far readers were told that the copies reach */
+    /* Of each task: where its log ends; when readers were told that all of it is there. */
+    uint64_t log_end[SCENE_TASKS], copied_us[SCENE_TASKS], copied[SCENE_TASKS];
 };
 
 struct scene_faults {
@@ -28,6 +27,7 @@ struct scene_faults {
     uint32_t file_limit; /* bytes of a file that the server can write, RLIMIT_FSIZE; 0: all */
     uint32_t refusal_ms; /* for so long; 0: for ever */
     bool acks_no_facts;
+    bool no_wire; /* the agent calls the server itself */
 };
 
 struct scene {

@@ -28,14 +28,18 @@ static void on_fact(void *arg, const struct engine_fact *fact)
 {
     struct server *s = arg;
     struct scene_records *records = s->scene->records;
-    if (fact->kind == FACT_LOG) {
-        records->log_facts++;
+    if (fact->kind == FACT_LOG)
         records->copied[fact->task.index] = fact->log_end;
-    }
+    if (fact->kind == FACT_ENDED)
+        records->log_end[fact->task.index] = fact->log_end;
+    uint32_t index = fact->task.index;
+    if (records->log_end[index] > 0 && records->copied[index] >= records->log_end[index] &&
+        records->copied_us[index] == 0)
+        records->copied_us[index] = clock_mono_us();
     if (fact->seq == 0)
         return;
     if (fact->kind == FACT_ENDED || fact->kind == FACT_REFUSED)
-        records->ended_us[records->ended++] = clock_mono_us();
+        records->ended++;
     records->acked = fact->seq;
     if (!s->scene->faults.acks_no_facts)
         link_ack(s->hub, SERVER_GENERATION, "n1", fact->seq);
