@@ -194,6 +194,17 @@ bool hosts_recover(struct hosts *hosts, struct generation g, const char *node, b
     return true;
 }
 
+bool hosts_cancel(struct hosts *hosts, struct generation g, const char *node)
+{
+    struct host *host = smap_get(hosts->by_node, node);
+    struct host_run *run = find_run(host, g);
+    if (!run || !run->fresh)
+        return false;
+    smap_remove(host->runs, run->key);
+    free(run);
+    return true;
+}
+
 bool hosts_end(struct hosts *hosts, struct generation g, const char *node)
 {
     struct host *host = smap_get(hosts->by_node, node);
@@ -217,6 +228,8 @@ bool hosts_clean(struct hosts *hosts, struct generation g, const char *node)
     if (!host)
         return false;
     if (host->synced) {
+        if (run && run->stage != RUN_OVER)
+            send_end(host, g);
         send_clean(host, g);
         conn_flush(host->conn);
     }
@@ -250,11 +263,12 @@ static void look_at_shown(struct host *host, const struct wire_host_run *shown)
     struct host_run *run = find_run(host, shown->generation);
     bool lives = shown->state == HOST_RUN_LIVES;
     if (!run) {
-        log_warn("host.stranger",
-                 "node=%s job=%llu generation=%u note=\"nobody knows it: it goes\"", host->node,
-                 (unsigned long long)shown->generation.job, shown->generation.number);
-        if (lives)
+        if (lives) {
+            log_warn("host.stranger",
+                     "node=%s job=%llu generation=%u note=\"nobody knows it: it goes\"", host->node,
+                     (unsigned long long)shown->generation.job, shown->generation.number);
             send_end(host, shown->generation);
+        }
         send_clean(host, shown->generation);
         return;
     }

@@ -42,9 +42,11 @@ bool hosts_start(struct hosts *, const struct hosts_start *);
 /* A run of an earlier server: began when an agent of it was ever heard. One that did not begin may
  * be started. */
 bool hosts_recover(struct hosts *, struct generation, const char *node, bool began);
+/* true: it never went down to the host, and is known no more. */
+bool hosts_cancel(struct hosts *, struct generation, const char *node);
 bool hosts_end(struct hosts *, struct generation, const char *node); /* ended follows */
 /* It is known no more and its directory may go: after ended, once that is committed. Runs that no
- * one knows are ended and cleaned as soon as their host shows them. */
+ * one knows any more are ended and cleaned, as soon as their host shows them. */
 bool hosts_clean(struct hosts *, struct generation, const char *node);
 /* Is it wanted or recovered, and not ended yet? */
 bool hosts_runs(const struct hosts *, struct generation, const char *node);

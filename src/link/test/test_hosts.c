@@ -8,19 +8,17 @@
 
 #include "link/hosts.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "conn/listener.h"
+#include "link/test/door.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sodium.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
+#include <uv.h>
 
 struct fix {
     uv_loop_t loop;
@@ -28,9 +26,9 @@ struct fix {
     unsigned char token[32], hash[32];
     struct link_hub *hub;
     struct hosts *hosts;
-    struct listener *listener;
+    struct door door;
     pid_t host;
-    unsigned up, down, ended, joined, refused;
+    unsigned up, down, ended, joined;
     uint64_t cpu_milli;
     char zone[16], boot[64];
 };
@@ -76,59 +74,21 @@ static void on_fact(void *arg, const struct engine_fact *fact)
 
 /* ---- the server ---- */
 
-/* Who connects may be gone by now: it was killed, or its server was another. */
-static void on_caller(void *arg, int fd)
-{
-    static const char key[] = "Authorization: Bearer ",
-                      yes[] = "HTTP/1.1 101 Switching Protocols\r\n\r\n",
-                      no[] = "HTTP/1.1 401 Unauthorized\r\n\r\n";
-    struct fix *f = arg;
-    char text[2000];
-    size_t len = 0;
-    struct err err;
-    do {
-        ssize_t n = read(fd, text + len, sizeof text - 1 - len);
-        len += n > 0 ? (size_t)n : 0;
-        text[len] = '\0';
-        if (n == 0 || (n < 0 && errno != EAGAIN)) {
-            close(fd);
-            return;
-        }
-        assert_true(len < sizeof text - 1);
-    } while (!strstr(text, "\r\n\r\n"));
-    char *token = strstr(text, key);
-    assert_non_null(token);
-    token += sizeof key - 1;
-    token[strcspn(token, "\r")] = '\0';
-    bool known = link_knows(f->hub, token);
-    if (known && file_write_all(fd, yes, sizeof yes - 1) == 0) {
-        assert_int_equal(link_attach(f->hub, token, fd, "", 0, &err), 0);
-        return;
-    }
-    f->refused += !known;
-    if (!known)
-        (void)file_write_all(fd, no, sizeof no - 1);
-    close(fd);
-}
-
 static void open_server(struct fix *f)
 {
-    struct err err;
-    int fd = listener_open_unix(f->socket, &err);
-    assert_true(fd >= 0);
     f->hub = link_create(&f->loop, (struct engine_sink){ .fact = on_fact, .arg = f });
     f->hosts = hosts_create(
         f->hub, (struct hosts_sink){ .up = on_up, .down = on_down, .ended = on_ended, .arg = f });
     hosts_expect(f->hosts, "n1", f->hash);
-    f->listener = listener_create(&f->loop, fd, (struct listener_sink){ on_caller, f });
+    f->door.hub = f->hub;
+    door_open(&f->door, &f->loop, f->socket);
 }
 
 static void close_server(struct fix *f)
 {
-    listener_destroy(f->listener);
+    door_close(&f->door);
     hosts_destroy(f->hosts);
     link_destroy(f->hub);
-    f->listener = NULL;
     while (uv_run(&f->loop, UV_RUN_NOWAIT))
         continue;
 }
@@ -323,7 +283,7 @@ static void a_machine_of_another_name_stays_out(void **state)
     struct err err;
     hosts_forget(f->hosts, "n1");
     assert_false(hosts_has(f->hosts, "n1"));
-    UNTIL(f, f->refused > 0); /* nobody knows it */
+    UNTIL(f, f->door.refused > 0); /* nobody knows it */
     end_host(f, SIGTERM);
     unsigned up = f->up;
     hosts_expect(f->hosts, "n1", f->hash);

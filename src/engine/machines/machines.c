@@ -1,0 +1,366 @@
+/* The machines' side of the contract. What is said to agents goes through the link, what is to live
+ * on a machine through its host; an end is a fact only when the host says so or a person did. The
+ * directory of a run that is over goes a while later, when the fact has long been committed: a run
+ * of which no records know whether it began must not be lost sight of before. */
+#include "engine/machines/machines.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "link/hosts.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+#define TIDY_MS  5000u
+#define KEY_SIZE 320
+
+struct machine_run {
+    struct generation generation;
+    char *node;
+    const char *gone; /* to be told from the loop, and why; NULL: nothing is */
+    bool over;        /* told */
+    unsigned ticks;   /* of tidying, since then */
+};
+
+struct machines {
+    struct engine base; /* first */
+    struct link_hub *link;
+    struct hosts *hosts;
+    struct smap *runs; /* of struct machine_run, by key_of() */
+    uv_timer_t later, tidy;
+    unsigned handles;
+};
+
+static struct machines *machines_of(struct engine *e)
+{
+    return (struct machines *)(void *)e;
+}
+
+static const char *key_of(char out[KEY_SIZE], struct generation g, const char *node)
+{
+    snprintf(out, KEY_SIZE, "%llu.%u.%s", (unsigned long long)g.job, g.number, node);
+    return out;
+}
+
+static struct machine_run *find(const struct machines *m, struct generation g, const char *node)
+{
+    char key[KEY_SIZE];
+    return smap_get(m->runs, key_of(key, g, node));
+}
+
+static struct machine_run *add(struct machines *m, struct generation g, const char *node)
+{
+    char key[KEY_SIZE];
+    struct machine_run *run = mem_new(sizeof *run);
+    run->generation = g;
+    run->node = mem_strdup(node);
+    smap_set(m->runs, key_of(key, g, node), run);
+    return run;
+}
+
+static void free_run(void *value)
+{
+    struct machine_run *run = value;
+    free(run->node);
+    free(run);
+}
+
+/* Its directory may go, and another of the generation may come. */
+static void forget(struct machines *m, struct machine_run *run)
+{
+    char key[KEY_SIZE];
+    hosts_clean(m->hosts, run->generation, run->node);
+    smap_remove(m->runs, key_of(key, run->generation, run->node));
+    free_run(run);
+}
+
+/* ---- facts ---- */
+
+static void tell(const struct machines *m, const struct engine_fact *fact)
+{
+    m->base.sink.fact(m->base.sink.arg, fact);
+}
+
+static void on_tidy(uv_timer_t *timer);
+
+static void end_run(struct machines *m, struct machine_run *run, const char *reason)
+{
+    const struct engine_fact fact = {
+        .kind = FACT_AGENT_GONE, .generation = run->generation, .node = run->node, .reason = reason
+    };
+    if (run->over)
+        return;
+    run->over = true;
+    run->gone = NULL;
+    link_forget(m->link, run->generation, run->node);
+    if (!uv_is_active((uv_handle_t *)&m->tidy))
+        uv_timer_start(&m->tidy, on_tidy, TIDY_MS, TIDY_MS);
+    tell(m, &fact);
+}
+
+static void on_tidy(uv_timer_t *timer)
+{
+    struct machines *m = timer->data;
+    VEC(struct machine_run *) old = { .n = 0 };
+    size_t cursor = 0, waiting = 0;
+    const char *key;
+    void *value;
+    while (smap_next(m->runs, &cursor, &key, &value)) {
+        struct machine_run *run = value;
+        if (run->over && run->ticks++)
+            vec_push(&old, run);
+        else
+            waiting += run->over;
+    }
+    for (size_t i = 0; i < old.n; i++)
+        forget(m, old.at[i]);
+    vec_fini(&old);
+    if (!waiting)
+        uv_timer_stop(timer);
+}
+
+static void on_later(uv_timer_t *timer)
+{
+    struct machines *m = timer->data;
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    while (smap_next(m->runs, &cursor, &key, &value)) {
+        struct machine_run *run = value;
+        if (run->gone)
+            end_run(m, run, run->gone);
+    }
+}
+
+static void tell_later(struct machines *m, struct machine_run *run, const char *reason)
+{
+    run->gone = reason;
+    uv_timer_start(&m->later, on_later, 0, 0);
+}
+
+static void on_up(void *arg, const char *node, const struct wire_host_hello *hello)
+{
+    struct machines *m = arg;
+    (void)hello;
+    tell(m, &(struct engine_fact){ .kind = FACT_NODE_UP, .node = node });
+}
+
+static void on_down(void *arg, const char *node, const char *why)
+{
+    struct machines *m = arg;
+    char reason[256];
+    snprintf(reason, sizeof reason, "the machine cannot be reached: %s", why);
+    tell(m, &(struct engine_fact){ .kind = FACT_NODE_DOWN, .node = node, .reason = reason });
+}
+
+static void on_ended(void *arg, struct generation g, const char *node, const char *reason)
+{
+    struct machines *m = arg;
+    struct machine_run *run = find(m, g, node);
+    if (run)
+        end_run(m, run, reason);
+}
+
+/* ---- calls ---- */
+
+static int start_run(struct machines *m, const struct launch *launch, struct err *err)
+{
+    unsigned char token[HOST_TOKEN], hash[32];
+    struct machine_run *run = find(m, launch->generation, launch->node);
+    if (run && run->over) { /* of the generation that is committed as gone */
+        forget(m, run);
+        run = NULL;
+    }
+    memcpy(token, launch->token, sizeof token);
+    if (sodium_is_zero(token, sizeof token))
+        return run ? 0 : err_set(err, ERR_UNAVAILABLE, "the agent on %s is gone", launch->node);
+    if (!run)
+        add(m, launch->generation, launch->node);
+    crypto_hash_sha256(hash, token, sizeof token);
+    link_expect(m->link, launch->generation, launch->node, hash, 0);
+    hosts_start(m->hosts, &(struct hosts_start){ .generation = launch->generation,
+                                                 .node = launch->node,
+                                                 .token = token,
+                                                 .sandbox = launch->sandbox });
+    sodium_memzero(token, sizeof token);
+    return 0;
+}
+
+static int machines_start(struct engine *e, const struct launch *launch, struct err *err)
+{
+    struct machines *m = machines_of(e);
+    if (!hosts_has(m->hosts, launch->node))
+        return err_set(err, ERR_NOT_FOUND, "%s is no machine of this server", launch->node);
+    if (launch->account)
+        return err_set(err, ERR_CANNOT,
+                       "tasks on %s run as the user of its host, not as %s: accounts are for this "
+                       "server's own machine",
+                       launch->node, launch->account->name);
+    if (start_run(m, launch, err) < 0)
+        return err_in(err, "starting %s on %s", launch->job_name, launch->node);
+    return link_launch(m->link, launch, err);
+}
+
+/* Everything of a run. An agent that is not connected is told when it is; one that is to be killed
+ * is killed by its host, which can do that without it. */
+static void stop_run(struct machines *m, struct machine_run *run, enum stop_how how,
+                     enum end_by why)
+{
+    if (hosts_cancel(m->hosts, run->generation, run->node)) {
+        tell_later(m, run, "it was not started: its machine could not be reached");
+        return;
+    }
+    link_stop(m->link, run->generation, run->node, NULL, how, why);
+    if (how == STOP_NOW && !link_connected(m->link, run->generation, run->node))
+        hosts_end(m->hosts, run->generation, run->node);
+}
+
+static int machines_stop(struct engine *e, struct generation g, const struct task_ref *task,
+                         enum stop_how how, enum end_by why, struct err *err)
+{
+    struct machines *m = machines_of(e);
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    (void)err;
+    while (smap_next(m->runs, &cursor, &key, &value)) {
+        struct machine_run *run = value;
+        if (run->over || run->generation.job != g.job || run->generation.number != g.number)
+            continue;
+        if (task)
+            link_stop(m->link, g, run->node, task, how, why);
+        else
+            stop_run(m, run, how, why);
+    }
+    return 0;
+}
+
+static void machines_ack(struct engine *e, struct generation g, const char *node, uint64_t seq)
+{
+    link_ack(machines_of(e)->link, g, node, seq);
+}
+
+static int machines_recover(struct engine *e, const struct engine_known *known, size_t n,
+                            struct err *err)
+{
+    struct machines *m = machines_of(e);
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        const struct engine_known *k = &known[i];
+        struct machine_run *run = add(m, k->generation, k->node);
+        if (hosts_recover(m->hosts, k->generation, k->node, k->last_seq > 0))
+            link_expect(m->link, k->generation, k->node, k->token_hash, k->last_seq);
+        else
+            tell_later(m, run, "its machine is none of this server any more");
+    }
+    return 0;
+}
+
+static int machines_exec(struct engine *e, const struct engine_exec *exec, struct err *err)
+{
+    return link_exec(machines_of(e)->link, exec, err);
+}
+
+static int machines_attach(struct engine *e, const struct engine_attach *attach, struct err *err)
+{
+    return link_join(machines_of(e)->link, attach, err);
+}
+
+static int machines_signal(struct engine *e, const struct engine_signal *ask, struct err *err)
+{
+    return link_signal(machines_of(e)->link, ask, err);
+}
+
+static void machines_tell_launcher(struct engine *e, struct generation g, const char *node,
+                                   uint32_t channel, const void *bytes, size_t len)
+{
+    struct launcher_end end = { .generation = g, .node = node, .channel = channel };
+    link_tell_launcher(machines_of(e)->link, &end, bytes, len);
+}
+
+static unsigned machines_caps(const struct engine *e)
+{
+    (void)e;
+    return ENGINE_EXEC | ENGINE_STDIN | ENGINE_HOSTS | ENGINE_MOUNTS | ENGINE_MEMORY_LIMIT |
+           ENGINE_CPU_LIMIT;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct machines *m = handle->data;
+    if (--m->handles == 0)
+        free(m);
+}
+
+static void machines_destroy(struct engine *e)
+{
+    struct machines *m = machines_of(e);
+    hosts_destroy(m->hosts);
+    smap_destroy_with(m->runs, free_run);
+    uv_close((uv_handle_t *)&m->later, on_closed);
+    uv_close((uv_handle_t *)&m->tidy, on_closed);
+}
+
+static const struct engine_ops machines_ops = {
+    .name = "machines",
+    .start = machines_start,
+    .stop = machines_stop,
+    .ack = machines_ack,
+    .recover = machines_recover,
+    .exec = machines_exec,
+    .attach = machines_attach,
+    .signal = machines_signal,
+    .tell_launcher = machines_tell_launcher,
+    .caps = machines_caps,
+    .destroy = machines_destroy,
+};
+
+struct engine *machines_create(const struct machines_config *config)
+{
+    struct machines *m = mem_new(sizeof *m);
+    m->base.ops = &machines_ops;
+    m->link = config->link;
+    m->runs = smap_create();
+    m->hosts = hosts_create(
+        config->link,
+        (struct hosts_sink){ .up = on_up, .down = on_down, .ended = on_ended, .arg = m });
+    uv_timer_init(config->loop, &m->later);
+    uv_timer_init(config->loop, &m->tidy);
+    m->later.data = m->tidy.data = m;
+    m->handles = 2;
+    return &m->base;
+}
+
+/* ---- machines ---- */
+
+void machines_add(struct engine *e, const char *node, const unsigned char token_hash[32])
+{
+    hosts_expect(machines_of(e)->hosts, node, token_hash);
+}
+
+static void give_up(struct machines *m, const char *node, const char *reason)
+{
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    while (smap_next(m->runs, &cursor, &key, &value)) {
+        struct machine_run *run = value;
+        if (!run->over && strcmp(run->node, node) == 0)
+            tell_later(m, run, reason);
+    }
+}
+
+void machines_remove(struct engine *e, const char *node)
+{
+    struct machines *m = machines_of(e);
+    give_up(m, node, "its machine was removed from this server");
+    hosts_forget(m->hosts, node);
+}
+
+void machines_fence(struct engine *e, const char *node)
+{
+    give_up(machines_of(e), node, "its machine was fenced");
+}

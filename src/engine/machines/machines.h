@@ -1,0 +1,30 @@
+/* The engine for a handful of machines that have no cluster software: a host on each (node/host.h),
+ * which connects to this server, starts agents there and says which of them live. Agents speak with
+ * the server by connections of their own. */
+#ifndef ENGINE_MACHINES_MACHINES_H
+#define ENGINE_MACHINES_MACHINES_H
+
+#include "engine/engine.h"
+#include "link/link.h"
+
+struct uv_loop_s;
+
+struct machines_config {
+    struct uv_loop_s *loop;
+    struct link_hub *link; /* outlives the engine */
+};
+/* A node is up while its host is connected, and down from when it is not: unreachable, which says
+ * nothing of its runs. A run is gone when its host says that nothing of it lives, when its machine
+ * came back without it, or when the machine was fenced. */
+struct engine *machines_create(const struct machines_config *);
+
+/* A machine that is the node of that name; the hash of its host's token as in link_expect. To be
+ * told before recover. */
+void machines_add(struct engine *, const char *node, const unsigned char token_hash[32]);
+/* It is no machine of this server any more: its runs are gone, from the loop. */
+void machines_remove(struct engine *, const char *node);
+/* Somebody made sure that nothing lives there (switched it off, say): its runs are gone, from the
+ * loop. What it still has when it comes back is ended. */
+void machines_fence(struct engine *, const char *node);
+
+#endif
