@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/file.h>
 
+#define SERVER_MAX 2048
 #define LOOK_MS    60000u /* at the machine */
 #define REFUSED_MS 10000u /* until a server that knows no such machine is asked again */
 
@@ -28,7 +29,8 @@ struct host {
     const char *dir;
     char program[4096];
     struct conf conf;
-    struct arena *arena; /* of hello */
+    char server[SERVER_MAX]; /* lines of agent.conf that say where it is */
+    struct arena *arena;     /* of hello */
     struct wire_host_hello hello;
     bool looked;    /* hello is complete */
     bool connected; /* and it was said */
@@ -68,9 +70,39 @@ static void on_run_ended(void *arg, struct generation generation, const char *re
     uplink_flush(host->link);
 }
 
+static void write_server(const struct conf *conf, char out[SERVER_MAX])
+{
+    AUTO_BUF struct buf text = BUF_INIT(SERVER_MAX - 1);
+    if (!conf->n_places)
+        buf_addf(&text, "socket=%s\n", conf->socket);
+    for (size_t i = 0; i < conf->n_places; i++) {
+        const struct conf_place *place = &conf->places[i];
+        buf_addf(&text, strchr(place->addr, ':') ? "%s[%s]:%u" : "%s%s:%u",
+                 i ? "," : "tcp=", place->addr, place->port);
+    }
+    if (conf->n_places)
+        buf_addf(&text, "\npin=%s\n", conf->pin);
+    memcpy(out, buf_str(&text), text.len + 1);
+}
+
+/* host.conf may name another address by now, for agents that live too. */
+static void follow_server(struct host *host)
+{
+    char now[SERVER_MAX];
+    struct conf conf;
+    if (conf_read_host(host->dir, &conf, NULL) < 0)
+        return;
+    write_server(&conf, now);
+    if (strcmp(now, host->server) != 0) {
+        memcpy(host->server, now, sizeof now);
+        host_runs_move(host->runs, now);
+    }
+}
+
 static void on_connected(void *arg, struct buf *out)
 {
     struct host *host = arg;
+    follow_server(host);
     struct arena *arena = arena_create();
     struct wire_host_runs runs;
     host_runs_list(host->runs, arena, &runs);
@@ -93,7 +125,7 @@ static int take_start(struct host *host, const struct wire_frame *frame)
     struct wire_host_start start;
     if (wire_get(frame, NULL, &start) != 0)
         return -1;
-    host_runs_start(host->runs, &start, host->conf.socket);
+    host_runs_start(host->runs, &start, host->server);
     return 0;
 }
 
@@ -284,6 +316,7 @@ static void start_host(struct host *host)
     host->look.data = host->again.data = host->term.data = host->hup.data = host;
     uv_signal_start(&host->term, on_term, SIGTERM);
     uv_signal_start(&host->hup, on_hup, SIGHUP);
+    write_server(&host->conf, host->server);
     host->smi = smi_create(&host->loop, on_devices, host);
     uv_timer_start(&host->look, on_look, 0, LOOK_MS);
 }

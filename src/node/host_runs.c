@@ -233,10 +233,10 @@ void host_runs_destroy(struct host_runs *runs)
 
 /* ---- what it is told ---- */
 
-static void spawn(struct host_run *one, const struct wire_host_start *start, const char *socket)
+static void spawn(struct host_run *one, const struct wire_host_start *start, const char *server)
 {
     const struct launch own = { .sandbox = start->sandbox };
-    const struct run_place place = { one->owner->config.program, socket, start->token };
+    const struct run_place place = { one->owner->config.program, server, start->token };
     struct err err = { .what = "" };
     one->run = make_run(one);
     if (run_spawn(one->run, &place, &own, &err) == 0)
@@ -247,11 +247,11 @@ static void spawn(struct host_run *one, const struct wire_host_start *start, con
 }
 
 void host_runs_start(struct host_runs *runs, const struct wire_host_start *start,
-                     const char *socket)
+                     const char *server)
 {
     struct host_run *one = find(runs, start->generation);
     if (!one)
-        spawn(add(runs, start->generation), start, socket);
+        spawn(add(runs, start->generation), start, server);
     else if (!one->run)
         say_ended(one);
 }
@@ -274,6 +274,20 @@ void host_runs_clean(struct host_runs *runs, struct generation g)
         one->clean = true;
     else if (one)
         forget(one);
+}
+
+void host_runs_move(struct host_runs *runs, const char *server)
+{
+    size_t cursor = 0;
+    const char *name;
+    void *value;
+    while (smap_next(runs->by_name, &cursor, &name, &value)) {
+        const struct host_run *one = value;
+        AUTO_FREE char *dir = dir_of(one);
+        struct err err;
+        if (one->run && run_set_server(dir, server, &err) < 0)
+            log_warn("run.conf", "run=%s reason=\"%s\"", name, err.what);
+    }
 }
 
 void host_runs_list(const struct host_runs *runs, struct arena *a, struct wire_host_runs *out)

@@ -25,10 +25,12 @@ struct host_runs *host_runs_create(const struct host_runs_config *, struct err *
 void host_runs_destroy(struct host_runs *); /* keepers go on */
 
 /* Each may be repeated. A start of a run that is over is told as ended, until it was cleaned.
- * socket: the server's. */
-void host_runs_start(struct host_runs *, const struct wire_host_start *, const char *socket);
+ * server: lines that say its agent where that is (run/run.h). */
+void host_runs_start(struct host_runs *, const struct wire_host_start *, const char *server);
 void host_runs_end(struct host_runs *, struct generation);
 void host_runs_clean(struct host_runs *, struct generation);
+/* The server is elsewhere now, for agents that live too. */
+void host_runs_move(struct host_runs *, const char *server);
 /* All that have a directory. In arena. */
 void host_runs_list(const struct host_runs *, struct arena *, struct wire_host_runs *);
 

@@ -360,7 +360,7 @@ static int run_write_conf(struct run *run, const struct run_place *place,
 {
     AUTO_FREE char *path = file_join(run->dir, CONF);
     AUTO_BUF struct buf text = BUF_INIT(CONF_MAX);
-    buf_addf(&text, "socket=%s\ntoken=", place->socket);
+    buf_addf(&text, "%stoken=", place->server);
     buf_add_hex(&text, place->token, 32);
     buf_addf(&text, "\njob=%llu\ngeneration=%u\nnode=%s\ncookie=%s\nsandbox=%s\n",
              (unsigned long long)run->generation.job, run->generation.number, run->node,
@@ -371,6 +371,35 @@ static int run_write_conf(struct run *run, const struct run_place *place,
         buf_addf(&text, "archive=%s\n", launch->archive);
     if (launch->account)
         put_account(&text, launch->account);
+    if (text.overflow)
+        return err_set(err, ERR_CANNOT, "the configuration of an agent is too long");
+    return file_replace(path, text.data, text.len, 0600, err);
+}
+
+static bool says_server(const char *line)
+{
+    static const char *const keys[] = { "socket=", "tcp=", "pin=" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strncmp(line, keys[i], strlen(keys[i])) == 0)
+            return true;
+    return false;
+}
+
+int run_set_server(const char *dir, const char *server, struct err *err)
+{
+    AUTO_FREE char *path = file_join(dir, "agent.conf");
+    AUTO_FREE char *old = NULL;
+    AUTO_BUF struct buf text = BUF_INIT(CONF_MAX);
+    size_t len = 0;
+    if (access(path, F_OK) < 0)
+        return 0;
+    if (file_read(path, CONF_MAX, &old, &len, err) < 0)
+        return -1;
+    char *rest = old;
+    buf_puts(&text, server);
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (*line && !says_server(line))
+            buf_addf(&text, "%s\n", line);
     if (text.overflow)
         return err_set(err, ERR_CANNOT, "the configuration of an agent is too long");
     return file_replace(path, text.data, text.len, 0600, err);

@@ -53,10 +53,14 @@ bool run_lives(const struct run *); /* has a keeper, or is not done with its las
 /* Writes agent.conf, with the account and the sandbox of the launch, and starts the keeper, which
  * holds keeper.lock as long as it or its agent lives. Refused while another does. */
 struct run_place {
-    const char *program, *socket;
+    const char *program;
+    const char *server;         /* lines of agent.conf: where it is (node/conf.h) */
     const unsigned char *token; /* 32 bytes */
 };
 int run_spawn(struct run *, const struct run_place *, const struct launch *, struct err *err);
+/* The same lines for an agent that may live there already, which reads them when it connects again.
+ * 0 also where there is no agent.conf. */
+int run_set_server(const char *dir, const char *server, struct err *err);
 /* Calls `ended` from the loop, once everything with the cookie is dead, and a keeper that nobody
  * watches. */
 void run_settle(struct run *);

@@ -16,7 +16,8 @@ struct local {
     struct engine base; /* first */
     uv_loop_t *loop;
     struct link_hub *link;
-    char *program, *socket;
+    char *program;
+    char *server;      /* lines of agent.conf */
     struct smap *runs; /* by key_of() */
     unsigned caps, agents;
 };
@@ -78,7 +79,7 @@ static int spawn(struct local *l, struct run *run, const struct launch *launch, 
     if (sodium_is_zero(token, sizeof token))
         return err_set(err, ERR_UNAVAILABLE, "the agent on %s is gone", launch->node);
     crypto_hash_sha256(hash, token, sizeof token);
-    const struct run_place place = { l->program, l->socket, token };
+    const struct run_place place = { l->program, l->server, token };
     int rc = run_spawn(run, &place, launch, err);
     if (rc == 0) /* whoever lives there instead may have the same token: nobody asked for it */
         link_expect(l->link, launch->generation, launch->node, hash, 0);
@@ -231,7 +232,7 @@ static void local_destroy(struct engine *e)
     struct local *l = local_of(e);
     smap_destroy_with(l->runs, free_run);
     free(l->program);
-    free(l->socket);
+    free(l->server);
     free(l);
 }
 
@@ -277,7 +278,7 @@ struct engine *local_create(const struct local_config *config, struct err *err)
     l->loop = config->loop;
     l->link = config->link;
     l->program = mem_strdup(config->node_program);
-    l->socket = mem_strdup(config->socket_path);
+    l->server = mem_printf("socket=%s\n", config->socket_path);
     l->runs = smap_create();
     l->agents = config->agents;
     l->caps = ENGINE_EXEC | ENGINE_STDIN | ENGINE_HOSTS | ENGINE_MOUNTS | ENGINE_MEMORY_LIMIT |

@@ -10,7 +10,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "link/agent_listener.h"
 #include "link/test/door.h"
+#include "tls/identity.h"
 
 #include <signal.h>
 #include <sodium.h>
@@ -274,6 +276,53 @@ static void what_a_boot_ended_is_told(void **state)
     UNTIL(f, f->ended == 3);
 }
 
+static void say_tcp(struct fix *f, uint16_t port, const char *pin)
+{
+    AUTO_FREE char *path = file_join(f->host_dir, "host.conf");
+    AUTO_FREE char *text =
+        mem_printf("tcp=127.0.0.1:%u\npin=%s\ntoken=%s\nnode=n1\n", port, pin, f->hex);
+    struct err err;
+    assert_int_equal(file_replace(path, text, strlen(text), 0600, &err), 0);
+}
+
+/* The server leaves its socket for an address: its host is told, and the agents there with it. */
+static void a_machine_comes_over_tls(void **state)
+{
+    struct fix *f = *state;
+    struct tls_identity identity;
+    struct err err;
+    start_run(f, first);
+    UNTIL(f, f->joined == 1);
+    assert_int_equal(tls_identity_open(f->dir, &identity, &err), 0);
+    struct tls_server *tls = tls_server_create(&identity.config, &err);
+    struct agent_listener *listener = agent_listener_create(
+        f->hub, &(struct agent_listener_config){ .addr = "127.0.0.1", .tls = tls }, &err);
+    assert_non_null(listener);
+    say_tcp(f, agent_listener_port(listener), identity.pin);
+    door_close(&f->door);
+    kill(f->host, SIGSTOP); /* it and its agent lose the connections that they have */
+    UNTIL(f, f->down == 1);
+    kill(f->host, SIGCONT);
+    UNTIL(f, hosts_connected(f->hosts, "n1"));
+    start_run(f, second); /* whose agent knows no other way */
+    UNTIL(f, f->joined == 2);
+    assert_true(agent_listener_counts(listener).joined >= 2);
+    assert_true(hosts_end(f->hosts, first, "n1"));
+    assert_true(hosts_end(f->hosts, second, "n1"));
+    UNTIL(f, f->ended == 2);
+    end_host(f, SIGTERM);
+    UNTIL(f, f->down == 2);
+    agent_listener_destroy(listener);
+    hosts_forget(f->hosts, "n1");
+    tls_server_destroy(tls);
+    tls_identity_fini(&identity);
+    door_open(&f->door, &f->loop, f->socket);
+    hosts_expect(f->hosts, "n1", f->hash);
+    write_conf(f, "a");
+    start_host(f);
+    UNTIL(f, hosts_connected(f->hosts, "n1"));
+}
+
 /* A token admits the machine that it was made for. */
 static void a_machine_of_another_name_stays_out(void **state)
 {
@@ -299,9 +348,10 @@ static void a_machine_of_another_name_stays_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_machine_says_what_it_is),          TEST(runs_start_end_and_go),
-        TEST(an_unreachable_machine_is_not_gone), TEST(a_new_server_finds_what_lives),
-        TEST(what_a_boot_ended_is_told),          TEST(a_machine_of_another_name_stays_out),
+        TEST(a_machine_says_what_it_is),           TEST(runs_start_end_and_go),
+        TEST(an_unreachable_machine_is_not_gone),  TEST(a_new_server_finds_what_lives),
+        TEST(what_a_boot_ended_is_told),           TEST(a_machine_comes_over_tls),
+        TEST(a_machine_of_another_name_stays_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

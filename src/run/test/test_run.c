@@ -72,7 +72,8 @@ static void keeper(struct fix *f, const char *script)
     const struct launch own = { .sandbox = true };
     assert_int_equal(file_replace(f->program, text, strlen(text), 0755, &err), 0);
     assert_int_equal(
-        run_spawn(f->run, &(struct run_place){ f->program, "/sock", token }, &own, &err), 0);
+        run_spawn(f->run, &(struct run_place){ f->program, "socket=/sock\n", token }, &own, &err),
+        0);
 }
 
 static void clean_end_is_seen(void **state)
@@ -195,7 +196,8 @@ static void keeper_in_the_way_is_ended(void **state)
     again->owner = f;
     again->ended = on_ended;
     assert_int_equal(
-        run_spawn(again, &(struct run_place){ f->program, "/sock", token }, &own, &err), -1);
+        run_spawn(again, &(struct run_place){ f->program, "socket=/sock\n", token }, &own, &err),
+        -1);
     AUTO_FREE char *path = file_join(f->run_dir, "agent.conf");
     AUTO_FREE char *text = NULL;
     size_t len;
@@ -337,7 +339,8 @@ static void keeper_without_pid_is_waited_for(void **state)
     assert_true(run_lives(again));
     assert_int_equal(again->pid, 0);
     assert_int_equal(
-        run_spawn(again, &(struct run_place){ f->program, "/sock", token }, &own, &err), -1);
+        run_spawn(again, &(struct run_place){ f->program, "socket=/sock\n", token }, &own, &err),
+        -1);
     AUTO_FREE char *go = file_join(f->run_dir, "go");
     assert_int_equal(file_replace(go, "", 0, 0600, &err), 0);
     /* Not ONCE, which goes on to wait for an event when its timer was due already. */
@@ -368,6 +371,28 @@ static void keeper_without_pid_may_die(void **state)
     run_destroy(again);
 }
 
+/* Its server is elsewhere now; all else stays as it was. */
+static void an_agent_is_told_another_server(void **state)
+{
+    struct fix *f = *state;
+    AUTO_FREE char *path = file_join(f->run_dir, "agent.conf");
+    AUTO_FREE char *before = NULL, *after = NULL, *again = NULL;
+    struct err err;
+    size_t len;
+    assert_int_equal(run_set_server(f->run_dir, "socket=/none\n", &err), 0);
+    assert_int_equal(access(path, F_OK), -1);
+    keeper(f, "exit 0");
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(file_read(path, 1 << 20, &before, &len, &err), 0);
+    assert_int_equal(run_set_server(f->run_dir, "tcp=10.0.0.1:9\npin=ab\n", &err), 0);
+    assert_int_equal(file_read(path, 1 << 20, &after, &len, &err), 0);
+    assert_int_equal(strncmp(after, "tcp=10.0.0.1:9\npin=ab\ntoken=01", 30), 0);
+    assert_null(strstr(after, "socket="));
+    assert_int_equal(run_set_server(f->run_dir, "socket=/sock\n", &err), 0);
+    assert_int_equal(file_read(path, 1 << 20, &again, &len, &err), 0);
+    assert_string_equal(again, before);
+}
+
 static void nothing_to_adopt(void **state)
 {
     struct fix *f = *state;
@@ -388,6 +413,7 @@ int main(void)
         TEST(keeper_in_the_way_is_ended),
         TEST(keeper_of_no_record_is_ended),
         TEST(nothing_to_adopt),
+        TEST(an_agent_is_told_another_server),
         TEST(keeper_without_pid_is_waited_for),
         TEST(keeper_is_named_by_its_own_pid_alone),
         TEST(keeper_without_pid_may_die),
