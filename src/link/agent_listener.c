@@ -7,11 +7,12 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "conn/conn.h"
 #include "conn/listener.h"
-#include "link/hub.h"
 #include "tls/server.h"
 
 #include <string.h>
+#include <uv.h>
 
 #define STRANGERS      512u
 #define STRANGER_MS    10000u
@@ -102,7 +103,7 @@ static void join(struct stranger *s, const char *token)
     l->counts.resumed += tls_server_resumed(s->transport);
     buf_puts(conn_out(conn), "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
                              "Upgrade: muster/1\r\n\r\n");
-    hub_adopt(l->hub, token, conn);
+    link_adopt(l->hub, token, conn);
     conn_keep_alive(conn, &beat);
     conn_flush(conn);
     forget(s);
@@ -158,7 +159,7 @@ static void make_room(struct agent_listener *l)
     if (l->counts.strangers < l->config.strangers)
         return;
     struct stranger *oldest = l->first.next;
-    uint64_t now = uv_now(l->hub->loop), until = oldest->since + STALE_MS;
+    uint64_t now = uv_now(link_loop(l->hub)), until = oldest->since + STALE_MS;
     if (until <= now) {
         conn_close(oldest->conn);
         forget(oldest);
@@ -173,19 +174,19 @@ static void on_caller(void *arg, int fd)
     struct agent_listener *l = arg;
     struct stranger *s = mem_new(sizeof *s);
     const struct conn_terms terms = { .kinds = CONN_AGENT_KINDS,
-                                      .out_max = HUB_OUT_MAX,
-                                      .room = HUB_OUT_ROOM,
+                                      .out_max = LINK_OUT_MAX,
+                                      .room = LINK_OUT_ROOM,
                                       .handshake_ms = l->config.stranger_ms,
                                       .tcp_silence_ms = TCP_SILENCE_MS,
                                       .over = over_tls,
                                       .over_arg = s };
     *s = (struct stranger){
-        .of = l, .since = uv_now(l->hub->loop), .prev = l->first.prev, .next = &l->first
+        .of = l, .since = uv_now(link_loop(l->hub)), .prev = l->first.prev, .next = &l->first
     };
     s->prev->next = s->next->prev = s;
     l->counts.strangers++;
     s->conn =
-        conn_create(l->hub->loop, fd, &terms,
+        conn_create(link_loop(l->hub), fd, &terms,
                     (struct conn_events){ .bytes = on_request, .closed = on_closed, .arg = s });
     make_room(l);
 }
@@ -207,10 +208,10 @@ struct agent_listener *agent_listener_create(struct link_hub *hub,
     l->config.strangers = config->strangers ? config->strangers : STRANGERS;
     l->config.stranger_ms = config->stranger_ms ? config->stranger_ms : STRANGER_MS;
     l->first.prev = l->first.next = &l->first;
-    uv_timer_init(hub->loop, &l->stale);
+    uv_timer_init(link_loop(hub), &l->stale);
     l->stale.data = l;
-    l->listener =
-        listener_create(hub->loop, fd, (struct listener_sink){ .caller = on_caller, .arg = l });
+    l->listener = listener_create(link_loop(hub), fd,
+                                  (struct listener_sink){ .caller = on_caller, .arg = l });
     return l;
 }
 

@@ -7,8 +7,10 @@
 #include "link/hosts.h"
 
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
-#include "link/hub.h"
+#include "conn/conn.h"
+#include "wire/message.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -46,19 +48,9 @@ struct host {
 struct hosts {
     struct link_hub *hub;
     struct hosts_sink sink;
+    struct arena *scratch;
     struct smap *by_node, *by_hash;
 };
-
-struct hosts *hosts_create(struct link_hub *hub, struct hosts_sink sink)
-{
-    struct hosts *hosts = mem_new(sizeof *hosts);
-    hosts->hub = hub;
-    hosts->sink = sink;
-    hosts->by_node = smap_create();
-    hosts->by_hash = smap_create();
-    hub->hosts = hosts;
-    return hosts;
-}
 
 static void free_host(void *value)
 {
@@ -73,7 +65,8 @@ void hosts_destroy(struct hosts *hosts)
 {
     if (!hosts)
         return;
-    hosts->hub->hosts = NULL;
+    link_set_guests(hosts->hub, (struct link_guests){ .knows = NULL });
+    arena_destroy(hosts->scratch);
     smap_destroy(hosts->by_hash);
     smap_destroy_with(hosts->by_node, free_host);
     free(hosts);
@@ -307,7 +300,7 @@ static void look_at_all(struct host *host, const struct wire_host_runs *all)
     for (uint32_t i = 0; i < all->n_runs; i++)
         look_at_shown(host, &all->runs[i]);
     struct generation *missing =
-        ARENA_ARRAY(host->hosts->hub->scratch, smap_count(host->runs) + 1, struct generation);
+        ARENA_ARRAY(host->hosts->scratch, smap_count(host->runs) + 1, struct generation);
     while (smap_next(host->runs, &cursor, &key, &value)) {
         struct host_run *run = value;
         if (!run->shown)
@@ -326,7 +319,7 @@ static int on_hello(struct host *host, const struct wire_frame *frame)
 {
     const struct hosts_sink *sink = &host->hosts->sink;
     struct wire_host_hello hello;
-    if (wire_get(frame, host->hosts->hub->scratch, &hello) < 0 || hello.version != WIRE_VERSION)
+    if (wire_get(frame, host->hosts->scratch, &hello) < 0 || hello.version != WIRE_VERSION)
         return -1;
     if (strcmp(hello.node, host->node) != 0) {
         log_warn("host.other", "node=%s name=%s note=\"its token is another machine's\"",
@@ -347,7 +340,7 @@ static int on_hello(struct host *host, const struct wire_frame *frame)
 static int on_runs(struct host *host, const struct wire_frame *frame)
 {
     struct wire_host_runs runs;
-    if (!host->hello || host->synced || wire_get(frame, host->hosts->hub->scratch, &runs) < 0)
+    if (!host->hello || host->synced || wire_get(frame, host->hosts->scratch, &runs) < 0)
         return -1;
     host->synced = true;
     look_at_all(host, &runs);
@@ -357,7 +350,7 @@ static int on_runs(struct host *host, const struct wire_frame *frame)
 static int on_ended(struct host *host, const struct wire_frame *frame)
 {
     struct wire_host_ended ended;
-    if (!host->synced || wire_get(frame, host->hosts->hub->scratch, &ended) < 0)
+    if (!host->synced || wire_get(frame, host->hosts->scratch, &ended) < 0)
         return -1;
     struct host_run *run = find_run(host, ended.generation);
     if (run)
@@ -385,7 +378,7 @@ static int host_frame(void *arg, struct conn *conn, const struct wire_frame *fra
     struct host *host = arg;
     (void)conn;
     int bad = on_frame(host, frame);
-    arena_reset(host->hosts->hub->scratch);
+    arena_reset(host->hosts->scratch);
     if (bad < 0)
         log_warn("host.frame", "node=%s kind=%d broken, connection closed", host->node,
                  (int)frame->kind);
@@ -417,13 +410,15 @@ static void host_closed(void *arg, struct conn *conn, const char *why)
 
 /* ---- joining ---- */
 
-bool hosts_know(const struct hosts *hosts, const char *hash_hex)
+static bool knows(void *arg, const char *hash_hex)
 {
-    return hosts && smap_get(hosts->by_hash, hash_hex);
+    const struct hosts *hosts = arg;
+    return smap_get(hosts->by_hash, hash_hex);
 }
 
-void hosts_adopt(struct hosts *hosts, const char *hash_hex, struct conn *conn)
+static void adopt(void *arg, const char *hash_hex, struct conn *conn)
 {
+    const struct hosts *hosts = arg;
     struct host *host = smap_get(hosts->by_hash, hash_hex);
     conn_close(TAKE(host->conn));
     host->hello = host->synced = false; /* the next HOST_HELLO is told as any */
@@ -431,4 +426,16 @@ void hosts_adopt(struct hosts *hosts, const char *hash_hex, struct conn *conn)
     conn_set_events(
         conn, (struct conn_events){
                   .frame = host_frame, .room = host_room, .closed = host_closed, .arg = host });
+}
+
+struct hosts *hosts_create(struct link_hub *hub, struct hosts_sink sink)
+{
+    struct hosts *hosts = mem_new(sizeof *hosts);
+    hosts->hub = hub;
+    hosts->sink = sink;
+    hosts->by_node = smap_create();
+    hosts->by_hash = smap_create();
+    hosts->scratch = arena_create();
+    link_set_guests(hub, (struct link_guests){ .knows = knows, .adopt = adopt, .arg = hosts });
+    return hosts;
 }

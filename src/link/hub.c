@@ -456,18 +456,33 @@ bool link_holds(const struct link_hub *hub, const char *token)
     return hash_token(token, hex) && smap_get(hub->held, hex);
 }
 
+void link_set_guests(struct link_hub *hub, struct link_guests guests)
+{
+    hub->guests = guests;
+}
+
+static bool knows_guest(const struct link_hub *hub, const char *hash_hex)
+{
+    return hub->guests.knows && hub->guests.knows(hub->guests.arg, hash_hex);
+}
+
+struct uv_loop_s *link_loop(const struct link_hub *hub)
+{
+    return hub->loop;
+}
+
 bool link_knows(const struct link_hub *hub, const char *token)
 {
     char hex[HASH_HEX];
-    return hash_token(token, hex) && (smap_get(hub->by_hash, hex) || hosts_know(hub->hosts, hex));
+    return hash_token(token, hex) && (smap_get(hub->by_hash, hex) || knows_guest(hub, hex));
 }
 
-void hub_adopt(struct link_hub *hub, const char *token, struct conn *conn)
+void link_adopt(struct link_hub *hub, const char *token, struct conn *conn)
 {
     char hex[HASH_HEX];
     struct agent *a = hash_token(token, hex) ? smap_get(hub->by_hash, hex) : NULL;
     if (!a) {
-        hosts_adopt(hub->hosts, hex, conn);
+        hub->guests.adopt(hub->guests.arg, hex, conn);
         return;
     }
     disconnect(a);
@@ -494,11 +509,11 @@ int link_attach(struct link_hub *hub, const char *token, int fd, const void *ext
         return err_set(err, ERR_UNAUTHENTICATED, "the agent is not expected any more");
     }
     static const struct conn_terms terms = { .kinds = CONN_AGENT_KINDS,
-                                             .out_max = HUB_OUT_MAX,
-                                             .room = HUB_OUT_ROOM,
+                                             .out_max = LINK_OUT_MAX,
+                                             .room = LINK_OUT_ROOM,
                                              .handshake_ms = HELLO_MS };
     struct conn *conn = conn_create(hub->loop, fd, &terms, (struct conn_events){ 0 });
-    hub_adopt(hub, token, conn);
+    link_adopt(hub, token, conn);
     conn_unread(conn, extra, len);
     return 0;
 }

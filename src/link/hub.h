@@ -11,8 +11,6 @@
 
 #include <uv.h>
 
-#define HUB_OUT_MAX    (64u << 20)
-#define HUB_OUT_ROOM   (1u << 20) /* clients of exec are held up beyond it */
 #define LAUNCHER_PIECE (1u << 20) /* bytes of one LAUNCHER_DATA frame */
 
 struct kept_launch {
@@ -51,25 +49,17 @@ struct link_hub {
     struct map *signals; /* on their way */
     uint32_t next_signal;
     struct arena *scratch;
-    struct hosts *hosts; /* of machines; NULL: nobody has made them */
+    struct link_guests guests; /* knows NULL: none */
     struct log_receiver *logs;
 };
 
 struct agent *hub_find(const struct link_hub *, struct generation, const char *node);
-/* The connection of the agent with that token (link_knows) from now on; the one before is closed.
- */
-void hub_adopt(struct link_hub *, const char *token, struct conn *);
 
 /* Channels of interactive commands (exec.c). */
 void channel_from_agent(struct link_hub *, struct agent *, const struct wire_frame *);
 void channels_drop(struct link_hub *, const struct agent *);  /* the agent's connection is gone */
 void channels_go_on(struct link_hub *, const struct agent *); /* ... has room again */
 void channels_destroy(struct link_hub *);
-
-/* Hosts of machines (hosts.c), by the hash of their token; hosts NULL knows none. */
-struct hosts;
-bool hosts_know(const struct hosts *, const char *hash_hex);
-void hosts_adopt(struct hosts *, const char *hash_hex, struct conn *);
 
 /* Signals on their way (signal.c). */
 int signal_from_agent(struct link_hub *, const struct agent *, const struct wire_frame *);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct conn;
 struct uv_loop_s;
 struct link_hub;
 
@@ -62,11 +63,27 @@ struct launcher_end { /* which launcher */
 void link_tell_launcher(struct link_hub *, const struct launcher_end *, const void *bytes,
                         size_t len);
 
+/* Others than agents who come by the same way and are known by the hash of a token (hex), as hosts
+ * of machines are. knows NULL: none. */
+struct link_guests {
+    bool (*knows)(void *arg, const char *hash_hex);
+    void (*adopt)(void *arg, const char *hash_hex, struct conn *); /* one that it knows */
+    void *arg;
+};
+void link_set_guests(struct link_hub *, struct link_guests);
+
 /* The upgrade route's two steps: does the bearer token (hex) belong to an expected agent; then the
  * socket (owned by the hub from here on) with the bytes that came after the request's head. A
  * second connection of the same agent replaces the first. */
 bool link_knows(const struct link_hub *, const char *token);
 int link_attach(struct link_hub *, const char *token, int fd, const void *extra, size_t len,
                 struct err *);
+
+/* The same with a connection that was made already (LINK_OUT_MAX, LINK_OUT_ROOM), of somebody whom
+ * link_knows. */
+#define LINK_OUT_MAX  (64u << 20)
+#define LINK_OUT_ROOM (1u << 20) /* clients of exec are held up beyond it */
+void link_adopt(struct link_hub *, const char *token, struct conn *);
+struct uv_loop_s *link_loop(const struct link_hub *);
 
 #endif
