@@ -103,6 +103,7 @@ int end_check_file(const struct store *st, struct err *err)
     if (!mark_read(st->path, &mark) && (stat(wal, &file) != 0 || file.st_size == 0))
         return 0;
     err_set(err, ERR_CANNOT, "%s: it is gone or empty, and there were records in it", st->path);
+    err_subject(err, strlen(st->path) + strlen(": "));
     err_hint(err, "put it back; to begin anew remove %s" MARK_SUFFIX " and %s-wal too", st->path,
              st->path);
     return err_remedy(err, REMEDY_SERVER_RECOVER);
