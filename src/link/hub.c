@@ -331,6 +331,11 @@ static void on_log(struct agent *a, const struct wire_log *log)
                                       .log_end = log->end });
 }
 
+static int on_log_bytes(struct agent *a, const struct wire_frame *frame)
+{
+    return a->hello ? agent_logs_take(a->logs, frame, a->hub->scratch) : -1;
+}
+
 /* What launchers say belongs to nobody before the agent said who it is. */
 static int on_launcher(struct agent *a, const struct wire_frame *frame)
 {
@@ -392,7 +397,7 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     case WIRE_LAUNCHER_OPEN:
     case WIRE_LAUNCHER_DATA:
     case WIRE_LAUNCHER_CLOSE: return on_launcher(a, frame);
-    case WIRE_LOG_BYTES: return a->hello ? agent_logs_take(a->logs, frame, scratch) : -1;
+    case WIRE_LOG_BYTES: return on_log_bytes(a, frame);
     case WIRE_SIGNALLED: return signal_from_agent(a->hub, a, frame);
     default: return -1;
     }

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -24,6 +25,17 @@ int cut_listen(const char *path)
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 8) != 0)
         BUG("cannot listen at %s", path);
     return fd;
+}
+
+pid_t cut_fork(void)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0)
+        BUG("fork");
+    if (pid == 0)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return pid;
 }
 
 static int connect_to(const char *path)

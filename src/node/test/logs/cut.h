@@ -4,6 +4,7 @@
 
 #include "node/test/logs/scene.h"
 
+pid_t cut_fork(void);                              /* one that ends with its parent */
 int cut_listen(const char *path);                  /* a Unix socket */
 _Noreturn void cut_run(const struct scene *, int); /* until it is killed */
 

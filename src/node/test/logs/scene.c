@@ -21,22 +21,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 120000u
-
-static pid_t fork_child(void)
-{
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid < 0)
-        BUG("fork");
-    if (pid == 0)
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    return pid;
-}
 
 struct scene *scene_create(uint64_t seed)
 {
@@ -86,11 +74,11 @@ void scene_start(struct scene *scene, uint64_t leave_ms)
     struct err err;
     assert_int_equal(file_replace(path, text, strlen(text), 0600, &err), 0);
     int listener = cut_listen(sock);
-    scene->wire = fork_child();
+    scene->wire = cut_fork();
     if (scene->wire == 0)
         cut_run(scene, listener);
     close(listener);
-    scene->keeper = fork_child();
+    scene->keeper = cut_fork();
     if (scene->keeper == 0) {
         (void)setsid();
         exit(keeper_run(scene->launch.dir));
@@ -103,7 +91,7 @@ void scene_serve(struct scene *scene)
 {
     AUTO_FREE char *path = mem_printf("%s/server.sock", scene->dir);
     int listener = cut_listen(path);
-    scene->server = fork_child();
+    scene->server = cut_fork();
     if (scene->server == 0)
         server_run(scene, listener);
     close(listener);
