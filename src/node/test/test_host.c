@@ -229,6 +229,8 @@ static int set_up(void **state)
     f->listener = listener_open_unix(path, &err);
     assert_true(f->listener >= 0);
     write_conf(f, "a");
+    AUTO_FREE char *search = mem_printf("%s:%s", f->dir, getenv("PATH"));
+    assert_int_equal(setenv("PATH", search, 1), 0); /* for a driver of the test's own */
     f->host = start_host(f);
     accept_one(f, &f->of_host);
     *state = f;
@@ -272,6 +274,32 @@ static void the_machine_is_described_and_changes_are_told(void **state)
     assert_string_equal(pairs_get(&hello.labels, "zone"), "b");
     say_plain(&f->of_host, WIRE_PING);
     next_frame(&f->of_host, WIRE_PONG);
+}
+
+static void write_driver(const struct fix *f, const char *script)
+{
+    AUTO_FREE char *path = file_join(f->dir, "nvidia-smi");
+    struct err err;
+    assert_int_equal(file_replace(path, script, strlen(script), 0755, &err), 0);
+    kill(f->host, SIGHUP);
+}
+
+static void devices_are_asked_of_the_drivers_program(void **state)
+{
+    struct fix *f = *state;
+    next_hello(f);
+    write_driver(f, "#!/bin/sh\n[ \"$1\" = --query-gpu=index,pci.bus_id,uuid,memory.total,"
+                    "mig.mode.current,name ] && echo '0, 0, GPU-a, 1024, Disabled, H100'\n");
+    struct wire_host_hello hello = next_hello(f);
+    assert_int_equal(hello.n_devices, 1);
+    assert_string_equal(hello.devices[0].uuid, "GPU-a");
+    assert_string_equal(hello.devices[0].model, "H100");
+    assert_true(hello.devices[0].memory == 1u << 30);
+    assert_string_equal(hello.device_error, "");
+    write_driver(f, "#!/bin/sh\necho 'Failed to initialize NVML'\nexit 255\n");
+    hello = next_hello(f);
+    assert_int_equal(hello.n_devices, 0);
+    assert_non_null(strstr(hello.device_error, "Failed to initialize NVML"));
 }
 
 static void a_run_is_started_once_until_it_is_cleaned(void **state)
@@ -372,6 +400,7 @@ int main(int argc, char **argv)
         return keeper_clean(argv[2]);
     const struct CMUnitTest tests[] = {
         TEST(the_machine_is_described_and_changes_are_told),
+        TEST(devices_are_asked_of_the_drivers_program),
         TEST(a_run_is_started_once_until_it_is_cleaned),
         TEST(runs_outlive_their_host),
         TEST(what_died_with_the_host_is_told_as_ended),
