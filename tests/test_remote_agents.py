@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from conftest import Starter, closed
 from elsewhere import Elsewhere, Lab, LabServer, joined, lab, told, wait_joined, why_no_lab
 from harness import all_pids, free_port, kill, native, parent, proc_bytes, until_there, wait_for
+from muster import Client
 
 DEBUG = ("--log-level", "debug")
 
@@ -131,6 +133,38 @@ def test_an_agent_that_hangs_is_noticed(start: Starter, machine: Elsewhere, tmp_
     (tmp_path / "go").touch()
     attempts = server.wait(number)["task_list"][0]["attempts"]
     assert [one["exit_code"] for one in attempts] == [6]
+
+
+def test_code_comes_over_the_connection(
+    start: Starter, machine: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for both nodes of the machine, and not again for the next job."""
+    server = start(nodes="2x4cpu,8Gi", flags=("--agents", "127.0.0.1:0"), env=machine.env)
+    machine.know(server)
+    monkeypatch.setenv("MUSTER_SERVER", server.get("/v1/server")["address"])
+    monkeypatch.setenv("MUSTER_TOKEN", (server.state / "token").read_text().strip())
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "big").write_bytes(os.urandom(3 << 20))  # several pieces
+    archive = Client().upload(code)
+    digest = archive.removeprefix("sha256:")
+    told_apart = f"sha256sum < big > {tmp_path}/sum.$MUSTER_NODE; pwd > {tmp_path}/where"
+    job = native("code", told_apart, 2, inputs={"code": {"archive": archive}}, resources={"cpu": 4})
+    first = server.run(job)
+    assert first["state"] == "succeeded", first
+    assert (tmp_path / "where").read_text().startswith(str(machine.home))
+    kept = list((machine.home / "code").iterdir())
+    assert [one.name for one in kept] == [digest]
+    came = kept[0].stat().st_ino
+    assert server.run(job)["state"] == "succeeded"
+    assert kept[0].stat().st_ino == came
+    sums = {one.read_text() for one in tmp_path.glob("sum.*")}
+    assert sums == {sha256((code / "big").read_bytes()).hexdigest() + "  -\n"}
+    # What was changed on the node's disk is noticed, and fetched again.
+    kept[0].write_bytes(b"something else")
+    server.run(job)
+    assert server.run(job)["state"] == "succeeded"
+    assert kept[0].stat().st_ino != came
 
 
 # ---- machines of their own ----

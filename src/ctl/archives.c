@@ -45,6 +45,15 @@ bool ctl_needs_archive(struct ctl *ctl, const char *archive)
     return false;
 }
 
+const char *ctl_code_path(struct ctl *ctl, struct arena *arena, uint64_t id, const char *hash)
+{
+    const struct live_job *job = live_find(ctl->live, id);
+    const char *archive = job && job->spec ? job->spec->inputs.code.archive : NULL;
+    if (!archive || strcmp(archive + strlen(CODE_ARCHIVE), hash) != 0)
+        return NULL;
+    return core_archive(ctl, arena, archive);
+}
+
 static int by_value(const void *a, const void *b)
 {
     const uint64_t *x = a, *y = b;

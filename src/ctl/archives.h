@@ -16,4 +16,8 @@ size_t ctl_code_marks(struct ctl *, struct arena *, uint64_t **marks);
 /* Does a job that has not ended name it? */
 bool ctl_needs_archive(struct ctl *, const char *archive);
 
+/* The path of that archive (64 digits), in arena, when it is the code of that live job; else NULL.
+ */
+const char *ctl_code_path(struct ctl *, struct arena *, uint64_t job, const char *hash);
+
 #endif

@@ -54,6 +54,7 @@ static void agent_free(struct agent *a)
     drop_launches(a, UINT32_MAX);
     vec_fini(&a->launches);
     vec_fini(&a->stops);
+    vec_fini(&a->wants);
     free(a->node);
     free(a->key);
     free(a);
@@ -65,6 +66,7 @@ static void disconnect(struct agent *a)
     conn_close(TAKE(a->conn));
     a->hello = false;
     agent_logs_lost(a->logs);
+    vec_clear(&a->wants);
     channels_drop(a->hub, a);
     signals_drop(a->hub, a);
 }
@@ -398,6 +400,7 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     case WIRE_LAUNCHER_DATA:
     case WIRE_LAUNCHER_CLOSE: return on_launcher(a, frame);
     case WIRE_LOG_BYTES: return on_log_bytes(a, frame);
+    case WIRE_WANT: return code_from_agent(a, frame);
     case WIRE_SIGNALLED: return signal_from_agent(a->hub, a, frame);
     default: return -1;
     }
@@ -422,6 +425,7 @@ static void agent_room(void *arg, struct conn *conn)
 {
     struct agent *a = arg;
     (void)conn;
+    code_go_on(a);
     channels_go_on(a->hub, a);
 }
 

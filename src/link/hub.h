@@ -22,6 +22,13 @@ struct kept_stop {
     struct wire_stop stop;
 };
 
+#define WANTS_MAX 16 /* pieces of code that an agent asks for at once */
+struct kept_want {
+    char hash[65];
+    uint64_t offset;
+    uint32_t len;
+};
+
 struct agent {
     struct link_hub *hub;
     char *key; /* "job.generation.node" */
@@ -33,6 +40,7 @@ struct agent {
     uint64_t released; /* sequence of its RELEASED fact, 0: not yet */
     VEC(struct kept_launch) launches;
     VEC(struct kept_stop) stops;
+    VEC(struct kept_want) wants; /* that wait for room */
     struct conn *conn;       /* NULL: not connected */
     bool hello;              /* its HELLO came on this connection */
     struct agent_logs *logs; /* copies (log_receiver.c); NULL: its logs are on this disk */
@@ -51,6 +59,7 @@ struct link_hub {
     struct arena *scratch;
     struct link_guests guests; /* knows NULL: none */
     struct log_receiver *logs;
+    struct link_code code;
 };
 
 struct agent *hub_find(const struct link_hub *, struct generation, const char *node);
@@ -60,6 +69,10 @@ void channel_from_agent(struct link_hub *, struct agent *, const struct wire_fra
 void channels_drop(struct link_hub *, const struct agent *);  /* the agent's connection is gone */
 void channels_go_on(struct link_hub *, const struct agent *); /* ... has room again */
 void channels_destroy(struct link_hub *);
+
+/* Pieces of code (code.c). */
+int code_from_agent(struct agent *, const struct wire_frame *);
+void code_go_on(struct agent *); /* its connection has room */
 
 /* Signals on their way (signal.c). */
 int signal_from_agent(struct link_hub *, const struct agent *, const struct wire_frame *);

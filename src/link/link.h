@@ -71,6 +71,13 @@ struct link_guests {
     void *arg;
 };
 void link_set_guests(struct link_hub *, struct link_guests);
+/* Where the code of jobs is found that agents ask for by its SHA-256, when it does not lie on a
+ * disk of theirs. open: a descriptor, or -1 when that job has no such code. */
+struct link_code {
+    int (*open)(void *arg, struct generation, const char *hash);
+    void *arg;
+};
+void link_serve_code(struct link_hub *, struct link_code);
 
 /* The upgrade route's two steps: does the bearer token (hex) belong to an expected agent; then the
  * socket (owned by the hub from here on) with the bytes that came after the request's head. A

@@ -5,9 +5,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/archives.h"
 #include "link/agent_listener.h"
 #include "tls/identity.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #define STRANGERS_LEAST 16u
@@ -18,6 +20,7 @@ struct agents {
     struct tls_server *tls;
     struct agent_listener *listener;
     char *address; /* with the port that it got */
+    struct ctl *ctl;
 };
 
 /* "ADDR:PORT", "[ADDR]:PORT". */
@@ -63,18 +66,31 @@ static int listen_there(struct agents *agents, const struct agents_config *confi
     return 0;
 }
 
+/* An agent is given the code of its own job, and no other. */
+static int open_code(void *arg, struct generation of, const char *hash)
+{
+    const struct agents *agents = arg;
+    struct arena *arena = arena_create();
+    const char *path = ctl_code_path(agents->ctl, arena, of.job, hash);
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    arena_destroy(arena);
+    return fd;
+}
+
 int agents_open(const struct agents_config *config, struct agents **out, struct err *err)
 {
     *out = NULL;
     if (strcmp(config->where, "none") == 0)
         return 0;
     struct agents *agents = mem_new(sizeof *agents);
+    agents->ctl = config->ctl;
     if (tls_identity_open(config->state_dir, &agents->identity, err) == 0)
         agents->tls = tls_server_create(&agents->identity.config, err);
     if (!agents->tls || listen_there(agents, config, err) < 0) {
         agents_destroy(agents);
         return -1;
     }
+    link_serve_code(config->hub, (struct link_code){ .open = open_code, .arg = agents });
     *out = agents;
     return 0;
 }

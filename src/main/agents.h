@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "ctl/ctl.h"
 #include "link/link.h"
 #include "text/tree.h"
 
@@ -12,6 +13,7 @@ struct agents_config {
     const char *where;     /* ADDR:PORT; "none": nobody comes from elsewhere */
     const char *state_dir; /* where the certificate lies */
     struct link_hub *hub;
+    struct ctl *ctl;
     unsigned most; /* agents */
 };
 /* *out NULL: none. When the core has said which agents it expects. */

@@ -638,6 +638,7 @@ static int make_parts(struct server *s, struct err *err)
     const struct agents_config agents = { .where = s->config.at[SETTING_AGENTS].text,
                                           .state_dir = s->files.dir,
                                           .hub = s->link,
+                                          .ctl = s->ctl,
                                           .most = s->descriptors.agents };
     return make_http(s, err) < 0 ? -1 : agents_open(&agents, &s->agents, err);
 }

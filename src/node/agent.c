@@ -21,7 +21,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define LOG_ROOM (64u << 10) /* news of logs are left out when more than this waits to be sent */
+#define CODE_ROOM ((uint64_t)8 << 30)
+#define LOG_ROOM  (64u << 10) /* news of logs are left out when more than this waits to be sent */
 
 /* How it leaves when its logs are sent: RELEASED says that nothing is left here, so it waits for
  * the logs; then the agent waits for RELEASE. Each wait has the engine's bound. */
@@ -45,6 +46,7 @@ struct agent {
     struct relay *relay; /* NULL: its socket could not be made */
     char *socket;        /* of the relay */
     char *programs;
+    char *code;   /* path of site.code */
     bool welcome; /* the server has said what it has */
     bool leaving;
 };
@@ -163,6 +165,15 @@ static void send_log(void *arg, const struct wire_log *log)
     uplink_flush(agent->link);
 }
 
+static void send_want(void *arg, const struct wire_want *want)
+{
+    struct agent *agent = arg;
+    if (!agent->welcome)
+        return;
+    wire_put(uplink_out(agent->link), 0, want);
+    uplink_flush(agent->link);
+}
+
 static void on_connected(void *arg, struct buf *out)
 {
     struct agent *agent = arg;
@@ -189,6 +200,7 @@ static int take_welcome(struct agent *agent, const struct wire_frame *frame)
     if (agent->sender)
         log_sender_up(agent->sender);
     crew_tell_logs(agent->crew);
+    crew_want_again(agent->crew);
     relay_up(agent->relay);
     return 0;
 }
@@ -206,8 +218,12 @@ static int take_launch(struct agent *agent, const struct wire_frame *frame)
         batch->launch.dir = arena_strdup(batch->arena, agent->site.dir);
         batch->launch.user_dir = agent->site.user_dir;
         batch->launch.account = agent->site.confine.account;
-        batch->launch.archive = *agent->conf.archive ? agent->conf.archive : NULL;
+        batch->launch.archive = agent->code            ? agent->code
+                                : *agent->conf.archive ? agent->conf.archive
+                                                       : NULL;
         batch->launch.sandbox = agent->site.confine.sandbox;
+        if (agent->code && batch->launch.work_dir) /* the server's is on another disk */
+            batch->launch.work_dir = arena_printf(batch->arena, "%s/code", agent->site.user_dir);
         crew_launch(agent->crew, batch);
     }
     batch_drop(batch);
@@ -321,6 +337,15 @@ static int take_resize(struct agent *agent, const struct wire_frame *frame)
     return 0;
 }
 
+static int take_piece(struct agent *agent, const struct wire_frame *frame)
+{
+    struct wire_piece piece;
+    if (wire_get(frame, NULL, &piece) != 0)
+        return -1;
+    crew_piece(agent->crew, &piece);
+    return 0;
+}
+
 static int take_launcher_data(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_data data;
@@ -358,6 +383,7 @@ static int on_frame(void *arg, const struct wire_frame *frame)
         [WIRE_SIGNAL] = take_signal,
         [WIRE_ATTACH] = take_attach,
         [WIRE_LOG_KEPT] = take_log_kept,
+        [WIRE_PIECE] = take_piece,
     };
     struct agent *agent = arg;
     return takers[frame->kind] ? takers[frame->kind](agent, frame) : -1;
@@ -439,6 +465,18 @@ static void on_waited(uv_check_t *check)
     agent->site.wakeups++;
 }
 
+/* Where the job's code is when it comes over the connection. */
+static void find_code(struct agent *agent, const char *dir)
+{
+    const struct conf *conf = &agent->conf;
+    if (!*conf->code)
+        return;
+    agent->code = *conf->cache ? mem_printf("%s/%s", conf->cache, conf->code)
+                               : mem_printf("%s/archives/%s", dir, conf->code);
+    agent->site.code = agent->code;
+    agent->site.code_room = conf->cache_size ? conf->cache_size : CODE_ROOM;
+}
+
 static void set_up(struct agent *agent, const char *dir, pid_t keeper)
 {
     uv_check_init(&agent->loop, &agent->check);
@@ -459,12 +497,14 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
                        .scratch = malloc(OUTPUT_SCRATCH) };
     if (!agent->site.scratch)
         BUG("no memory to start with");
+    find_code(agent, dir);
     cgroup_find(&agent->site.cgroups);
     agent->outbox = outbox_create();
     agent->crew = crew_create(&agent->site, (struct crew_sink){ .expect = expect_facts,
                                                                 .fact = send_fact,
                                                                 .all_over = on_all_over,
                                                                 .log = send_log,
+                                                                .want = send_want,
                                                                 .arg = agent });
     agent->link = uplink_create(&agent->loop, dir,
                                 (struct uplink_sink){ .connected = on_connected,
@@ -512,6 +552,7 @@ int agent_run(const char *dir, pid_t keeper)
     free(agent->site.scratch);
     free(agent->socket);
     free(agent->programs);
+    free(agent->code);
     free(agent);
     return released ? 0 : 1;
 }

@@ -34,6 +34,8 @@ static const struct key {
       .size = 1024,
       .may_miss = true },
     { .name = "archive", .offset = offsetof(struct conf, archive), .size = 1024, .may_miss = true },
+    { .name = "code", .offset = offsetof(struct conf, code), .size = 65, .may_miss = true },
+    { .name = "cache", .offset = offsetof(struct conf, cache), .size = 1024, .may_miss = true },
     { .name = "user", .offset = offsetof(struct conf, user), .size = 256, .may_miss = true },
     { .name = "home", .offset = offsetof(struct conf, home), .size = 1024, .may_miss = true },
     { .name = "shell", .offset = offsetof(struct conf, shell), .size = 256, .may_miss = true },
@@ -86,11 +88,16 @@ static int take_places(struct conf *conf, char *text, struct err *err)
     return 0;
 }
 
+static bool is_hash(const char *text)
+{
+    return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
 static int check_server(const struct conf *conf, struct err *err)
 {
     if (!conf->n_places)
         return *conf->socket ? 0 : err_set(err, ERR_INPUT, "socket= or tcp= is missing");
-    if (strlen(conf->pin) == 64 && strspn(conf->pin, "0123456789abcdef") == 64)
+    if (is_hash(conf->pin))
         return 0;
     return err_set(err, ERR_INPUT, "pin= is not the 64 hexadecimal digits of a SHA-256");
 }
@@ -120,6 +127,8 @@ static int take_line(struct conf *conf, char *line, struct err *err)
             return err_set(err, ERR_INPUT, "%s=%.20s is no number of an account", line, value);
         *(uint32_t *)(void *)((char *)conf + numbers[i].offset) = (uint32_t)id;
     }
+    if (strcmp(line, "cache_size") == 0 && !scan_u64(value, 1, UINT64_MAX, &conf->cache_size))
+        return err_set(err, ERR_INPUT, "cache_size=%s is no number of bytes", value);
     if (strcmp(line, "generation") == 0) {
         uint64_t number;
         if (!scan_u64(value, 1, UINT32_MAX, &number))
@@ -155,6 +164,8 @@ static int read_file(const char *path, bool of_agent, struct conf *out, struct e
             return err_set(err, ERR_INPUT, "%s: %s= is missing", path, keys[i].name);
     if (of_agent && (conf.generation.job == 0 || conf.generation.number == 0))
         return err_set(err, ERR_INPUT, "%s: job= or generation= is missing", path);
+    if (*conf.code && !is_hash(conf.code))
+        return err_set(err, ERR_INPUT, "%s: code= is not the 64 digits of a SHA-256", path);
     if (check_server(&conf, err) != 0)
         return err_in(err, "%s", path);
     *out = conf;

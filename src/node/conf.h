@@ -33,7 +33,10 @@ struct conf {
     bool send_logs;      /* the server does not read this disk: logs go to it */
     uint64_t leave_ms;   /* how long it waits for the last acknowledgements; 0: as they take */
     char user_dir[1024]; /* "": the directory of the agent */
-    char archive[1024];  /* "": the job has none */
+    char archive[1024];  /* "": the job has none, or it is to be fetched */
+    char code[65];       /* SHA-256 of what the server is asked for; "": nothing */
+    char cache[1024];    /* where it is kept for all agents of the node; "": the agent's own */
+    uint64_t cache_size; /* bytes at most; 0: a default */
     /* The account of the tasks; user "": the agent's own. */
     char user[256], home[1024], shell[256];
     uint32_t uid, gid, groups[ACCOUNT_GROUPS_MAX];

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "node/fetch.h"
 #include "node/gpu_share.h"
 #include "node/install.h"
 #include "node/pyenv.h"
@@ -34,7 +35,8 @@ struct crew {
     uv_timer_t log_timer;
     struct install *install; /* while it runs, everything waits */
     struct unpack *unpack;   /* so does it, before that */
-    struct batch *unpacks;   /* the launch that it is of */
+    struct fetch *fetch;     /* and it, before that */
+    struct batch *unpacks;   /* the launch that they are of */
     bool installed, python_made, gpu_share_made;
     bool closing, released; /* told to stop everything; said that nothing is left */
     enum end_by why;
@@ -69,6 +71,7 @@ static void on_first_closed(uv_handle_t *handle)
 
 static void end_unpacking(struct crew *crew)
 {
+    fetch_destroy(TAKE(crew->fetch));
     unpack_destroy(TAKE(crew->unpack));
     batch_drop(TAKE(crew->unpacks));
 }
@@ -217,7 +220,7 @@ static void on_close_timer(uv_timer_t *timer)
 
 static void close_if_over(struct crew *crew)
 {
-    if (!crew->closing || crew->released || crew->install || crew->unpack)
+    if (!crew->closing || crew->released || crew->install || crew->unpack || crew->fetch)
         return;
     for (size_t i = 0; i < crew->members.n; i++)
         if (!task_is_over(crew->members.at[i].task))
@@ -401,6 +404,49 @@ static void unpack_then_go_on(struct crew *crew, struct batch *batch)
     crew->unpacks = batch;
 }
 
+static void on_fetched(void *arg, const struct err *problem)
+{
+    struct crew *crew = arg;
+    struct batch *batch = TAKE(crew->unpacks);
+    fetch_destroy(TAKE(crew->fetch));
+    if (problem)
+        refuse_for(crew, problem);
+    else
+        unpack_then_go_on(crew, batch);
+    batch_drop(batch);
+}
+
+static void ask_for_piece(void *arg, const struct wire_want *want)
+{
+    struct crew *crew = arg;
+    crew->sink.want(crew->sink.arg, want);
+}
+
+static void fetch_then_unpack(struct crew *crew, struct batch *batch)
+{
+    if (!crew->site->code) {
+        unpack_then_go_on(crew, batch);
+        return;
+    }
+    batch_hold(batch);
+    crew->unpacks = batch;
+    crew->fetch =
+        fetch_start(crew->site->loop, crew->site->code, crew->site->code_room,
+                    (struct fetch_sink){ .ask = ask_for_piece, .done = on_fetched, .arg = crew });
+}
+
+void crew_piece(struct crew *crew, const struct wire_piece *piece)
+{
+    if (crew->fetch)
+        fetch_piece(crew->fetch, piece);
+}
+
+void crew_want_again(struct crew *crew)
+{
+    if (crew->fetch)
+        fetch_again(crew->fetch);
+}
+
 static void add_members(struct crew *crew, struct batch *batch)
 {
     struct task_sink sink = { .started = on_started,
@@ -467,10 +513,10 @@ void crew_launch(struct crew *crew, struct batch *batch)
         return;
     }
     say_what_is_missing(crew, launch);
-    if (crew->install || crew->unpack)
+    if (crew->install || crew->unpack || crew->fetch)
         return; /* they start with the others */
     if (launch->archive && !code_is_there(launch))
-        unpack_then_go_on(crew, batch);
+        fetch_then_unpack(crew, batch);
     else
         go_on(crew, launch);
 }
@@ -488,7 +534,7 @@ void crew_stop(struct crew *crew, const struct wire_stop *stop)
         task_stop(one->task, &how);
     for (size_t i = 0; stop->all && i < crew->members.n; i++)
         task_stop(crew->members.at[i].task, &how);
-    if (crew->unpack && !first_waiting(crew))
+    if ((crew->unpack || crew->fetch) && !first_waiting(crew))
         end_unpacking(crew);
     if (crew->install && !first_waiting(crew))
         install_destroy(TAKE(crew->install));

@@ -17,7 +17,8 @@ struct crew_sink {
     void (*fact)(void *arg, const struct wire_fact *);
     void (*all_over)(void *arg); /* all were told to stop and have ended; RELEASED follows when
                                     nothing is left here */
-    void (*log)(void *arg, const struct wire_log *); /* at most one per task and CREW_LOG_MS */
+    void (*log)(void *arg, const struct wire_log *);   /* at most one per task and CREW_LOG_MS */
+    void (*want)(void *arg, const struct wire_want *); /* when there is a connection */
     void *arg;
 };
 #define CREW_LOG_MS 20u
@@ -32,6 +33,9 @@ void crew_launch(struct crew *, struct batch *);
 uint32_t crew_applied(const struct crew *); /* seq of the last launch; 0: none */
 void crew_stop(struct crew *, const struct wire_stop *);
 void crew_tell_logs(struct crew *); /* every log's end again (after a reconnect) */
+/* Code that is fetched: a piece has come; the connection is a new one. */
+void crew_piece(struct crew *, const struct wire_piece *);
+void crew_want_again(struct crew *);
 /* The attempt that runs here with this MUSTER_ATTEMPT_COOKIE; false: none does. Takes the same time
  * wherever texts of that length differ. */
 bool crew_whose(const struct crew *, const char *cookie, size_t len, struct task_ref *,

@@ -17,6 +17,8 @@ struct site {
     const char *user_dir; /* of launch.user_dir */
     struct confine confine;
     const char *cookie;
+    const char *code;   /* path of an archive that is fetched when it is not there; NULL: none */
+    uint64_t code_room; /* bytes of all archives beside it */
     const char *server; /* its socket: no other's on the machine */
     pid_t keeper;       /* whatever loses its parent ends up as its child */
     struct view view;

@@ -45,7 +45,9 @@
     X(HOST_ENDED)                                                                                  \
     X(HOST_CLEAN)                                                                                  \
     X(LOG_BYTES)                                                                                   \
-    X(LOG_KEPT)
+    X(LOG_KEPT)                                                                                    \
+    X(WANT)                                                                                        \
+    X(PIECE)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

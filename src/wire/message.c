@@ -439,6 +439,18 @@ static const struct codec_row signalled_rows[] = {
     ROW(U32, struct wire_signalled, heard, "processes it was sent to"),
     ROW_END,
 };
+static const struct codec_row want_rows[] = {
+    ROW(TEXT, struct wire_want, hash, "SHA-256 of the whole archive, 64 hexadecimal digits"),
+    ROW(U64, struct wire_want, offset, "of the piece"),
+    ROW(U32, struct wire_want, len, "of the piece, at most 262144 bytes"),
+    ROW_END,
+};
+static const struct codec_row piece_rows[] = {
+    ROW(U64, struct wire_piece, offset, "of the piece"),
+    ROW(U64, struct wire_piece, size, "of the whole archive; 0: there is none for this job"),
+    ROW_BYTES(REST, struct wire_piece, at, len, "the piece"),
+    ROW_END,
+};
 
 /* ---- frames ---- */
 
@@ -519,6 +531,9 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
             "a piece of an attempt's log, for the server's copy, where the agent sends its logs"),
     MESSAGE(LOG_KEPT, struct wire_log_kept, log_kept_rows, TO_AGENT,
             "how far the server's copy reaches"),
+    MESSAGE(WANT, struct wire_want, want_rows, TO_SERVER,
+            "a piece of the archive that the code of its job is in"),
+    MESSAGE(PIECE, struct wire_piece, piece_rows, TO_AGENT, "the answer"),
 };
 
 void wire_put_as(struct buf *out, enum wire_kind kind, uint64_t seq, const void *message)

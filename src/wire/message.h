@@ -144,6 +144,17 @@ struct wire_signalled { /* agent -> server */
     uint32_t heard; /* processes it was sent to */
 };
 
+struct wire_want {    /* agent -> server: of the code of its job */
+    const char *hash; /* SHA-256 of the whole archive, 64 digits */
+    uint64_t offset;
+    uint32_t len;
+};
+struct wire_piece {        /* the answer */
+    uint64_t offset, size; /* size of the whole; 0: it is not to be had */
+    const void *at;        /* inside the frame */
+    size_t len;
+};
+
 /* A message is of the kind that its type says: wire_put(out, 0, &stop). seq is 0 but for facts. */
 #define WIRE_TYPES(X)                                                                              \
     X(struct wire_hello, HELLO)                                                                    \
@@ -162,7 +173,9 @@ struct wire_signalled { /* agent -> server */
     X(struct wire_signalled, SIGNALLED)                                                            \
     X(struct wire_log_bytes, LOG_BYTES)                                                            \
     X(struct wire_log_kept, LOG_KEPT)                                                              \
-    WIRE_HOST_TYPES(X)
+    WIRE_HOST_TYPES(X)                                                                             \
+    X(struct wire_want, WANT)                                                                      \
+    X(struct wire_piece, PIECE)
 #define WIRE_OF(type, kind)             , type : WIRE_##kind
 #define WIRE_KIND_OF(...)               _Generic(*(__VA_ARGS__), char : WIRE_NONE WIRE_TYPES(WIRE_OF))
 #define wire_put(out, seq, ...)         wire_put_as(out, WIRE_KIND_OF(__VA_ARGS__), seq, __VA_ARGS__)

@@ -227,6 +227,82 @@ static void facts_come_up_once_and_acks_go_down(void **state)
     assert_int_equal(welcome.seq, 2);
 }
 
+static int open_code(void *arg, struct generation of, const char *hash)
+{
+    char *path = arg;
+    return of.job == 7 && hash[0] == 'a' ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+static void want(struct fix *f, char digit, uint64_t offset, uint32_t len)
+{
+    char hash[65];
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    memset(hash, digit, 64);
+    hash[64] = '\0';
+    wire_put(&out, 0, &(struct wire_want){ .hash = hash, .offset = offset, .len = len });
+    say(f, &out);
+}
+
+static struct wire_piece next_piece(struct fix *f)
+{
+    struct wire_piece piece = { 0 };
+    struct wire_frame frame = next(f);
+    assert_int_equal(frame.kind, WIRE_PIECE);
+    assert_int_equal(wire_get(&frame, NULL, &piece), 0);
+    return piece;
+}
+
+static void an_agent_gets_the_code_of_its_job(void **state)
+{
+    struct fix *f = *state;
+    char path[] = "/tmp/muster-code-XXXXXX";
+    int fd = mkstemp(path);
+    assert_int_equal(write(fd, "0123456789", 10), 10);
+    close(fd);
+    link_serve_code(f->hub, (struct link_code){ .open = open_code, .arg = path });
+    join(f, 0);
+    assert_int_equal(next(f).kind, WIRE_WELCOME);
+    want(f, 'a', 3, 4);
+    struct wire_piece piece = next_piece(f);
+    assert_true(piece.offset == 3 && piece.size == 10 && piece.len == 4);
+    assert_memory_equal(piece.at, "3456", 4);
+    want(f, 'a', 8, 1u << 30);
+    piece = next_piece(f);
+    assert_true(piece.offset == 8 && piece.len == 2);
+    want(f, 'a', 100, 5);
+    assert_int_equal(next_piece(f).len, 0);
+    want(f, 'b', 0, 5); /* of another job, or of none */
+    piece = next_piece(f);
+    assert_true(piece.size == 0 && piece.len == 0);
+    assert_int_equal(unlink(path), 0);
+    want(f, 'a', 0, 5);
+    assert_true(next_piece(f).size == 0);
+    assert_true(link_connected(f->hub, f->g, "n1"));
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    wire_put(&out, 0, &(struct wire_want){ .hash = "../../etc/passwd", .len = 5 });
+    say(f, &out);
+    assert_false(link_connected(f->hub, f->g, "n1"));
+}
+
+/* It takes nothing of what it asks for: pieces stop when the connection is full, and who goes on to
+ * ask is broken. */
+static void who_asks_for_more_code_than_it_takes_is_closed(void **state)
+{
+    struct fix *f = *state;
+    char path[] = "/tmp/muster-code-XXXXXX";
+    int fd = mkstemp(path), asked = 0;
+    assert_int_equal(ftruncate(fd, 1 << 20), 0);
+    close(fd);
+    link_serve_code(f->hub, (struct link_code){ .open = open_code, .arg = path });
+    join(f, 0);
+    for (; link_connected(f->hub, f->g, "n1") && asked < 1000; asked++) {
+        assert_true(conn_out(hub_find(f->hub, f->g, "n1")->conn)->len <= 2u << 20);
+        want(f, 'a', 0, 1u << 18);
+    }
+    assert_in_range(asked, WANTS_MAX, 100);
+    assert_int_equal(unlink(path), 0);
+}
+
 static void released_agent_is_told_to_leave_after_the_commit(void **state)
 {
     struct fix *f = *state;
@@ -514,6 +590,8 @@ int main(void)
         TEST(launches_are_kept_until_the_agent_has_them),
         TEST(an_older_agent_gets_the_launch_that_it_reads),
         TEST(facts_come_up_once_and_acks_go_down),
+        TEST(an_agent_gets_the_code_of_its_job),
+        TEST(who_asks_for_more_code_than_it_takes_is_closed),
         TEST(released_agent_is_told_to_leave_after_the_commit),
         TEST(stops_are_kept_too),
         TEST(launchers_are_passed_through),

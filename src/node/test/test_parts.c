@@ -97,6 +97,8 @@ static void configuration_has_a_server_elsewhere(void **state)
         "tcp=10.0.0.1:0\npin=" PIN "\n",
         "tcp=head:6879\npin=" PIN "\n",
         "tcp=*:6879\npin=" PIN "\n",
+        "tcp=10.0.0.1:6879\npin=" PIN "\ncode=../../x\n",
+        "tcp=10.0.0.1:6879\npin=" PIN "\ncache_size=much\n",
         "tcp=1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,"
         "1.1.1.1:1\npin=" PIN "\n",
     };
@@ -111,6 +113,12 @@ static void configuration_has_a_server_elsewhere(void **state)
     assert_string_equal(conf.places[1].addr, "2001:db8::1");
     assert_int_equal(conf.places[1].port, 7000);
     assert_string_equal(conf_server(&conf), PIN);
+    assert_string_equal(conf.code, "");
+    AUTO_FREE char *code = mem_printf("%scode=" PIN "\ncache=/c\ncache_size=1000\n", good);
+    assert_int_equal(try_conf(*state, code, &conf, &err), 0);
+    assert_string_equal(conf.code, PIN);
+    assert_string_equal(conf.cache, "/c");
+    assert_true(conf.cache_size == 1000);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         AUTO_FREE char *text = mem_printf("%s%s", bad[i], rest);
         assert_int_equal(try_conf(*state, text, &conf, &err), -1);

@@ -312,6 +312,8 @@ static void messages_of_agents(void **state)
     TRY(f, "log-ask", log_bytes, .task = a_task, .attempt = 2, .role = "w", .offset = 7);
     TRY(f, "log-kept", log_kept, .task = a_task, .attempt = 2, .offset = 1ull << 40);
     TRY(f, "log-again", log_kept, .task = a_task, .attempt = 2, .offset = 3, .again = true);
+    TRY(f, "want", want, .hash = "00ff", .offset = 1ull << 40, .len = 262144);
+    TRY(f, "piece", piece, .offset = 1ull << 40, .size = 1ull << 41, .at = "abc", .len = 3);
     golden_check(&f->golden, "agent.txt");
 }
 
