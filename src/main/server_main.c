@@ -20,7 +20,6 @@
 #include "ctl/ctl.h"
 #include "http/certificate.h"
 #include "http/server.h"
-#include "link/link.h"
 #include "main/account_settings.h"
 #include "main/agents.h"
 #include "main/config.h"
