@@ -31,7 +31,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define PATIENCE_MS 300000u
+#define PATIENCE_MS 1800000u
 #define WAIT_MS     1000u /* a played agent comes back within so long, as real ones do */
 /* In their handshake at a time: the players share one processor, which real ones do not. */
 #define AT_ONCE     64u

@@ -1,8 +1,9 @@
 /* Pieces of code that agents ask for. An agent that asks for more than its connection has room for
  * waits; one that asks for more than it may at once is broken. */
-#include "link/hub.h"
+#include "link/code.h"
 
 #include "base/mem.h"
+#include "wire/message.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -10,17 +11,12 @@
 
 #define PIECE_MAX (256u << 10)
 
-void link_serve_code(struct link_hub *hub, struct link_code code)
-{
-    hub->code = code;
-}
-
 /* A descriptor, and the size; -1: there is none of this hash for that job. */
-static int open_code(const struct link_hub *hub, const struct agent *a, const char *hash,
-                     uint64_t *size)
+static int open_code(const struct code_way *way, const char *hash, uint64_t *size)
 {
     struct stat st;
-    int fd = hub->code.open ? hub->code.open(hub->code.arg, a->generation, hash) : -1;
+    const struct link_code *code = way->code;
+    int fd = code->open ? code->open(code->arg, way->of, hash) : -1;
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
         *size = (uint64_t)st.st_size;
         return fd;
@@ -31,10 +27,10 @@ static int open_code(const struct link_hub *hub, const struct agent *a, const ch
 }
 
 /* From the page cache: it was written or read a moment ago, or is read by many. */
-static void send_piece(struct agent *a, const struct kept_want *want)
+static void send_piece(const struct code_way *way, const struct kept_want *want)
 {
     struct wire_piece piece = { .offset = want->offset };
-    AUTO_CLOSE int fd = open_code(a->hub, a, want->hash, &piece.size);
+    AUTO_CLOSE int fd = open_code(way, want->hash, &piece.size);
     AUTO_FREE char *bytes = mem_new(PIECE_MAX);
     size_t len = want->len < PIECE_MAX ? want->len : PIECE_MAX;
     ssize_t n = fd < 0 ? -1 : pread(fd, bytes, len, (off_t)want->offset);
@@ -42,30 +38,31 @@ static void send_piece(struct agent *a, const struct kept_want *want)
         piece.size = 0;
     piece.at = bytes;
     piece.len = n > 0 ? (size_t)n : 0;
-    wire_put(conn_out(a->conn), 0, &piece);
+    wire_put(conn_out(way->conn), 0, &piece);
 }
 
-void code_go_on(struct agent *a)
+void code_go_on(struct code_wants *wants, const struct code_way *way)
 {
-    while (a->wants.n > 0 && conn_has_room(a->conn)) {
-        struct kept_want want = a->wants.at[0];
-        vec_remove(&a->wants, 0);
-        send_piece(a, &want);
-        conn_flush(a->conn);
+    while (wants->kept.n > 0 && conn_has_room(way->conn)) {
+        struct kept_want want = wants->kept.at[0];
+        vec_remove(&wants->kept, 0);
+        send_piece(way, &want);
+        conn_flush(way->conn);
     }
 }
 
-int code_from_agent(struct agent *a, const struct wire_frame *frame)
+int code_ask(struct code_wants *wants, const struct code_way *way, const struct wire_frame *frame,
+             struct arena *scratch)
 {
     struct wire_want want;
     struct kept_want *kept;
-    if (!a->hello || wire_get(frame, a->hub->scratch, &want) < 0 || want.offset > INT64_MAX ||
-        strlen(want.hash) != sizeof kept->hash - 1 || a->wants.n == WANTS_MAX)
+    if (wire_get(frame, scratch, &want) < 0 || want.offset > INT64_MAX ||
+        strlen(want.hash) != sizeof kept->hash - 1 || wants->kept.n == WANTS_MAX)
         return -1;
-    kept = vec_add(&a->wants);
+    kept = vec_add(&wants->kept);
     kept->offset = want.offset;
     kept->len = want.len;
     memcpy(kept->hash, want.hash, sizeof kept->hash);
-    code_go_on(a);
+    code_go_on(wants, way);
     return 0;
 }

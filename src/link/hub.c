@@ -54,7 +54,7 @@ static void agent_free(struct agent *a)
     drop_launches(a, UINT32_MAX);
     vec_fini(&a->launches);
     vec_fini(&a->stops);
-    vec_fini(&a->wants);
+    vec_fini(&a->wants.kept);
     free(a->node);
     free(a->key);
     free(a);
@@ -66,7 +66,7 @@ static void disconnect(struct agent *a)
     conn_close(TAKE(a->conn));
     a->hello = false;
     agent_logs_lost(a->logs);
-    vec_clear(&a->wants);
+    vec_clear(&a->wants.kept);
     channels_drop(a->hub, a);
     signals_drop(a->hub, a);
 }
@@ -366,6 +366,12 @@ static int on_launcher(struct agent *a, const struct wire_frame *frame)
     return 0;
 }
 
+static int on_want(struct agent *a, const struct wire_frame *frame)
+{
+    const struct code_way way = { .code = &a->hub->code, .of = a->generation, .conn = a->conn };
+    return a->hello ? code_ask(&a->wants, &way, frame, a->hub->scratch) : -1;
+}
+
 static int on_frame(struct agent *a, const struct wire_frame *frame)
 {
     struct arena *scratch = a->hub->scratch;
@@ -400,7 +406,7 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     case WIRE_LAUNCHER_DATA:
     case WIRE_LAUNCHER_CLOSE: return on_launcher(a, frame);
     case WIRE_LOG_BYTES: return on_log_bytes(a, frame);
-    case WIRE_WANT: return code_from_agent(a, frame);
+    case WIRE_WANT: return on_want(a, frame);
     case WIRE_SIGNALLED: return signal_from_agent(a->hub, a, frame);
     default: return -1;
     }
@@ -425,7 +431,7 @@ static void agent_room(void *arg, struct conn *conn)
 {
     struct agent *a = arg;
     (void)conn;
-    code_go_on(a);
+    code_go_on(&a->wants, &(struct code_way){ &a->hub->code, a->generation, a->conn });
     channels_go_on(a->hub, a);
 }
 
@@ -499,6 +505,11 @@ void link_adopt(struct link_hub *hub, const char *token, struct conn *conn)
     conn_set_events(
         conn, (struct conn_events){
                   .frame = agent_frame, .room = agent_room, .closed = agent_closed, .arg = a });
+}
+
+void link_serve_code(struct link_hub *hub, struct link_code code)
+{
+    hub->code = code;
 }
 
 bool link_quiet_ms(const struct link_hub *hub, struct generation g, const char *node, uint64_t *ms)

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "conn/conn.h"
+#include "link/code.h"
 #include "wire/message.h"
 
 #include <uv.h>
@@ -22,13 +23,6 @@ struct kept_stop {
     struct wire_stop stop;
 };
 
-#define WANTS_MAX 16 /* pieces of code that an agent asks for at once */
-struct kept_want {
-    char hash[65];
-    uint64_t offset;
-    uint32_t len;
-};
-
 struct agent {
     struct link_hub *hub;
     char *key; /* "job.generation.node" */
@@ -40,7 +34,7 @@ struct agent {
     uint64_t released; /* sequence of its RELEASED fact, 0: not yet */
     VEC(struct kept_launch) launches;
     VEC(struct kept_stop) stops;
-    VEC(struct kept_want) wants; /* that wait for room */
+    struct code_wants wants;
     struct conn *conn;       /* NULL: not connected */
     bool hello;              /* its HELLO came on this connection */
     struct agent_logs *logs; /* copies (log_receiver.c); NULL: its logs are on this disk */
@@ -69,10 +63,6 @@ void channel_from_agent(struct link_hub *, struct agent *, const struct wire_fra
 void channels_drop(struct link_hub *, const struct agent *);  /* the agent's connection is gone */
 void channels_go_on(struct link_hub *, const struct agent *); /* ... has room again */
 void channels_destroy(struct link_hub *);
-
-/* Pieces of code (code.c). */
-int code_from_agent(struct agent *, const struct wire_frame *);
-void code_go_on(struct agent *); /* its connection has room */
 
 /* Signals on their way (signal.c). */
 int signal_from_agent(struct link_hub *, const struct agent *, const struct wire_frame *);

@@ -1,0 +1,29 @@
+/* What an agent has asked for of its job's code, and waits for. Private to link/. */
+#ifndef LINK_CODE_H
+#define LINK_CODE_H
+
+#include "base/vec.h"
+#include "conn/conn.h"
+#include "link/link.h"
+
+#define WANTS_MAX 16 /* pieces that an agent asks for at once */
+
+struct kept_want {
+    char hash[65];
+    uint64_t offset;
+    uint32_t len;
+};
+struct code_wants {
+    VEC(struct kept_want) kept;
+};
+struct code_way { /* to an agent */
+    const struct link_code *code;
+    struct generation of;
+    struct conn *conn;
+};
+/* -1: no question of an agent's. scratch: for this call. */
+int code_ask(struct code_wants *, const struct code_way *, const struct wire_frame *,
+             struct arena *scratch);
+void code_go_on(struct code_wants *, const struct code_way *); /* it has room */
+
+#endif
