@@ -366,6 +366,15 @@ static int on_launcher(struct agent *a, const struct wire_frame *frame)
     return 0;
 }
 
+static int take_log(struct agent *a, const struct wire_frame *frame)
+{
+    struct wire_log log;
+    if (wire_get(frame, NULL, &log) < 0)
+        return -1;
+    on_log(a, &log);
+    return 0;
+}
+
 static int on_want(struct agent *a, const struct wire_frame *frame)
 {
     const struct code_way way = { .code = &a->hub->code, .of = a->generation, .conn = a->conn };
@@ -377,7 +386,6 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
     struct arena *scratch = a->hub->scratch;
     struct wire_hello hello;
     struct wire_fact fact;
-    struct wire_log log;
     switch (frame->kind) {
     case WIRE_HELLO:
         if (wire_get(frame, scratch, &hello) < 0 || hello.version != WIRE_VERSION)
@@ -388,11 +396,7 @@ static int on_frame(struct agent *a, const struct wire_frame *frame)
             return -1;
         on_fact(a, frame->seq, &fact);
         return 0;
-    case WIRE_LOG:
-        if (wire_get(frame, NULL, &log) < 0)
-            return -1;
-        on_log(a, &log);
-        return 0;
+    case WIRE_LOG: return take_log(a, frame);
     case WIRE_PING:
         wire_put_plain(conn_out(a->conn), WIRE_PONG, frame->seq);
         conn_flush(a->conn);

@@ -102,6 +102,19 @@ static int check_server(const struct conf *conf, struct err *err)
     return err_set(err, ERR_INPUT, "pin= is not the 64 hexadecimal digits of a SHA-256");
 }
 
+static int take_count(struct conf *conf, const char *line, const char *value, struct err *err)
+{
+    if (strcmp(line, "cache_size") == 0 && !scan_u64(value, 1, UINT64_MAX, &conf->cache_size))
+        return err_set(err, ERR_INPUT, "cache_size=%s is no number of bytes", value);
+    if (strcmp(line, "generation") == 0) {
+        uint64_t number;
+        if (!scan_u64(value, 1, UINT32_MAX, &number))
+            return err_set(err, ERR_INPUT, "generation=%s is not a number", value);
+        conf->generation.number = (uint32_t)number;
+    }
+    return 0;
+}
+
 static int take_line(struct conf *conf, char *line, struct err *err)
 {
     char *equals = strchr(line, '=');
@@ -127,14 +140,8 @@ static int take_line(struct conf *conf, char *line, struct err *err)
             return err_set(err, ERR_INPUT, "%s=%.20s is no number of an account", line, value);
         *(uint32_t *)(void *)((char *)conf + numbers[i].offset) = (uint32_t)id;
     }
-    if (strcmp(line, "cache_size") == 0 && !scan_u64(value, 1, UINT64_MAX, &conf->cache_size))
-        return err_set(err, ERR_INPUT, "cache_size=%s is no number of bytes", value);
-    if (strcmp(line, "generation") == 0) {
-        uint64_t number;
-        if (!scan_u64(value, 1, UINT32_MAX, &number))
-            return err_set(err, ERR_INPUT, "generation=%s is not a number", value);
-        conf->generation.number = (uint32_t)number;
-    }
+    if (take_count(conf, line, value, err) != 0)
+        return -1;
     if (strcmp(line, "job") == 0 && !scan_u64(value, 1, UINT64_MAX, &conf->generation.job))
         return err_set(err, ERR_INPUT, "job=%s is no job", value);
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {

@@ -1,4 +1,5 @@
-/* The setting that says where agents of other machines connect. */
+/* The setting that says where agents of other machines connect: what it reads, what it refuses,
+ * and what the server then tells of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
