@@ -29,7 +29,7 @@ struct waiter { /* in the arena of its call */
 
 enum known { NOT_KNOWN, IS_THERE, IS_ABSENT, NO_ANSWER };
 struct looked_up {
-    struct accounts *all;
+    struct account_lookups *all;
     char *name;
     enum known known;
     bool ordinary;
@@ -39,7 +39,7 @@ struct looked_up {
     struct waiter *first, **last;
     struct child *child; /* asks now */
 };
-struct accounts {
+struct account_lookups {
     uv_loop_t *loop;
     char *program;
     struct smap *names;
@@ -108,7 +108,7 @@ static void learn(struct looked_up *e, const struct child_end *end)
 
 /* ---- going on ---- */
 
-static void go_on(struct accounts *all, struct waiter *w);
+static void go_on(struct account_lookups *all, struct waiter *w);
 
 static int not_looked_up(const char *name, struct err *err)
 {
@@ -147,7 +147,7 @@ static void decide(const struct looked_up *e, struct waiter *w)
         w->choice = (struct account_choice){ .name = w->choice.otherwise };
         go_on(e->all, w);
     } else {
-        ctl_account_refused(&w->who, &w->choice, &err);
+        refuse_account(&w->who, &w->choice, &err);
         refuse(w, &err);
     }
 }
@@ -185,7 +185,7 @@ static void look_up(struct looked_up *e)
         end_look_up(e, NULL);
 }
 
-static struct looked_up *look_of(struct accounts *all, const char *name)
+static struct looked_up *look_of(struct account_lookups *all, const char *name)
 {
     struct looked_up *e = smap_get(all->names, name);
     if (e)
@@ -198,7 +198,7 @@ static struct looked_up *look_of(struct accounts *all, const char *name)
     return e;
 }
 
-static void go_on(struct accounts *all, struct waiter *w)
+static void go_on(struct account_lookups *all, struct waiter *w)
 {
     struct looked_up *e = look_of(all, w->choice.name);
     if (is_fresh(e) && !e->child) {
@@ -246,7 +246,7 @@ struct ctl_submit accounts_copy(struct arena *a, const struct ctl_submit *ask)
 void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *done, void *arg)
 {
     struct ctl *ctl = call->api->config.ctl;
-    struct accounts *all = call->api->accounts;
+    struct account_lookups *all = call->api->accounts;
     struct account_choice choice;
     struct identity who = call->who;
     struct err err = { 0 };
@@ -258,8 +258,8 @@ void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *
         return;
     }
     if (ask->owner && (!who.name || strcmp(ask->owner, who.name) != 0))
-        ctl_identity_name(ctl, call->arena, ask->owner, &who);
-    int rc = ctl_account_choose(ctl, call->arena, &who, &choice, &err);
+        identify_by_name(ctl_accounts(ctl), call->arena, ask->owner, &who);
+    int rc = choose_account(ctl_accounts(ctl), call->arena, &who, &choice, &err);
     if (rc < 0 || !choice.name || !all) {
         struct ctl_submit now = *ask;
         now.refused = rc < 0 ? &err : NULL;
@@ -278,7 +278,7 @@ void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *
 
 /* ---- at the start ---- */
 
-int accounts_check(struct accounts *all, const char *name, struct err *err)
+int accounts_check(struct account_lookups *all, const char *name, struct err *err)
 {
     struct looked_up *e = look_of(all, name);
     look_up(e);
@@ -295,11 +295,11 @@ int accounts_check(struct accounts *all, const char *name, struct err *err)
 
 /* ---- life ---- */
 
-struct accounts *accounts_create(uv_loop_t *loop, const char *program)
+struct account_lookups *account_lookups_create(uv_loop_t *loop, const char *program)
 {
     if (!program)
         return NULL;
-    struct accounts *all = mem_new(sizeof *all);
+    struct account_lookups *all = mem_new(sizeof *all);
     all->loop = loop;
     all->program = mem_strdup(program);
     all->names = smap_create();
@@ -316,7 +316,7 @@ static void end_one(void *value)
     free(e);
 }
 
-void accounts_destroy(struct accounts *all)
+void account_lookups_destroy(struct account_lookups *all)
 {
     if (!all)
         return;

@@ -7,11 +7,12 @@
 
 #include <uv.h>
 
-struct accounts;
+struct account_lookups;
 /* program: muster itself, run as "account-of" (main/account_main.h); NULL: there are no accounts.
  */
-struct accounts *accounts_create(uv_loop_t *, const char *program);
-void accounts_destroy(struct accounts *); /* NULL-safe; waiting submissions are not answered */
+struct account_lookups *account_lookups_create(uv_loop_t *, const char *program);
+void account_lookups_destroy(
+    struct account_lookups *); /* NULL-safe; waiting submissions are not answered */
 
 /* ctl_submit() once the account of ask->owner is known. `done` is called as there. */
 void accounts_submit(struct call *, const struct ctl_submit *ask, ctl_done *done, void *arg);
@@ -21,6 +22,6 @@ struct ctl_submit accounts_copy(struct arena *, const struct ctl_submit *);
 
 /* Before the loop has other work: runs it until this account was looked up. 0: an ordinary one, as
  * whom jobs may run. */
-int accounts_check(struct accounts *, const char *name, struct err *);
+int accounts_check(struct account_lookups *, const char *name, struct err *);
 
 #endif

@@ -2,7 +2,7 @@
  * its order for who checks it. */
 #include "api/call.h"
 
-#include "ctl/audit.h"
+#include "ctl/account.h"
 
 #include <sodium.h>
 
@@ -50,9 +50,9 @@ static struct text_node *print(struct arena *a, const struct audit_view *view)
 
 void audit_get(struct call *call)
 {
-    struct ctl_audit_ask ask = { .user = http_query(call->request, "user", 0),
-                                 .action = http_query(call->request, "action", 0),
-                                 .ascending = call_flag(call, "chain") };
+    struct audit_ask ask = { .user = http_query(call->request, "user", 0),
+                             .action = http_query(call->request, "action", 0),
+                             .ascending = call_flag(call, "chain") };
     uint64_t limit = 100;
     struct err err;
     struct audit_view view;
@@ -62,7 +62,7 @@ void audit_get(struct call *call)
         call_u64(call, "since", 0, INT64_MAX, &ask.since_ms, &err) &&
         call_u64(call, "limit", 1, 1000, &limit, &err)) {
         ask.limit = limit;
-        good = ctl_audit_view(call->api->config.ctl, call->arena, &ask, &view, &err) == 0;
+        good = list_audit(ctl_accounts(call->api->config.ctl), call->arena, &ask, &view, &err) == 0;
     }
     if (good)
         call_answer(call, 200, print(call->arena, &view));

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "ctl/audit.h"
+#include "ctl/account.h"
 
 #include <pwd.h>
 #include <sodium.h>
@@ -83,12 +83,13 @@ int auth_bearer(struct call *call, struct identity *who, struct err *err)
         return ctl_identity_of_job(call->api->config.ctl, call->arena, of, who, err);
     peer = peer && kind == PEER_OF_NO_JOB; /* a token that a program was given speaks for itself */
     if (peer || (token && own_token(call->api, token))) {
-        ctl_identity_name(call->api->config.ctl, call->arena,
-                          user_name(call->arena, peer ? uid : getuid()), who);
+        identify_by_name(ctl_accounts(call->api->config.ctl), call->arena,
+                         user_name(call->arena, peer ? uid : getuid()), who);
         who->peer = peer;
     } else if (!token)
         return 1;
-    else if (ctl_identity_bearer(call->api->config.ctl, call->arena, token, who, err) < 0)
+    else if (identify_by_token(ctl_accounts(call->api->config.ctl), call->arena, token, who, err) <
+             0)
         return -1;
     else if (who->job) /* a link that somebody was given: only its issuer takes it */
         return err_set(err, ERR_UNAUTHENTICATED, "this token is good for one thing only");
@@ -108,7 +109,7 @@ static bool by_cookie(struct call *call, struct identity *who)
     if (!session || !page_session_scripted(session, http_header(r, "X-Muster-Page")) ||
         !ctl_identity_lives(call->api->config.ctl, &session->who))
         return false;
-    ctl_identity_name(call->api->config.ctl, call->arena, session->owner, who);
+    identify_by_name(ctl_accounts(call->api->config.ctl), call->arena, session->owner, who);
     who->token = arena_strdup(call->arena, session->token);
     who->since_ms = session->who.since_ms;
     who->listed = session->who.listed;
@@ -174,7 +175,7 @@ void auth_login_link(struct call *call)
         return;
     }
     page_session_offer(api->sessions, &call->who, ctl_now(api->config.ctl), key);
-    ctl_audit(api->config.ctl, &(struct ctl_audit){ .action = "page.link" });
+    audit_add(ctl_accounts(api->config.ctl), &(struct audit_entry){ .action = "page.link" });
     struct text_node *tree = text_map(call->arena, NULL, NULL);
     text_str(call->arena, tree, "url",
              arena_printf(call->arena, "%s/login?key=%s", api->address, key));
@@ -214,7 +215,8 @@ void auth_login(struct call *call)
     call->owner =
         page_session_find(api->sessions, secrets.cookie, host, ctl_now(api->config.ctl))->owner;
     caller_tell(call);
-    ctl_audit(api->config.ctl, &(struct ctl_audit){ .action = "login", .object = "page link" });
+    audit_add(ctl_accounts(api->config.ctl),
+              &(struct audit_entry){ .action = "login", .object = "page link" });
     http_add_header(call->request, "Set-Cookie",
                     arena_printf(call->arena, "muster=%s; Path=/; HttpOnly; SameSite=Strict%s",
                                  secrets.cookie, http_over_tls(call->request) ? "; Secure" : ""));

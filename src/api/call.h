@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/report.h"
+#include "ctl/account.h"
 #include "ctl/ctl.h"
-#include "ctl/identity.h"
 #include "http/server.h"
 #include "text/tree.h"
 
@@ -25,12 +25,12 @@ struct api {
     struct http_server *server;
     char *address;
     unsigned char token_hash[32];
-    struct page_sessions *sessions; /* of the page */
-    struct accounts *accounts;      /* NULL: jobs have no account of their own */
-    struct follower *followers;     /* open streams of events and logs */
-    struct pauses *pauses;          /* those that wait for their user's allowance; or NULL */
-    struct channel *channels;       /* upgraded connections to tasks */
-    struct rates *limits[LIMITS];   /* by user; of passwords by source */
+    struct page_sessions *sessions;   /* of the page */
+    struct account_lookups *accounts; /* NULL: jobs have no account of their own */
+    struct follower *followers;       /* open streams of events and logs */
+    struct pauses *pauses;            /* those that wait for their user's allowance; or NULL */
+    struct channel *channels;         /* upgraded connections to tasks */
+    struct rates *limits[LIMITS];     /* by user; of passwords by source */
     struct board_wait *board_waits;
     void **facade_states;    /* one a façade, in their order */
     struct checking *checks; /* archives that are looked through (archives.c) */
@@ -161,7 +161,7 @@ uint64_t limit_wait(const struct call *, enum limit); /* milliseconds; 0: now */
 void limit_take(struct call *, enum limit, uint64_t n);
 int limit_one(struct call *, enum limit, struct err *); /* both, of one */
 void limit_answer(struct call *, size_t len);           /* a long list counts for more */
-/* ctl_identity_password(), slower for a source of many wrong ones. */
+/* identify_by_password(), slower for a source of many wrong ones. */
 int limit_password(struct call *, const struct identity_login *, struct identity *, struct err *);
 
 /* channel.c: connections that were given away (exec, attach, terminals). They end when who opened

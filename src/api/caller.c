@@ -2,7 +2,7 @@
  * user of this machine, a job), and from where. Nothing is decided by these words. */
 #include "api/call.h"
 
-#include "ctl/audit.h"
+#include "ctl/account.h"
 
 #include <strings.h>
 
@@ -32,17 +32,19 @@ void caller_tell(struct call *call)
         call->known = known_by(call);
         call->from = arena_strdup(call->arena, http_peer(call->request, from));
     }
-    const struct ctl_caller by = { .name = call->owner, .known = call->known, .from = call->from };
-    ctl_called_by(call->api->config.ctl, &by);
+    const struct audit_caller by = { .name = call->owner,
+                                     .known = call->known,
+                                     .from = call->from };
+    audit_called_by(ctl_accounts(call->api->config.ctl), &by);
 }
 
 void caller_refused(struct call *call, const char *user, const char *action, const char *object,
                     const struct err *err)
 {
     caller_tell(call);
-    ctl_audit(call->api->config.ctl, &(struct ctl_audit){ .user = user,
-                                                          .claimed = !call->owner,
-                                                          .action = action,
-                                                          .object = object,
-                                                          .refused = err });
+    audit_add(ctl_accounts(call->api->config.ctl), &(struct audit_entry){ .user = user,
+                                                                          .claimed = !call->owner,
+                                                                          .action = action,
+                                                                          .object = object,
+                                                                          .refused = err });
 }

@@ -3,12 +3,12 @@
  * this one and exports one `const struct facade`, listed in main/wire.c.
  *
  * A façade's request has passed no check: `handle` says who it is from (facade_bearer, or its own
- * signatures with ctl_identity_key) by facade_admit before it asks the core anything. */
+ * signatures with identify_by_key) by facade_admit before it asks the core anything. */
 #ifndef API_FACADE_H
 #define API_FACADE_H
 
 #include "api/call.h"
-#include "ctl/identity.h"
+#include "ctl/account.h"
 #include "wire/record.h"
 
 struct facade {

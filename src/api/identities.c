@@ -153,7 +153,7 @@ static const struct member user_members[] = {
     { "disabled", TEXT_BOOL }, { "account", TEXT_STR },
 };
 
-static int read_projects(struct call *call, const struct text_node *list, struct ctl_user *ask,
+static int read_projects(struct call *call, const struct text_node *list, struct user_change *ask,
                          struct err *err)
 {
     if (!list)
@@ -168,7 +168,7 @@ static int read_projects(struct call *call, const struct text_node *list, struct
     return 0;
 }
 
-static int read_user(struct call *call, const struct text_node *body, struct ctl_user *ask,
+static int read_user(struct call *call, const struct text_node *body, struct user_change *ask,
                      struct err *err)
 {
     const char *role = text_of(body, "role");
@@ -194,7 +194,7 @@ static int read_user(struct call *call, const struct text_node *body, struct ctl
 
 static void put_user(struct call *call, bool create)
 {
-    struct ctl_user ask = { .by = call->owner, .create = create };
+    struct user_change ask = { .by = call->owner, .create = create };
     struct err err = { 0 };
     const struct text_node *body = body_of(call, user_members, ARRAY_LEN(user_members));
     if (!body)
@@ -214,7 +214,8 @@ void users_list(struct call *call)
 {
     struct text_node *root = text_map(call->arena, NULL, NULL);
     struct text_node *out = text_list(call->arena, root, "users");
-    const struct user_list list = ctl_users_view(call->api->config.ctl, call->arena, call->owner);
+    const struct user_list list =
+        list_users(ctl_accounts(call->api->config.ctl), call->arena, call->owner);
     for (size_t i = 0; i < list.n; i++)
         put_user_view(call->arena, out, &list.at[i]);
     call_answer(call, 200, root);
@@ -223,7 +224,7 @@ void users_list(struct call *call)
 void user_show(struct call *call)
 {
     const struct user_view *user =
-        ctl_user_view(call->api->config.ctl, call->arena, call->owner, call->param[0]);
+        show_user(ctl_accounts(call->api->config.ctl), call->arena, call->owner, call->param[0]);
     struct err err;
     if (user) {
         call_answer(call, 200, put_user_view(call->arena, NULL, user));
@@ -284,7 +285,7 @@ void keys_list(struct call *call)
     struct text_node *root = text_map(call->arena, NULL, NULL);
     struct text_node *out = text_list(call->arena, root, "keys");
     const struct key_list list =
-        ctl_keys_view(call->api->config.ctl, call->arena, call->owner, owner);
+        list_keys(ctl_accounts(call->api->config.ctl), call->arena, call->owner, owner);
     for (size_t i = 0; i < list.n; i++)
         put_key_view(call->arena, out, &list.at[i]);
     call_answer(call, 200, root);
@@ -292,7 +293,7 @@ void keys_list(struct call *call)
 
 void key_create(struct call *call)
 {
-    struct ctl_key ask = { .by = call->owner };
+    struct key_request ask = { .by = call->owner };
     const struct text_node *body = body_of(call, key_members, ARRAY_LEN(key_members));
     if (!body || !read_seconds(call, body, "session_s", SESSION_MAX_S, &ask.session_ms))
         return;
@@ -302,26 +303,26 @@ void key_create(struct call *call)
     ctl_key_create(call->api->config.ctl, &ask, on_done, call);
 }
 
-static void key_command(struct call *call, enum ctl_key_verb verb)
+static void key_command(struct call *call, enum key_verb verb)
 {
-    struct ctl_key_change ask = { .by = call->owner, .id = call->param[0], .verb = verb };
+    struct key_change ask = { .by = call->owner, .id = call->param[0], .verb = verb };
     call_keep(call);
     ctl_key_command(call->api->config.ctl, &ask, on_done, call);
 }
 
 void key_remove(struct call *call)
 {
-    key_command(call, CTL_KEY_REMOVE);
+    key_command(call, KEY_REMOVE);
 }
 
 void key_disable(struct call *call)
 {
-    key_command(call, CTL_KEY_DISABLE);
+    key_command(call, KEY_DISABLE);
 }
 
 void key_enable(struct call *call)
 {
-    key_command(call, CTL_KEY_ENABLE);
+    key_command(call, KEY_ENABLE);
 }
 
 /* ---- tokens ---- */
@@ -338,7 +339,7 @@ void tokens_list(struct call *call)
     struct text_node *root = text_map(call->arena, NULL, NULL);
     struct text_node *out = text_list(call->arena, root, "tokens");
     const struct token_list list =
-        ctl_tokens_view(call->api->config.ctl, call->arena, call->owner, owner);
+        list_tokens(ctl_accounts(call->api->config.ctl), call->arena, call->owner, owner);
     for (size_t i = 0; i < list.n; i++)
         put_token_view(call->arena, out, &list.at[i]);
     call_answer(call, 200, root);
@@ -346,7 +347,7 @@ void tokens_list(struct call *call)
 
 void token_create(struct call *call)
 {
-    struct ctl_token ask = { .by = call->owner };
+    struct token_request ask = { .by = call->owner };
     const struct text_node *body = body_of(call, token_members, ARRAY_LEN(token_members));
     if (!body || !read_seconds(call, body, "expires_s", LIFE_MAX_S, &ask.life_ms))
         return;

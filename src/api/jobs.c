@@ -12,6 +12,7 @@
 #include "ctl/explain_view.h"
 #include "ctl/pages.h"
 #include "ctl/pods.h"
+#include "ctl/rights.h"
 #include "ctl/views.h"
 #include "text/json.h"
 
@@ -279,7 +280,7 @@ void job_list(struct call *call)
     struct text_node *tree = NULL;
     if (array && !read_array(call, array, &f))
         return;
-    ctl_filter_for(call->api->config.ctl, call->arena, &call->who, &f);
+    filter_readable(ctl_accounts(call->api->config.ctl), call->arena, &call->who, &f);
     if (read_states(http_query(r, "state", 0), &f.states, &err) &&
         call_u64(call, "limit", 1, 1000, &limit, &err)) {
         f.limit = limit;

@@ -103,7 +103,8 @@ int limit_password(struct call *call, const struct identity_login *login, struct
     http_source(call->request, source);
     if (check(call, LIMIT_PASSWORD, source, err) < 0)
         return -1;
-    if (ctl_identity_password(call->api->config.ctl, call->arena, login, who, err) == 0)
+    if (identify_by_password(ctl_accounts(call->api->config.ctl), call->arena, login, who, err) ==
+        0)
         return 0;
     rates_take(call->api->limits[LIMIT_PASSWORD], source, clock_mono_ms(), 1);
     return -1;

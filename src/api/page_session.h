@@ -6,7 +6,7 @@
 #ifndef API_PAGE_SESSION_H
 #define API_PAGE_SESSION_H
 
-#include "ctl/identity.h"
+#include "ctl/account.h"
 
 #define PAGE_SECRET 65 /* 64 hexadecimal digits and NUL */
 

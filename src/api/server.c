@@ -9,7 +9,7 @@
 #include "api/work.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "ctl/audit.h"
+#include "ctl/account.h"
 #include "ctl/cluster_views.h"
 #include "ctl/strangers.h"
 
@@ -29,7 +29,7 @@ struct api *api_create(const struct api_config *config, struct err *err)
                        strlen(config->token));
     api->config.token = NULL;
     api->sessions = page_sessions_create();
-    api->accounts = accounts_create(config->loop, config->program);
+    api->accounts = account_lookups_create(config->loop, config->program);
     limits_begin(api);
     facades_begin(api);
     follow_watch(api);
@@ -54,7 +54,7 @@ void api_destroy(struct api *api)
     limits_end(api);
     works_end(api);
     page_sessions_destroy(api->sessions);
-    accounts_destroy(api->accounts);
+    account_lookups_destroy(api->accounts);
     free(api->address);
     free(api);
 }
@@ -78,7 +78,7 @@ void server_info(struct call *call)
     put_opt(a, tree, "socket", c->socket_path);
     text_str(a, tree, "state_dir", c->state_dir);
     text_str(a, tree, "user", ctl_own_user(c->ctl));
-    text_str(a, tree, "jobs_run_as", ctl_jobs_run_as(c->ctl));
+    text_str(a, tree, "jobs_run_as", jobs_run_as(ctl_accounts(c->ctl)));
     text_int(a, tree, "uptime_s", (int64_t)((clock_mono_ms() - c->started_up_ms) / 1000));
     text_int(a, tree, "connections", http_server_connections(call->api->server));
     const struct stats_view stats = ctl_stats_view(c->ctl);
@@ -94,7 +94,7 @@ void server_stop(struct call *call)
     struct api *api = call->api;
     struct text_node *tree = text_map(call->arena, NULL, NULL);
     text_int(call->arena, tree, "pid", getpid());
-    ctl_audit(api->config.ctl, &(struct ctl_audit){ .action = "server.stop" });
+    audit_add(ctl_accounts(api->config.ctl), &(struct audit_entry){ .action = "server.stop" });
     call_answer(call, 202, tree);
     api->config.stop(api->config.stop_arg);
 }

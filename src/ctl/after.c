@@ -307,7 +307,7 @@ static bool may_wait(struct ctl *ctl, const char *owner, const struct job_row *r
 {
     if (!owner || strcmp(owner, row->owner) == 0)
         return true;
-    return taped_right(ctl, core_reads(ctl, owner, row) ? 0 : -1, NULL) == 0;
+    return taped_right(ctl, user_may_read(ctl->accounts, owner, row) ? 0 : -1, NULL) == 0;
 }
 
 /* The job that is meant, as its owner may know it; of a name the newest. */

@@ -3,8 +3,9 @@
 #include "ctl/attach.h"
 
 #include "ctl/array.h"
-#include "ctl/auditor.h"
+#include "ctl/audit.h"
 #include "ctl/core.h"
+#include "ctl/rights.h"
 #include "ctl/tasks.h"
 
 static struct task_ref first_with_stdin(const struct job_spec *spec)
@@ -26,10 +27,10 @@ static struct live_job *attached_job(struct ctl *ctl, const struct ctl_attach *a
     else if (!job || !core_spec(ctl, job)) {
         err_set(err, ERR_CONFLICT, "the job has ended: there is no stdin to type into");
         err_remedy_of(err, REMEDY_LOGS_OF, "%s", job_id_format(id, ask->job));
-    } else if (core_check(ctl, ask->owner, &job->row, err) == 0) {
+    } else if (check_may_change(ctl->accounts, ask->owner, &job->row, err) == 0) {
         return job;
     } else {
-        audit_job(ctl, ask->owner, "job.attach", &job->row, err);
+        audit_job(ctl->accounts, ask->owner, "job.attach", &job->row, err);
     }
     return NULL;
 }
@@ -92,6 +93,6 @@ int ctl_attach(struct ctl *ctl, struct ctl_attach *ask, struct engine_attach *to
     to->attempt = at->attempt;
     if (engine->ops->attach(engine, to, err))
         return -1;
-    audit_job(ctl, ask->owner, "job.attach", &job->row, NULL);
+    audit_job(ctl->accounts, ask->owner, "job.attach", &job->row, NULL);
     return 0;
 }

@@ -1,17 +1,18 @@
 /* Entries of the audit record: who calls, what is worth one, how many refusals are.
  *
- * Inputs: who takes requests says who calls (ctl_called_by); commands say what became of what.
+ * Inputs: who takes requests says who calls (audit_called_by); commands say what became of what.
  * Effects: rows in the open turn, so that what is done and its entry are committed together. */
 #include "ctl/audit.h"
 
 #include "ctl/auditor.h"
-#include "ctl/core.h"
-#include "ctl/notes.h"
+#include "ctl/identities.h"
+#include "ctl/rights.h"
 
-#include "base/log.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "store/audit.h"
+#include "store/store.h"
 #include "text/json.h"
 
 #include <sodium.h>
@@ -22,6 +23,7 @@
 #define KEEP_MS      (400ull * 86400000) /* entries; then they go, oldest first */
 #define MINUTE_MS    60000ull
 #define REFUSALS     10u /* of a minute that are entries; the others are counted */
+#define SETTING_MAX  (64u << 10)
 #define SETTING_KIND "audit.setting"
 
 struct refusals { /* of the minute */
@@ -62,9 +64,9 @@ static void set(char out[FIELD_MAX], const char *text)
     out[len] = '\0';
 }
 
-void ctl_called_by(struct ctl *ctl, const struct ctl_caller *by)
+void audit_called_by(struct accounts *all, const struct audit_caller *by)
 {
-    struct auditor *a = ctl->auditor;
+    struct auditor *a = all->auditor;
     set(a->name, by ? by->name : NULL);
     set(a->known, by ? by->known : NULL);
     set(a->from, by ? by->from : NULL);
@@ -72,21 +74,22 @@ void ctl_called_by(struct ctl *ctl, const struct ctl_caller *by)
 
 /* ---- writing ---- */
 
-static void add(struct ctl *ctl, struct audit_row *row)
+static void add(struct accounts *all, struct audit_row *row)
 {
-    row->at_ms = core_date(ctl);
-    store_add_audit(ctl->config.store, row, NULL); /* a failed write fails the commit */
+    row->at_ms = accounts_date(all);
+    store_add_audit(all->config.store, row, NULL); /* a failed write fails the commit */
 }
 
-static bool skipped(const struct ctl *ctl)
+static bool skipped(const struct accounts *all)
 {
-    return !store_keeps_details(ctl->config.store) || taped_replays(ctl);
+    return !store_keeps_details(all->config.store) ||
+           all->config.server.replays(all->config.server.arg);
 }
 
 /* false: the refusal is counted only. */
-static bool counted_in(struct ctl *ctl, struct refusals *r, const char *whose)
+static bool counted_in(struct accounts *all, struct refusals *r, const char *whose)
 {
-    uint64_t minute = core_now(ctl) / MINUTE_MS;
+    uint64_t minute = accounts_now(all) / MINUTE_MS;
     if (minute != r->minute && r->more) {
         char object[FIELD_MAX];
         snprintf(object, sizeof object, "%u more of %s in a minute", r->more, whose);
@@ -97,7 +100,7 @@ static bool counted_in(struct ctl *ctl, struct refusals *r, const char *whose)
                                   .action = "audit.more",
                                   .object = object,
                                   .outcome = "denied" };
-        add(ctl, &more);
+        add(all, &more);
     }
     if (minute != r->minute)
         *r = (struct refusals){ .minute = minute };
@@ -106,66 +109,66 @@ static bool counted_in(struct ctl *ctl, struct refusals *r, const char *whose)
     return r->n++ < REFUSALS;
 }
 
-void ctl_audit(struct ctl *ctl, const struct ctl_audit *entry)
+void audit_add(struct accounts *all, const struct audit_entry *entry)
 {
-    struct auditor *a = ctl->auditor;
+    struct auditor *a = all->auditor;
     const struct err *refused = entry->refused;
     const char *who = entry->user ? entry->user : a->name;
     bool bad = refused && refused->code != ERR_NONE;
     /* Else what is known of the caller is of somebody else. */
     bool calls = entry->claimed || strcmp(who, a->name) == 0;
     char user[FIELD_MAX], object[FIELD_MAX];
-    if (skipped(ctl) || (bad && !counted_in(ctl, entry->claimed ? &a->strangers : &a->users,
+    if (skipped(all) || (bad && !counted_in(all, entry->claimed ? &a->strangers : &a->users,
                                             entry->claimed ? "strangers" : "users")))
         return;
     set(user, who);
     set(object, entry->object);
     struct audit_row row = { .user = user,
-                             .role = entry->claimed ? "" : user_role_word(core_role(ctl, who)),
+                             .role = entry->claimed ? "" : user_role_word(user_role_of(all, who)),
                              .known = calls ? a->known : "",
                              .from = calls ? a->from : "",
                              .action = entry->action,
                              .object = object,
                              .outcome = bad ? err_word(refused->code) : "ok" };
-    add(ctl, &row);
+    add(all, &row);
 }
 
-void audit(struct ctl *ctl, const char *who, const char *action, const char *object,
+void audit(struct accounts *all, const char *who, const char *action, const char *object,
            const struct err *outcome)
 {
-    ctl_audit(ctl,
-              &(struct ctl_audit){
+    audit_add(all,
+              &(struct audit_entry){
                   .user = who ? who : "", .action = action, .object = object, .refused = outcome });
 }
 
-void audit_job(struct ctl *ctl, const char *who, const char *action, const struct job_row *job,
+void audit_job(struct accounts *all, const char *who, const char *action, const struct job_row *job,
                const struct err *outcome)
 {
     char object[FIELD_MAX];
-    if (!who || !job->owner || strcmp(who, job->owner) == 0 || skipped(ctl))
+    if (!who || !job->owner || strcmp(who, job->owner) == 0 || skipped(all))
         return;
     snprintf(object, sizeof object, "job %llu of %.100s", (unsigned long long)job->number,
              job->owner);
-    audit(ctl, who, action, object, outcome);
+    audit(all, who, action, object, outcome);
 }
 
-void audit_expire(struct ctl *ctl)
+void audit_expire(struct accounts *all)
 {
-    uint64_t now = core_now(ctl);
+    uint64_t now = accounts_now(all);
     struct audit_row cut = { .user = "",
                              .role = "",
                              .known = "",
                              .from = "",
                              .action = AUDIT_CUT,
                              .outcome = "ok",
-                             .at_ms = core_date(ctl) };
-    if (now > KEEP_MS && !skipped(ctl))
-        store_cut_audit(ctl->config.store, now - KEEP_MS, &cut, NULL);
+                             .at_ms = accounts_date(all) };
+    if (now > KEEP_MS && !skipped(all))
+        store_cut_audit(all->config.store, now - KEEP_MS, &cut, NULL);
 }
 
 /* ---- start and end ---- */
 
-void audit_server(struct ctl *ctl, const char *action, const char *object)
+void audit_server(struct accounts *all, const char *action, const char *object)
 {
     char what[FIELD_MAX];
     set(what, object);
@@ -176,56 +179,50 @@ void audit_server(struct ctl *ctl, const char *action, const char *object)
                              .action = action,
                              .object = what,
                              .outcome = "ok" };
-    add(ctl, &row);
+    add(all, &row);
 }
 
-static void commit_now(struct ctl *ctl, const char *when)
-{
-    char text[AUDIT_MARK_TEXT];
-    ctl_turn(ctl);
-    const struct audit_mark head = store_audit_head(ctl->config.store);
-    log_info("audit.head", "at=%s head=%s", when, audit_mark_text(text, &head));
-}
-
-static void note_setting(struct ctl *ctl, const char *name, const char *value)
+static void note_setting(struct accounts *all, const char *name, const char *value)
 {
     struct object_row row = { .kind = SETTING_KIND, .project = "", .name = name };
     struct arena *arena = arena_create();
     struct text_node *map = text_map(arena, NULL, NULL);
     text_str(arena, map, "value", value);
-    const char *spec = notes_print(arena, map);
-    bool there = store_get_object(ctl->config.store, arena, &row, NULL) == 1;
+    AUTO_BUF struct buf text = BUF_INIT(SETTING_MAX);
+    json_print(map, 0, &text);
+    const char *spec = buf_str(&text);
+    bool there = store_get_object(all->config.store, arena, &row, NULL) == 1;
     if (!there || strcmp(row.spec, spec) != 0) {
         if (there)
-            audit_server(ctl, "setting.changed", arena_printf(arena, "%s: %s", name, value));
+            audit_server(all, "setting.changed", arena_printf(arena, "%s: %s", name, value));
         row.spec = spec;
         row.version = 0;
-        store_put_object(ctl->config.store, &row, NULL);
+        store_put_object(all->config.store, &row, NULL);
     }
     arena_destroy(arena);
 }
 
-void ctl_audit_start(struct ctl *ctl, const char *version, const struct pairs *settings)
+bool audit_server_start(struct accounts *all, const char *version, const struct pairs *settings)
 {
-    if (skipped(ctl))
-        return;
-    audit_server(ctl, "server.started", version);
+    if (skipped(all))
+        return false;
+    audit_server(all, "server.started", version);
     for (size_t i = 0; i < settings->n; i++)
-        note_setting(ctl, settings->at[i].name, settings->at[i].value);
-    commit_now(ctl, "start");
+        note_setting(all, settings->at[i].name, settings->at[i].value);
+    return true;
 }
 
-void ctl_audit_end(struct ctl *ctl, const char *why)
+bool audit_server_end(struct accounts *all, const char *why)
 {
-    if (skipped(ctl))
-        return;
-    audit_server(ctl, "server.ended", why);
-    commit_now(ctl, "end");
+    if (skipped(all))
+        return false;
+    audit_server(all, "server.ended", why);
+    return true;
 }
 
 /* ---- showing ---- */
 
-static bool fits(const struct ctl_audit_ask *ask, const struct audit_row *row)
+static bool fits(const struct audit_ask *ask, const struct audit_row *row)
 {
     size_t n = ask->action ? strlen(ask->action) : 0;
     if (row->at_ms < ask->since_ms || (ask->user && strcmp(ask->user, row->user) != 0))
@@ -234,8 +231,8 @@ static bool fits(const struct ctl_audit_ask *ask, const struct audit_row *row)
                                             : strcmp(ask->action, row->action) == 0);
 }
 
-int ctl_audit_view(struct ctl *ctl, struct arena *a, const struct ctl_audit_ask *ask,
-                   struct audit_view *view, struct err *err)
+int list_audit(struct accounts *all, struct arena *a, const struct audit_ask *ask,
+               struct audit_view *view, struct err *err)
 {
     struct audit_row *rows;
     size_t n = 0, i = 0;
@@ -244,12 +241,12 @@ int ctl_audit_view(struct ctl *ctl, struct arena *a, const struct ctl_audit_ask 
                                        .before = ask->before,
                                        .newest = !ask->ascending,
                                        .limit = ask->ascending ? ask->limit : AUDIT_LOOK };
-    if (store_audit_floor(ctl->config.store, &floor, err) < 0 ||
-        store_audits(ctl->config.store, a, &range, &rows, &n, err) < 0)
+    if (store_audit_floor(all->config.store, &floor, err) < 0 ||
+        store_audits(all->config.store, a, &range, &rows, &n, err) < 0)
         return -1;
     *view = (struct audit_view){ .at = ARENA_ARRAY(a, n < ask->limit ? n : ask->limit,
                                                    struct audit_row),
-                                 .head = store_audit_head(ctl->config.store),
+                                 .head = store_audit_head(all->config.store),
                                  .floor = floor };
     for (; i < n && view->n < ask->limit; i++)
         if (fits(ask, &rows[i]))

@@ -28,8 +28,8 @@ struct ctl_backup *ctl_backup_begin(struct ctl *ctl, bool own, struct err *err)
         (void)unlink(b->path); /* of a server that ended in the middle */
     b->copy = store_backup_begin(ctl->config.store, b->path, err);
     if (!own)
-        ctl_audit(
-            ctl, &(struct ctl_audit){ .action = "server.backup", .refused = b->copy ? NULL : err });
+        audit_add(ctl->accounts, &(struct audit_entry){ .action = "server.backup",
+                                                        .refused = b->copy ? NULL : err });
     if (b->copy)
         return b;
     free(TAKE(b->path)); /* it is another one's */

@@ -2,6 +2,7 @@
  * queue). Rows of the store, so that a server that was killed still has them; emptied when a
  * generation begins and when the job ends, because what they say is of processes. */
 #include "ctl/core.h"
+#include "ctl/rights.h"
 #include "ctl/views.h"
 
 #include <string.h>
@@ -24,7 +25,8 @@ static struct live_job *board_of(struct ctl *ctl, const char *owner, uint64_t id
         err_set(err, ERR_NOT_FOUND, "the job does not run: it has no board");
         return NULL;
     }
-    return taped_right(ctl, core_check(ctl, owner, &job->row, err), err) ? NULL : job;
+    return taped_right(ctl, check_may_change(ctl->accounts, owner, &job->row, err), err) ? NULL
+                                                                                         : job;
 }
 
 void board_clear(struct ctl *ctl, struct live_job *job)

@@ -1,7 +1,8 @@
 /* The catalogue of this server: what ships, the queues of its settings, and what its administrator
  * declared (rows). In memory as a whole; made anew when a row changes. */
-#include "ctl/auditor.h"
+#include "ctl/audit.h"
 #include "ctl/core.h"
+#include "ctl/rights.h"
 
 #include "base/buf.h"
 #include "base/log.h"
@@ -135,7 +136,7 @@ static bool own_kind(enum entry_kind kind)
 static bool by_admin(struct ctl *ctl, const char *owner)
 {
     struct err err;
-    bool admin = core_admin(ctl, owner);
+    bool admin = user_is_admin(ctl->accounts, owner);
     if (!admin)
         err_set(&err, ERR_DENIED, "the catalogue is kept by %s", ctl->admin);
     return taped_right(ctl, admin ? 0 : -1, &err) == 0;
@@ -160,7 +161,7 @@ static void audit_entry(struct ctl *ctl, const char *by, const char *action,
 {
     char object[NAME_SHOWN];
     snprintf(object, sizeof object, "%s %.150s", row->kind, row->name);
-    audit(ctl, by, action, object, outcome);
+    audit(ctl->accounts, by, action, object, outcome);
 }
 
 /* May they declare all of it? Sets whose each is. */

@@ -1,10 +1,11 @@
 /* Commands on jobs and nodes: each is checked against state and rights, becomes an event (or
  * closing), and is answered after the commit. */
 #include "ctl/array.h"
-#include "ctl/auditor.h"
+#include "ctl/audit.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
 #include "ctl/redact.h"
+#include "ctl/rights.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 
@@ -223,7 +224,7 @@ static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_v
     struct ctl *ctl = c->ctl;
     if (core_row(ctl, answer->arena, id, &c->row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
-    if (taped_right(ctl, core_check(ctl, c->owner, &c->row, err), err))
+    if (taped_right(ctl, check_may_change(ctl->accounts, c->owner, &c->row, err), err))
         return -1;
     struct live_job *job = live_find(ctl->live, id);
     c->job = job && !job_state_final(job->row.state) ? job : NULL;
@@ -275,8 +276,8 @@ void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb
         answer->err = err;
     else
         answer->made.job = state_view(&c, answer->arena);
-    audit_job(ctl, owner, actions[(int)verb < CTL_PRIORITY ? (int)verb : CTL_PRIORITY], &c.row,
-              &answer->err);
+    audit_job(ctl->accounts, owner, actions[(int)verb < CTL_PRIORITY ? (int)verb : CTL_PRIORITY],
+              &c.row, &answer->err);
 }
 
 /* ---- restarting ---- */
@@ -322,7 +323,7 @@ static int restart(struct command *c, const struct ctl_restart *ask, struct answ
         return err_set(err, ERR_NOT_FOUND, "no such job");
     if (array_refuse(&c->row, err))
         return -1;
-    if (taped_right(c->ctl, core_check(c->ctl, c->owner, &c->row, err), err))
+    if (taped_right(c->ctl, check_may_change(c->ctl->accounts, c->owner, &c->row, err), err))
         return -1;
     struct live_job *job = live_find(c->ctl->live, ask->job);
     if (!job || job_state_final(job->row.state))
@@ -349,8 +350,8 @@ void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done,
     answer->job = ask->job;
     if (restart(&c, ask, answer) == 0)
         answer->made.job = state_view(&c, answer->arena);
-    audit_job(ctl, ask->owner, ask->how == RESTART_NEVER ? "job.fail" : "job.restart", &c.row,
-              &answer->err);
+    audit_job(ctl->accounts, ask->owner, ask->how == RESTART_NEVER ? "job.fail" : "job.restart",
+              &c.row, &answer->err);
 }
 
 /* ---- nodes ---- */
@@ -375,6 +376,6 @@ void ctl_node_command(struct ctl *ctl, const char *node, bool drain, ctl_done *d
     ctl->nodes_touched = true;
     cluster_set_drained(ctl->cluster, at, drain);
     ctl->plan_due = true;
-    ctl_audit(ctl, &(struct ctl_audit){ .action = drain ? "node.drain" : "node.undrain",
-                                        .object = node });
+    audit_add(ctl->accounts, &(struct audit_entry){ .action = drain ? "node.drain" : "node.undrain",
+                                                    .object = node });
 }

@@ -10,7 +10,6 @@
 #include "ctl/ctl.h"
 #include "ctl/live.h"
 #include "ctl/queues.h"
-#include "ctl/rights.h"
 #include "ctl/slices.h"
 #include "ctl/storage.h"
 #include "ctl/taped.h"
@@ -50,6 +49,7 @@ struct counters {
     uint64_t plan_us_last, plan_us_sum, plans_timed, plan_bins[PLAN_BINS];
 };
 
+struct accounts;
 struct arrays;
 struct packing;
 struct run_times;
@@ -85,8 +85,7 @@ struct ctl {
     struct packing *packing;
     struct smap *closed, *left; /* devices: not given out; left since a look, by which leaving */
     struct run_times *run_times;
-    struct identities *identities;
-    struct auditor *auditor;
+    struct accounts *accounts;
     uint32_t noted; /* version of the queues for which live_running() is up to date */
     struct counters counters;
     struct meetings *meetings;
@@ -149,6 +148,7 @@ void event_array(struct ctl *, const struct job_row *, const char *type, const s
 /* An event that changes no state: what a launcher told. */
 struct minute;
 void event_note(struct ctl *, const struct minute *, const char *type);
+void event_server(struct ctl *, const char *type, const char *text); /* of no job */
 /* One of a front end's; job 0: of none. Its sequence number. */
 uint64_t event_plain(struct ctl *, uint64_t job, const char *type, struct text_node *body);
 

@@ -5,11 +5,10 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "ctl/account.h"
 #include "ctl/after.h"
 #include "ctl/array.h"
-#include "ctl/auditor.h"
 #include "ctl/core.h"
-#include "ctl/identities.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
@@ -140,8 +139,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->idle_since = now;
     ctl->expire_at = now + 1000;
     config->engine->sink = ctl_sink(ctl);
-    identities_create(ctl);
-    ctl->auditor = auditor_create();
+    ctl->accounts = core_accounts(ctl);
     if (catalogue_check_settings(ctl, err)) {
         ctl_destroy(ctl);
         return NULL;
@@ -181,8 +179,7 @@ void ctl_destroy(struct ctl *ctl)
     map_destroy(ctl->possible);
     meetings_destroy(ctl->meetings);
     queues_destroy(ctl->queues);
-    identities_destroy(ctl->identities);
-    auditor_destroy(ctl->auditor);
+    accounts_destroy(ctl->accounts);
     catalogue_destroy(ctl->catalogue);
     live_destroy(ctl->live);
     free(ctl->address);

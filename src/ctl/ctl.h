@@ -62,7 +62,7 @@ typedef void ctl_done(void *arg, const struct ctl_answer *);
 
 struct ctl_submit {
     const char *owner;
-    const struct account *account; /* of the owner; NULL: the server's own (ctl_account_choose) */
+    const struct account *account; /* of the owner; NULL: the server's own (choose_account) */
     const struct err *refused;     /* why the owner has none: so is the submission; NULL */
     const char *text;
     size_t len;

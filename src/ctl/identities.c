@@ -3,16 +3,21 @@
  * is written is read back by the same function that reads at the start. */
 #include "ctl/identities.h"
 
-#include "ctl/notes.h"
+#include "ctl/auditor.h"
 
+#include "base/buf.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "store/seal.h"
+#include "store/store.h"
 #include "text/json.h"
 
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define ROW_MAX (8u << 20)
 
 /* ---- secrets ---- */
 
@@ -23,17 +28,17 @@ void secret_hash(char out[SECRET_TEXT], const char *text)
     sodium_bin2hex(out, SECRET_TEXT, hash, sizeof hash);
 }
 
-const char *secret_seal(struct ctl *ctl, struct arena *arena, const char *text)
+const char *secret_seal(const struct accounts *all, struct arena *arena, const char *text)
 {
-    const struct seal *seal = store_seal(ctl->config.store);
+    const struct seal *seal = store_seal(all->config.store);
     AUTO_FREE char *sealed = seal ? seal_text(seal, text, strlen(text)) : NULL;
     return arena_strdup(arena, sealed ? sealed : text);
 }
 
 /* Keys were sealed before texts were, without a mark. */
-const char *secret_open(struct ctl *ctl, struct arena *arena, const char *sealed)
+const char *secret_open(const struct accounts *all, struct arena *arena, const char *sealed)
 {
-    const struct seal *seal = store_seal(ctl->config.store);
+    const struct seal *seal = store_seal(all->config.store);
     bool marked = strncmp(sealed, SEALED_MARK, strlen(SEALED_MARK)) == 0;
     if (seal && !marked)
         sealed = arena_printf(arena, SEALED_MARK "%s", sealed);
@@ -75,7 +80,7 @@ static void forget(struct smap *map, const char *key)
         arena_destroy(*(struct arena **)record);
 }
 
-static void take_user(struct identities *all, struct arena *arena, const char *name,
+static void take_user(struct accounts *all, struct arena *arena, const char *name,
                       const struct text_node *map)
 {
     struct user *user = ARENA_NEW(arena, struct user);
@@ -96,7 +101,7 @@ static void take_user(struct identities *all, struct arena *arena, const char *n
     smap_set(all->users, user->name, user);
 }
 
-static void take_key(struct identities *all, struct arena *arena, const char *name,
+static void take_key(struct accounts *all, struct arena *arena, const char *name,
                      const struct text_node *map)
 {
     struct key *key = ARENA_NEW(arena, struct key);
@@ -115,14 +120,14 @@ static void take_key(struct identities *all, struct arena *arena, const char *na
     smap_set(all->keys, key->id, key);
 }
 
-static void forget_token(struct identities *all, const char *id)
+static void forget_token(struct accounts *all, const char *id)
 {
     struct token *token = smap_remove(all->token_ids, id);
     if (token)
         forget(all->tokens, token->hash);
 }
 
-static void take_token(struct identities *all, struct arena *arena, const char *name,
+static void take_token(struct accounts *all, struct arena *arena, const char *name,
                        const struct text_node *map)
 {
     struct token *token = ARENA_NEW(arena, struct token);
@@ -145,7 +150,7 @@ static void take_token(struct identities *all, struct arena *arena, const char *
 enum { USERS, KEYS, TOKENS, KINDS };
 static const struct {
     const char *kind;
-    void (*take)(struct identities *, struct arena *, const char *name,
+    void (*take)(struct accounts *, struct arena *, const char *name,
                  const struct text_node *map); /* owns the arena */
 } kinds[KINDS] = {
     [USERS] = { "user", take_user },
@@ -153,7 +158,7 @@ static const struct {
     [TOKENS] = { "token", take_token },
 };
 
-static void take(struct identities *all, unsigned kind, const struct object_row *row)
+static void take(struct accounts *all, unsigned kind, const struct object_row *row)
 {
     struct arena *arena = arena_create_of(512);
     struct report report;
@@ -175,7 +180,7 @@ static void record_free(void *record)
     arena_destroy(*(struct arena **)record);
 }
 
-static void make_maps(struct identities *all)
+static void make_maps(struct accounts *all)
 {
     all->users = smap_create();
     all->keys = smap_create();
@@ -183,7 +188,7 @@ static void make_maps(struct identities *all)
     all->token_ids = smap_create();
 }
 
-static void drop_maps(struct identities *all)
+static void drop_maps(struct accounts *all)
 {
     smap_destroy_with(all->users, record_free);
     smap_destroy_with(all->keys, record_free);
@@ -191,66 +196,83 @@ static void drop_maps(struct identities *all)
     smap_destroy(all->token_ids);
 }
 
-static void load(struct ctl *ctl)
+static void load(struct accounts *all)
 {
     struct arena *arena = arena_create();
     for (unsigned kind = 0; kind < KINDS; kind++) {
         struct object_row *rows;
         size_t n = 0;
-        if (store_objects(ctl->config.store, arena,
+        if (store_objects(all->config.store, arena,
                           &(struct object_row){ .kind = kinds[kind].kind }, &rows, &n, NULL) == 0)
             for (size_t i = 0; i < n; i++)
-                take(ctl->identities, kind, &rows[i]);
+                take(all, kind, &rows[i]);
     }
     arena_destroy(arena);
-    ctl->identities->touched = false;
+    all->touched = false;
 }
 
-void identities_create(struct ctl *ctl)
+struct accounts *accounts_create(const struct accounts_config *config)
 {
-    struct identities *all = mem_new(sizeof *all);
+    struct accounts *all = mem_new(sizeof *all);
+    all->config = *config;
+    all->config.admin = mem_strdup(config->admin);
+    all->config.job_account = mem_strdup(config->job_account ? config->job_account : "");
+    all->auditor = auditor_create();
     make_maps(all);
-    ctl->identities = all;
-    load(ctl);
+    load(all);
+    return all;
 }
 
-void identities_destroy(struct identities *all)
+void accounts_destroy(struct accounts *all)
 {
     if (!all)
         return;
     drop_maps(all);
+    auditor_destroy(all->auditor);
+    free((char *)all->config.admin);
+    free((char *)all->config.job_account);
     free(all);
 }
 
-void identities_undone(struct ctl *ctl)
+void accounts_undo(struct accounts *all)
 {
-    if (!ctl->identities->touched)
+    if (!all->touched)
         return;
-    drop_maps(ctl->identities);
-    make_maps(ctl->identities);
-    load(ctl);
+    drop_maps(all);
+    make_maps(all);
+    load(all);
+}
+
+uint64_t accounts_now(const struct accounts *all)
+{
+    return all->config.server.now(all->config.server.arg);
+}
+
+uint64_t accounts_date(const struct accounts *all)
+{
+    return all->config.server.date(all->config.server.arg);
 }
 
 /* ---- looking up ---- */
 
-const struct user *identities_user(const struct ctl *ctl, const char *name)
+const struct user *identities_user(const struct accounts *all, const char *name)
 {
-    return smap_get(ctl->identities->users, name);
+    return smap_get(all->users, name);
 }
 
-const struct key *identities_key(const struct ctl *ctl, const char *id)
+const struct key *identities_key(const struct accounts *all, const char *id)
 {
-    return smap_get(ctl->identities->keys, id);
+    return smap_get(all->keys, id);
 }
 
-const struct token *identities_token(const struct ctl *ctl, const char *hash)
+const struct token *identities_token(const struct accounts *all, const char *hash)
 {
-    return smap_get(ctl->identities->tokens, hash);
+    return smap_get(all->tokens, hash);
 }
 
-const struct token *identities_token_named(const struct ctl *ctl, const char *id)
+const struct token *identities_token_named(const struct accounts *all, const char *id)
 {
-    return smap_get(ctl->identities->token_ids, id);
+    return smap_get(all->token_ids, id);
 }
 
 /* ---- records to rows ---- */
@@ -267,20 +289,26 @@ static void put_number(struct arena *a, struct text_node *map, const char *key, 
         text_int(a, map, key, (int64_t)value);
 }
 
-static void put(struct ctl *ctl, unsigned kind, const char *name, const struct text_node *map)
+/* arena: of the map, and of a copy of name, which may lie in the record that is replaced. It goes.
+ */
+static void put(struct accounts *all, unsigned kind, const char *name, const struct text_node *map,
+                struct arena *arena)
 {
+    AUTO_BUF struct buf spec = BUF_INIT(ROW_MAX);
+    json_print(map, 0, &spec);
     struct object_row row = { .kind = kinds[kind].kind,
                               .project = "",
-                              .name = name,
-                              .spec = notes_print(ctl->scratch, map) };
-    store_put_object(ctl->config.store, &row, NULL);
-    take(ctl->identities, kind, &row);
-    ctl->identities->touched = true;
+                              .name = arena_strdup(arena, name),
+                              .spec = buf_str(&spec) };
+    store_put_object(all->config.store, &row, NULL);
+    take(all, kind, &row);
+    all->touched = true;
+    arena_destroy(arena);
 }
 
-void identities_put_user(struct ctl *ctl, const struct user *user)
+void identities_put_user(struct accounts *all, const struct user *user)
 {
-    struct arena *a = ctl->scratch;
+    struct arena *a = arena_create();
     struct text_node *map = text_map(a, NULL, NULL);
     text_str(a, map, "role", user_role_word(user->role));
     struct text_node *projects = text_list(a, map, "projects");
@@ -295,12 +323,12 @@ void identities_put_user(struct ctl *ctl, const struct user *user)
         text_bool(a, map, "disabled", true);
     if (user->extension)
         text_copy(a, map, "extension", user->extension);
-    put(ctl, USERS, arena_strdup(a, user->name), map);
+    put(all, USERS, user->name, map, a);
 }
 
-void identities_put_key(struct ctl *ctl, const struct key *key)
+void identities_put_key(struct accounts *all, const struct key *key)
 {
-    struct arena *a = ctl->scratch;
+    struct arena *a = arena_create();
     struct text_node *map = text_map(a, NULL, NULL);
     text_str(a, map, "owner", key->owner);
     text_str(a, map, "label", key->label);
@@ -310,12 +338,12 @@ void identities_put_key(struct ctl *ctl, const struct key *key)
     put_number(a, map, "expires_ms", key->expires_ms);
     put_number(a, map, "used_day", key->used_day);
     text_bool(a, map, "disabled", key->disabled);
-    put(ctl, KEYS, arena_strdup(a, key->id), map);
+    put(all, KEYS, key->id, map, a);
 }
 
-void identities_put_token(struct ctl *ctl, const struct token *token)
+void identities_put_token(struct accounts *all, const struct token *token)
 {
-    struct arena *a = ctl->scratch;
+    struct arena *a = arena_create();
     struct text_node *map = text_map(a, NULL, NULL);
     text_str(a, map, "owner", token->owner);
     text_str(a, map, "label", token->label);
@@ -324,33 +352,31 @@ void identities_put_token(struct ctl *ctl, const struct token *token)
     put_number(a, map, "created_ms", token->created_ms);
     put_number(a, map, "expires_ms", token->expires_ms);
     text_bool(a, map, "application", token->application);
-    put(ctl, TOKENS, arena_strdup(a, token->id), map);
+    put(all, TOKENS, token->id, map, a);
 }
 
-static void drop_row(struct ctl *ctl, unsigned kind, const char *name)
+static void drop_row(struct accounts *all, unsigned kind, const char *name)
 {
     store_delete_object(
-        ctl->config.store,
+        all->config.store,
         &(struct object_row){ .kind = kinds[kind].kind, .project = "", .name = name }, NULL);
-    ctl->identities->touched = true;
+    all->touched = true;
 }
 
-void identities_drop_user(struct ctl *ctl, const char *name)
+void identities_drop_user(struct accounts *all, const char *name)
 {
-    drop_row(ctl, USERS, name);
-    forget(ctl->identities->users, name);
+    drop_row(all, USERS, name);
+    forget(all->users, name);
 }
 
-void identities_drop_key(struct ctl *ctl, const char *id)
+void identities_drop_key(struct accounts *all, const char *id)
 {
-    const char *name = arena_strdup(ctl->scratch, id);
-    drop_row(ctl, KEYS, name);
-    forget(ctl->identities->keys, name);
+    drop_row(all, KEYS, id);
+    forget(all->keys, id);
 }
 
-void identities_drop_token(struct ctl *ctl, const char *id)
+void identities_drop_token(struct accounts *all, const char *id)
 {
-    const char *name = arena_strdup(ctl->scratch, id);
-    drop_row(ctl, TOKENS, name);
-    forget_token(ctl->identities, name);
+    drop_row(all, TOKENS, id);
+    forget_token(all, id);
 }

@@ -1,9 +1,9 @@
-/* Users, keys and tokens in memory, and their rows. Private to ctl/: identity.c asks who it is,
+/* Users, keys and tokens in memory, and their rows. Private to accounts: identity.c asks who it is,
  * identity_commands.c changes them. */
 #ifndef CTL_IDENTITIES_H
 #define CTL_IDENTITIES_H
 
-#include "ctl/core.h"
+#include "ctl/accounts.h"
 #include "ctl/identity.h"
 
 #define SECRET_TEXT 65 /* hex of a SHA-256, and the end */
@@ -34,38 +34,38 @@ struct token {
     bool application;
 };
 
-struct identities {
+struct auditor;
+struct accounts {
+    struct accounts_config config;      /* with its texts */
     struct smap *users, *keys, *tokens; /* by name, id, hash */
     struct smap *token_ids;
     bool touched; /* in the open transaction */
+    struct auditor *auditor;
 };
+uint64_t accounts_now(const struct accounts *);
+uint64_t accounts_date(const struct accounts *);
 
-/* Loads the rows. */
-void identities_create(struct ctl *);
-void identities_destroy(struct identities *); /* NULL-safe */
-void identities_undone(struct ctl *);         /* the transaction failed: as the rows say */
-
-const struct user *identities_user(const struct ctl *, const char *name); /* NULL: no row */
-const struct key *identities_key(const struct ctl *, const char *id);
-const struct token *identities_token(const struct ctl *, const char *hash);
-const struct token *identities_token_named(const struct ctl *, const char *id);
+const struct user *identities_user(const struct accounts *, const char *name); /* NULL: no row */
+const struct key *identities_key(const struct accounts *, const char *id);
+const struct token *identities_token(const struct accounts *, const char *hash);
+const struct token *identities_token_named(const struct accounts *, const char *id);
 
 /* Write the row and the memory, in the open transaction. */
-void identities_put_user(struct ctl *, const struct user *);
-void identities_put_key(struct ctl *, const struct key *);
-void identities_put_token(struct ctl *, const struct token *);
-void identities_drop_user(struct ctl *, const char *name);
-void identities_drop_key(struct ctl *, const char *id);
-void identities_drop_token(struct ctl *, const char *id);
+void identities_put_user(struct accounts *, const struct user *);
+void identities_put_key(struct accounts *, const struct key *);
+void identities_put_token(struct accounts *, const struct token *);
+void identities_drop_user(struct accounts *, const char *name);
+void identities_drop_key(struct accounts *, const char *id);
+void identities_drop_token(struct accounts *, const char *id);
 
 /* As they are shown: without what is secret, copied to the arena. identity.c */
-struct user_view user_view_of(const struct ctl *, struct arena *, const struct user *);
-struct key_view key_view_of(const struct ctl *, struct arena *, const struct key *);
-struct token_view token_view_of(const struct ctl *, struct arena *, const struct token *);
+struct user_view user_view_of(const struct accounts *, struct arena *, const struct user *);
+struct key_view key_view_of(const struct accounts *, struct arena *, const struct key *);
+struct token_view token_view_of(const struct accounts *, struct arena *, const struct token *);
 
 void secret_hash(char out[SECRET_TEXT], const char *text);
 /* In arena. open: NULL when the box is not of this server. */
-const char *secret_seal(struct ctl *, struct arena *, const char *text);
-const char *secret_open(struct ctl *, struct arena *, const char *sealed);
+const char *secret_seal(const struct accounts *, struct arena *, const char *text);
+const char *secret_open(const struct accounts *, struct arena *, const char *sealed);
 
 #endif

@@ -2,7 +2,8 @@
  * of kind "user", "key" and "token"; in memory as a whole. A name that no row knows is a user of
  * this machine: role user; the server's own and root are admins whatever the rows say.
  *
- * Rights hang on the name, so every command of ctl.h takes who asks as `owner` and looks here:
+ * Rights hang on the name, so every command of the core takes who asks as `owner`
+ * and looks here (rights.h):
  *   reader  reads what it may read, changes nothing
  *   user    submits, commands its own jobs, has keys and tokens
  *   admin   everything
@@ -12,12 +13,17 @@
 #ifndef CTL_IDENTITY_H
 #define CTL_IDENTITY_H
 
-#include "ctl/ctl.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "ctl/accounts.h"
+#include "job/account.h"
 #include "job/ids.h"
 #include "job/words.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct text_node;
 
 enum user_role { ROLE_READER, ROLE_USER, ROLE_ADMIN, ROLE_N };
 const char *user_role_word(enum user_role); /* "reader" "user" "admin" */
@@ -45,114 +51,47 @@ struct identity {
 
 /* ---- who is it. Each fills *who and returns 0, or -1. Nothing here waits for a turn. ---- */
 /* By name, as the kernel or an administrator says it. Never fails. */
-void ctl_identity_name(struct ctl *, struct arena *, const char *name, struct identity *who);
+void identify_by_name(const struct accounts *, struct arena *, const char *name,
+                      struct identity *who);
 /* ERR_UNAUTHENTICATED: unknown, expired, revoked, or its user is gone. */
-int ctl_identity_bearer(struct ctl *, struct arena *, const char *token, struct identity *who,
-                        struct err *err);
-/* The same of a token that a job's programs find in their environment: it is good while that
- * generation of the job lives. */
-bool ctl_is_job_token(const char *token); /* by its looks */
-int ctl_identity_job_token(struct ctl *, struct arena *, const char *token, struct identity *who,
-                           struct err *err);
-/* A program of that job that needs no token: it was seen to be one. */
-int ctl_identity_of_job(struct ctl *, struct arena *, struct generation, struct identity *who,
-                        struct err *err);
-/* Which is that of a process of this machine? As find_process of engine/engine.h. */
-int ctl_find_process(struct ctl *, uint32_t pid, struct generation *);
+int identify_by_token(const struct accounts *, struct arena *, const char *token,
+                      struct identity *who, struct err *err);
 /* Does what was found out then still hold: are token and key good, and was the user neither removed
  * nor disabled nor given another password since? For what outlives its request: streams, pages. */
-bool ctl_identity_lives(struct ctl *, const struct identity *);
+bool identity_holds(const struct accounts *, const struct identity *);
 /* ERR_DENIED: no such user, no password, a wrong one, or the user is disabled. Takes the same some
  * ten milliseconds whichever it is. */
 struct identity_login {
     const char *name, *password;
 };
-int ctl_identity_password(struct ctl *, struct arena *, const struct identity_login *,
-                          struct identity *who, struct err *err);
+int identify_by_password(const struct accounts *, struct arena *, const struct identity_login *,
+                         struct identity *who, struct err *err);
 /* The secret of an access key, to check a signature with. ERR_NOT_FOUND: no such key; ERR_DENIED:
  * disabled; ERR_UNAUTHENTICATED: the session token is missing, wrong or expired. A key whose
- * signature fitted is noted as used today by ctl_key_used(). */
+ * signature fitted is noted as used today by note_key_use(). */
 struct identity_key {
     const char *id, *session; /* session: x-acs-security-token, NULL: none came */
     const char **secret;      /* set, in the arena */
 };
-int ctl_identity_key(struct ctl *, struct arena *, const struct identity_key *,
-                     struct identity *who, struct err *err);
-void ctl_key_used(struct ctl *, const char *id); /* today */
+int identify_by_key(const struct accounts *, struct arena *, const struct identity_key *,
+                    struct identity *who, struct err *err);
+void note_key_use(struct accounts *, const char *id); /* today */
 
 /* ---- as whom do their jobs run ---- */
 /* The account of the operating system to be looked up, in this order. */
 struct account_choice {
     const char *name;      /* NULL: the server's own user, there is nothing to look up */
     bool ordinary;         /* only when it is there and an ordinary one (of a person) */
-    const char *otherwise; /* then this one; NULL: refused (account_refused) */
+    const char *otherwise; /* then this one; NULL: refused (refuse_account) */
 };
 /* ERR_DENIED: this server runs jobs of its own user only. */
-int ctl_account_choose(struct ctl *, struct arena *, const struct identity *,
-                       struct account_choice *, struct err *);
+int choose_account(const struct accounts *, struct arena *, const struct identity *,
+                   struct account_choice *, struct err *);
 /* As whom jobs run, for who looks at the server: "owner" each as its owner; "own" those of the
  * server's own user alone, as that user; "shared" everybody's as that user. */
-const char *ctl_jobs_run_as(struct ctl *);
-/* The account that the job runs as, in the arena; NULL: the server's own. */
-const struct account *ctl_account_of_job(struct ctl *, struct arena *, uint64_t job);
+const char *jobs_run_as(const struct accounts *);
 /* Of a choice that came to nothing: ERR_DENIED with what to do. */
-int ctl_account_refused(const struct identity *, const struct account_choice *, struct err *);
-
-/* ---- may they ---- */
-bool ctl_may_read(struct ctl *, const struct identity *, uint64_t job);
-bool ctl_may_write(struct ctl *, const struct identity *, uint64_t job);
-/* ctl_find() among the jobs that they may read; the same error for those they may not. */
-int ctl_find_for(struct ctl *, const struct identity *, const char *job, uint64_t *id,
-                 struct err *);
-/* store_find_in() among the jobs that they may read, whoever's is said; 0: there is none. */
-struct job_named;
-uint64_t ctl_find_in(struct ctl *, const struct identity *, const struct job_named *);
-/* Restricts a list to what they may read (struct job_filter: reader, projects). */
-void ctl_filter_for(struct ctl *, struct arena *, const struct identity *, struct job_filter *);
-
-/* ---- commands, answered at the end of the turn like those of ctl.h ---- */
-/* Answer made.user. Only admins; a user its own e-mail, password and
- * extension. What is NULL or not set stays as it is. Another password ends the user's tokens. */
-struct ctl_user {
-    const char *by, *name;
-    bool create; /* ERR_CONFLICT when there is one; without: ERR_NOT_FOUND when there is none */
-    bool set_role, set_projects, set_password, set_disabled;
-    enum user_role role;
-    bool disabled; /* may do nothing, its tokens end; its keys are good again when it is not */
-    struct words projects;
-    const char *password; /* with set_password NULL: no login by password any more */
-    const char *email;
-    const char *account; /* of the operating system that the jobs run as; "": none is named */
-    const struct text_node *extension; /* a map: OpenPAI's free JSON */
-};
-void ctl_user_put(struct ctl *, const struct ctl_user *, ctl_done *, void *arg);
-/* With its keys and tokens; its jobs stay. Answer made.user. */
-void ctl_user_remove(struct ctl *, const char *by, const char *name, ctl_done *, void *arg);
-
-/* Answer made.key, with its secret (with session_ms its session too), which is never shown again.
- * Admins for anyone, users for themselves, readers not. */
-struct ctl_key {
-    const char *by, *owner, *label; /* owner NULL: by; label NULL: "" */
-    uint64_t session_ms; /* a temporary key (STS) that is good for so long; 0: for good */
-};
-void ctl_key_create(struct ctl *, const struct ctl_key *, ctl_done *, void *arg);
-enum ctl_key_verb { CTL_KEY_DISABLE, CTL_KEY_ENABLE, CTL_KEY_REMOVE };
-struct ctl_key_change {
-    const char *by, *id;
-    enum ctl_key_verb verb;
-};
-void ctl_key_command(struct ctl *, const struct ctl_key_change *, ctl_done *, void *arg);
-
-/* Answer made.token, with its secret, which is never shown again. */
-struct ctl_token {
-    const char *by, *owner, *label;
-    uint64_t life_ms; /* 0: for ever */
-    bool application;
-    const char *job; /* good for this job only */
-};
-void ctl_token_create(struct ctl *, const struct ctl_token *, ctl_done *, void *arg);
-/* id as in the list, or the token itself. */
-void ctl_token_remove(struct ctl *, const char *by, const char *id, ctl_done *, void *arg);
+int refuse_account(const struct identity *, const struct account_choice *, struct err *);
 
 /* ---- reading. Texts are in the caller's arena, times are dates, NULL and 0 say that there is
  * none.
@@ -174,7 +113,7 @@ struct key_view {
     uint64_t created_ms, expires_ms;
     uint64_t used_day; /* days since 1970 */
     bool disabled;
-    const char *secret, *session; /* in the answer of ctl_key_create only */
+    const char *secret, *session; /* in the answer of create_key only */
 };
 struct key_list { /* by id */
     struct key_view *at;
@@ -184,19 +123,73 @@ struct token_view {
     const char *id, *owner, *label, *job;
     uint64_t created_ms, expires_ms;
     bool application;
-    const char *secret; /* in the answer of ctl_token_create only */
+    const char *secret; /* in the answer of create_token only */
 };
 struct token_list { /* by id */
     struct token_view *at;
     size_t n;
 };
 /* For one who is no admin only the own one. */
-struct user_list ctl_users_view(struct ctl *, struct arena *, const char *by);
+struct user_list list_users(const struct accounts *, struct arena *, const char *by);
 /* One of them; NULL: not known, or not theirs to see. */
-const struct user_view *ctl_user_view(struct ctl *, struct arena *, const char *by,
-                                      const char *name);
+const struct user_view *show_user(const struct accounts *, struct arena *, const char *by,
+                                  const char *name);
 /* Those that are good. owner NULL: of all, for one who is no admin the own ones. */
-struct key_list ctl_keys_view(struct ctl *, struct arena *, const char *by, const char *owner);
-struct token_list ctl_tokens_view(struct ctl *, struct arena *, const char *by, const char *owner);
+struct key_list list_keys(const struct accounts *, struct arena *, const char *by,
+                          const char *owner);
+struct token_list list_tokens(const struct accounts *, struct arena *, const char *by,
+                              const char *owner);
+
+/* ---- changing. Each writes row, memory and audit entry into the open transaction and tells the
+ * server (accounts_server.changed). What they show lies in the arena; NULL: refused, err says why.
+ * ---- */
+/* Only admins; a user its own e-mail, password and extension. What is NULL or not set stays as it
+ * is. Another password ends the user's tokens. */
+struct user_change {
+    const char *by, *name;
+    bool create; /* ERR_CONFLICT when there is one; without: ERR_NOT_FOUND when there is none */
+    bool set_role, set_projects, set_password, set_disabled;
+    enum user_role role;
+    bool disabled; /* may do nothing, its tokens end; its keys are good again when it is not */
+    struct words projects;
+    const char *password; /* with set_password NULL: no login by password any more */
+    const char *email;
+    const char *account; /* of the operating system that the jobs run as; "": none is named */
+    const struct text_node *extension; /* a map: OpenPAI's free JSON */
+};
+struct user_view *change_user(struct accounts *, struct arena *, const struct user_change *,
+                              struct err *);
+/* With its keys and tokens; its jobs stay. Shows what was removed. */
+struct user_view *remove_user(struct accounts *, struct arena *, const char *by, const char *name,
+                              struct err *);
+
+/* Shown with its secret (with session_ms its session too), which is never shown again.
+ * Admins for anyone, users for themselves, readers not. */
+struct key_request {
+    const char *by, *owner, *label; /* owner NULL: by; label NULL: "" */
+    uint64_t session_ms; /* a temporary key (STS) that is good for so long; 0: for good */
+};
+struct key_view *create_key(struct accounts *, struct arena *, const struct key_request *,
+                            struct err *);
+enum key_verb { KEY_DISABLE, KEY_ENABLE, KEY_REMOVE };
+struct key_change {
+    const char *by, *id;
+    enum key_verb verb;
+};
+struct key_view *change_key(struct accounts *, struct arena *, const struct key_change *,
+                            struct err *);
+
+/* Shown with its secret, which is never shown again. */
+struct token_request {
+    const char *by, *owner, *label;
+    uint64_t life_ms; /* 0: for ever */
+    bool application;
+    const char *job; /* good for this job only */
+};
+struct token_view *create_token(struct accounts *, struct arena *, const struct token_request *,
+                                struct err *);
+/* id as in the list, or the token itself. */
+struct token_view *remove_token(struct accounts *, struct arena *, const char *by, const char *id,
+                                struct err *);
 
 #endif

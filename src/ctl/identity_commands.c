@@ -1,9 +1,10 @@
 /* Changing who may: users, keys, tokens. Each command checks who asks, writes row, memory and an
- * event in the open transaction, and is answered after the commit. A secret leaves in its answer
- * and is nowhere else: keys are sealed, tokens and passwords hashed, events do not have them. */
-#include "ctl/auditor.h"
+ * audit entry in the open transaction, and tells the server, which writes an event. A secret leaves
+ * in what is shown and is nowhere else: keys are sealed, tokens and passwords hashed, events do not
+ * have them. */
+#include "ctl/audit.h"
 #include "ctl/identities.h"
-#include "ctl/taped.h"
+#include "ctl/rights.h"
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -25,43 +26,32 @@
 #define KEY_ID_LEN     20 /* behind "LTAI" or "STS." */
 
 struct change { /* a command on its way */
-    struct ctl *ctl;
-    struct answer *answer;
-    struct arena *arena; /* the answer's */
+    struct accounts *all;
+    struct arena *arena; /* of what is shown */
     struct err *err;
     const char *by;
 };
 
-static struct change begin(struct ctl *ctl, const char *by, ctl_done *done, void *arg)
-{
-    struct answer *answer = turn_answer(ctl, done, arg);
-    answer->writes = true;
-    return (struct change){
-        .ctl = ctl, .answer = answer, .arena = answer->arena, .err = &answer->err, .by = by
-    };
-}
-
 static void tell(const struct change *c, const char *type, const char *what)
 {
-    struct taped AUTO_TAPED taped =
-        taped_in(c->ctl, (struct ctl_input){ .kind = INPUT_EVENT, .name = type });
-    audit(c->ctl, c->by, type, what, NULL);
-    event_server(c->ctl, type,
-                 arena_printf(c->arena, "%s by %s", what, c->by ? c->by : "the server"));
+    const struct accounts_server *server = &c->all->config.server;
+    audit(c->all, c->by, type, what, NULL);
+    server->changed(server->arg, type,
+                    arena_printf(c->arena, "%s by %s", what, c->by ? c->by : "the server"));
 }
 
 /* May `by` act for owner? Readers have no keys and tokens of their own making. */
 static int check_for(const struct change *c, const char *owner)
 {
-    if (core_admin(c->ctl, c->by))
+    if (user_is_admin(c->all, c->by))
         return 0;
     if (!c->by || strcmp(c->by, owner) != 0)
         err_set(c->err, ERR_DENIED, "only an admin does this for %.60s", owner);
-    else if (core_role(c->ctl, c->by) == ROLE_READER)
+    else if (user_role_of(c->all, c->by) == ROLE_READER)
         err_set(c->err, ERR_DENIED, "%.60s is a reader", c->by);
     else
         return 0;
-    audit(c->ctl, c->by, "secrets.change", arena_printf(c->arena, "of %s", owner), c->err);
+    audit(c->all, c->by, "secrets.change", arena_printf(c->arena, "of %s", owner), c->err);
     return -1;
 }
 
@@ -92,30 +82,30 @@ static const char *hash_password(const struct change *c, const char *password)
     return NULL;
 }
 
-static bool own_user(const struct ctl *ctl, const char *name)
+static bool own_user(const struct accounts *all, const char *name)
 {
-    return strcmp(name, "root") == 0 || strcmp(name, ctl->admin) == 0;
+    return strcmp(name, "root") == 0 || strcmp(name, all->config.admin) == 0;
 }
 
 static int only_admin(const struct change *c, const char *name)
 {
     err_set(c->err, ERR_DENIED, "only an admin does this");
-    audit(c->ctl, c->by, "user.change", arena_printf(c->arena, "user %.80s", name), c->err);
+    audit(c->all, c->by, "user.change", arena_printf(c->arena, "user %.80s", name), c->err);
     return -1;
 }
 
 /* Is it theirs to do, and is there such a user, or none yet? */
-static int check_ask(const struct change *c, const struct ctl_user *ask, const struct user *old)
+static int check_ask(const struct change *c, const struct user_change *ask, const struct user *old)
 {
     bool admins =
         ask->create || ask->set_role || ask->set_projects || ask->set_disabled || ask->account;
-    if (!core_admin(c->ctl, c->by) && (admins || strcmp(c->by ? c->by : "", ask->name) != 0))
+    if (!user_is_admin(c->all, c->by) && (admins || strcmp(c->by ? c->by : "", ask->name) != 0))
         return only_admin(c, ask->name);
     if (ask->create && old)
         return err_set(c->err, ERR_CONFLICT, "there is a user %s", ask->name);
     if (!ask->create && !old)
         return err_set(c->err, ERR_NOT_FOUND, "no user \"%s\"", ask->name);
-    if (ask->create && smap_count(c->ctl->identities->users) >= USERS_MAX)
+    if (ask->create && smap_count(c->all->users) >= USERS_MAX)
         return err_set(c->err, ERR_CANNOT, "there are %u users already", USERS_MAX);
     return 0;
 }
@@ -129,7 +119,7 @@ static int check_projects(const struct change *c, const struct words *projects)
     return 0;
 }
 
-static int check_user(const struct change *c, const struct ctl_user *ask, const struct user *old)
+static int check_user(const struct change *c, const struct user_change *ask, const struct user *old)
 {
     if (!good_name(ask->name)) {
         err_set(c->err, ERR_INPUT, "\"%.80s\" is no name for a user", ask->name);
@@ -137,13 +127,13 @@ static int check_user(const struct change *c, const struct ctl_user *ask, const 
     }
     if (check_ask(c, ask, old))
         return -1;
-    if (ask->set_role && ask->role != ROLE_ADMIN && own_user(c->ctl, ask->name))
+    if (ask->set_role && ask->role != ROLE_ADMIN && own_user(c->all, ask->name))
         return err_set(c->err, ERR_CANNOT, "%s is always an admin of this server", ask->name);
     if (ask->account && *ask->account && !good_name(ask->account))
         return err_set(c->err, ERR_INPUT, "\"%.80s\" is no name of an account", ask->account);
     if (ask->account && strcmp(ask->account, "root") == 0)
         return err_set(c->err, ERR_INPUT, "no other user's jobs run as root");
-    if (ask->set_disabled && ask->disabled && own_user(c->ctl, ask->name))
+    if (ask->set_disabled && ask->disabled && own_user(c->all, ask->name))
         return err_set(c->err, ERR_CANNOT, "%s cannot be disabled on this server", ask->name);
     if (ask->set_password && ask->password && !*ask->password)
         return err_set(c->err, ERR_INPUT, "the password is empty");
@@ -182,12 +172,12 @@ static struct words ids_of(struct arena *arena, const struct smap *map, const ch
 
 static void end_tokens(const struct change *c, const char *owner)
 {
-    struct words ids = ids_of(c->arena, c->ctl->identities->token_ids, owner, true);
+    struct words ids = ids_of(c->arena, c->all->token_ids, owner, true);
     for (size_t i = 0; i < ids.n; i++)
-        identities_drop_token(c->ctl, ids.at[i]);
+        identities_drop_token(c->all, ids.at[i]);
 }
 
-static int apply_ask(const struct change *c, const struct ctl_user *ask, struct user *user)
+static int apply_ask(const struct change *c, const struct user_change *ask, struct user *user)
 {
     if (ask->set_role)
         user->role = ask->role;
@@ -214,7 +204,7 @@ static bool ends(const struct user *old, const struct user *user)
 }
 
 /* What became of the user, for events and the audit record: no password, but that there is one. */
-static const char *user_said(const struct change *c, const struct ctl_user *ask,
+static const char *user_said(const struct change *c, const struct user_change *ask,
                              const struct user *user)
 {
     AUTO_BUF struct buf said = BUF_INIT(4096);
@@ -231,54 +221,57 @@ static const char *user_said(const struct change *c, const struct ctl_user *ask,
     return arena_strdup(c->arena, buf_str(&said));
 }
 
-static void answer_user(const struct change *c, const struct user *user)
+static struct user_view *view_user(const struct change *c, const struct user *user)
 {
     struct user_view *view = ARENA_NEW(c->arena, struct user_view);
-    *view = user_view_of(c->ctl, c->arena, user);
-    c->answer->made.user = view;
+    *view = user_view_of(c->all, c->arena, user);
+    return view;
 }
 
-void ctl_user_put(struct ctl *ctl, const struct ctl_user *ask, ctl_done *done, void *arg)
+struct user_view *change_user(struct accounts *all, struct arena *arena,
+                              const struct user_change *ask, struct err *err)
 {
-    struct change c = begin(ctl, ask->by, done, arg);
-    const struct user *old = identities_user(ctl, ask->name);
+    struct change c = { .all = all, .arena = arena, .err = err, .by = ask->by };
+    const struct user *old = identities_user(all, ask->name);
     if (check_user(&c, ask, old) || check_extension(&c, ask->extension))
-        return;
+        return NULL;
     struct user user = { .name = ask->name,
-                         .role = own_user(ctl, ask->name) ? ROLE_ADMIN : ROLE_USER,
-                         .created_ms = core_now(ctl) };
+                         .role = own_user(all, ask->name) ? ROLE_ADMIN : ROLE_USER,
+                         .created_ms = accounts_now(all) };
     if (old)
         user = *old;
     if (apply_ask(&c, ask, &user))
-        return;
+        return NULL;
     if (old && ends(old, &user)) {
-        user.ended_ms = core_now(ctl);
+        user.ended_ms = accounts_now(all);
         end_tokens(&c, ask->name);
     }
-    identities_put_user(ctl, &user);
+    identities_put_user(all, &user);
     tell(&c, old ? "user.changed" : "user.created", user_said(&c, ask, &user));
-    answer_user(&c, identities_user(ctl, ask->name));
+    return view_user(&c, identities_user(all, ask->name));
 }
 
-void ctl_user_remove(struct ctl *ctl, const char *by, const char *name, ctl_done *done, void *arg)
+struct user_view *remove_user(struct accounts *all, struct arena *arena, const char *by,
+                              const char *name, struct err *err)
 {
-    struct change c = begin(ctl, by, done, arg);
-    if (!core_admin(ctl, by)) {
+    struct change c = { .all = all, .arena = arena, .err = err, .by = by };
+    if (!user_is_admin(all, by)) {
         only_admin(&c, name);
-        return;
+        return NULL;
     }
-    const struct user *user = identities_user(ctl, name);
+    const struct user *user = identities_user(all, name);
     if (!user) {
         err_set(c.err, ERR_NOT_FOUND, "no user \"%.80s\"", name);
-        return;
+        return NULL;
     }
-    answer_user(&c, user);
-    struct words keys = ids_of(c.arena, ctl->identities->keys, name, false);
+    struct user_view *view = view_user(&c, user);
+    struct words keys = ids_of(c.arena, all->keys, name, false);
     for (size_t i = 0; i < keys.n; i++)
-        identities_drop_key(ctl, keys.at[i]);
+        identities_drop_key(all, keys.at[i]);
     end_tokens(&c, name);
-    identities_drop_user(ctl, name);
+    identities_drop_user(all, name);
     tell(&c, "user.removed", arena_printf(c.arena, "user %s", name));
+    return view;
 }
 
 /* ---- secrets ---- */
@@ -307,8 +300,8 @@ static char *random_token(struct arena *arena)
 /* What has expired goes when something is made. */
 static void drop_expired(const struct change *c)
 {
-    struct identities *all = c->ctl->identities;
-    const uint64_t now = core_now(c->ctl);
+    struct accounts *all = c->all;
+    const uint64_t now = accounts_now(c->all);
     struct words keys = { .at = ARENA_ARRAY(c->arena, smap_count(all->keys), const char *) };
     struct words tokens = { .at = ARENA_ARRAY(c->arena, smap_count(all->token_ids), const char *) };
     size_t cursor = 0;
@@ -321,36 +314,36 @@ static void drop_expired(const struct change *c)
         if (((struct token *)record)->expires_ms && ((struct token *)record)->expires_ms <= now)
             tokens.at[tokens.n++] = name;
     for (size_t i = 0; i < keys.n; i++)
-        identities_drop_key(c->ctl, arena_strdup(c->arena, keys.at[i]));
+        identities_drop_key(c->all, arena_strdup(c->arena, keys.at[i]));
     for (size_t i = 0; i < tokens.n; i++)
-        identities_drop_token(c->ctl, arena_strdup(c->arena, tokens.at[i]));
+        identities_drop_token(c->all, arena_strdup(c->arena, tokens.at[i]));
 }
 
 /* ---- keys ---- */
 
-static struct key_view *answer_key(const struct change *c, const struct key *key)
+static struct key_view *view_key(const struct change *c, const struct key *key)
 {
     struct key_view *view = ARENA_NEW(c->arena, struct key_view);
-    *view = key_view_of(c->ctl, c->arena, key);
-    c->answer->made.key = view;
+    *view = key_view_of(c->all, c->arena, key);
     return view;
 }
 
-void ctl_key_create(struct ctl *ctl, const struct ctl_key *ask, ctl_done *done, void *arg)
+struct key_view *create_key(struct accounts *all, struct arena *arena,
+                            const struct key_request *ask, struct err *err)
 {
-    struct change c = begin(ctl, ask->by, done, arg);
+    struct change c = { .all = all, .arena = arena, .err = err, .by = ask->by };
     const char *owner = ask->owner ? ask->owner : ask->by;
     if (!owner || !good_name(owner)) {
         err_set(c.err, ERR_INPUT, "\"%.80s\" is no name for a user", owner ? owner : "");
-        return;
+        return NULL;
     }
     if (check_for(&c, owner) || check_label(&c, ask->label))
-        return;
+        return NULL;
     drop_expired(&c);
-    if (ids_of(c.arena, ctl->identities->keys, owner, false).n >= KEYS_OF_USER) {
+    if (ids_of(c.arena, all->keys, owner, false).n >= KEYS_OF_USER) {
         err_set(c.err, ERR_CANNOT, "%s has %u access keys already", owner, KEYS_OF_USER);
         err_remedy_of(c.err, REMEDY_LIST_KEYS, "%s", owner);
-        return;
+        return NULL;
     }
     char hash[SECRET_TEXT];
     const char *secret = random_letters(c.arena, "", KEY_SECRET_LEN);
@@ -358,41 +351,44 @@ void ctl_key_create(struct ctl *ctl, const struct ctl_key *ask, ctl_done *done, 
     struct key key = { .id = random_letters(c.arena, session ? "STS." : "LTAI", KEY_ID_LEN),
                        .owner = owner,
                        .label = ask->label ? ask->label : "",
-                       .sealed = secret_seal(ctl, c.arena, secret),
-                       .created_ms = core_now(ctl) };
+                       .sealed = secret_seal(all, c.arena, secret),
+                       .created_ms = accounts_now(all) };
     if (session) {
         secret_hash(hash, session);
         key.session = hash;
-        key.expires_ms = core_now(ctl) + ask->session_ms;
+        key.expires_ms = accounts_now(all) + ask->session_ms;
     }
-    identities_put_key(ctl, &key);
+    identities_put_key(all, &key);
     tell(&c, "key.created", arena_printf(c.arena, "access key %s of %s", key.id, owner));
-    struct key_view *view = answer_key(&c, &key);
+    struct key_view *view = view_key(&c, &key);
     view->secret = secret;
     view->session = session;
+    return view;
 }
 
-void ctl_key_command(struct ctl *ctl, const struct ctl_key_change *ask, ctl_done *done, void *arg)
+struct key_view *change_key(struct accounts *all, struct arena *arena, const struct key_change *ask,
+                            struct err *err)
 {
-    static const char *const types[] = { [CTL_KEY_DISABLE] = "key.disabled",
-                                         [CTL_KEY_ENABLE] = "key.enabled",
-                                         [CTL_KEY_REMOVE] = "key.removed" };
-    struct change c = begin(ctl, ask->by, done, arg);
-    const struct key *old = identities_key(ctl, ask->id);
-    if (!old || (!core_admin(ctl, ask->by) && strcmp(ask->by ? ask->by : "", old->owner) != 0)) {
+    static const char *const types[] = {
+        [KEY_DISABLE] = "key.disabled", [KEY_ENABLE] = "key.enabled", [KEY_REMOVE] = "key.removed"
+    };
+    struct change c = { .all = all, .arena = arena, .err = err, .by = ask->by };
+    const struct key *old = identities_key(all, ask->id);
+    if (!old || (!user_is_admin(all, ask->by) && strcmp(ask->by ? ask->by : "", old->owner) != 0)) {
         err_set(c.err, ERR_NOT_FOUND, "no access key \"%.80s\"", ask->id);
-        return;
+        return NULL;
     }
     if (check_for(&c, old->owner))
-        return;
+        return NULL;
     struct key key = *old;
-    key.disabled = ask->verb != CTL_KEY_ENABLE;
-    answer_key(&c, &key);
+    key.disabled = ask->verb != KEY_ENABLE;
+    struct key_view *view = view_key(&c, &key);
     tell(&c, types[ask->verb], arena_printf(c.arena, "access key %s of %s", key.id, key.owner));
-    if (ask->verb == CTL_KEY_REMOVE)
-        identities_drop_key(ctl, key.id);
+    if (ask->verb == KEY_REMOVE)
+        identities_drop_key(all, key.id);
     else
-        identities_put_key(ctl, &key);
+        identities_put_key(all, &key);
+    return view;
 }
 
 /* ---- tokens ---- */
@@ -400,45 +396,45 @@ void ctl_key_command(struct ctl *ctl, const struct ctl_key_change *ask, ctl_done
 /* Room for one more: a client that logs in again and again does not fill the server. */
 static void make_room(const struct change *c, const char *owner)
 {
-    struct words ids = ids_of(c->arena, c->ctl->identities->token_ids, owner, true);
+    struct words ids = ids_of(c->arena, c->all->token_ids, owner, true);
     const struct token *first = NULL;
     if (ids.n < TOKENS_OF_USER)
         return;
     for (size_t i = 0; i < ids.n; i++) {
-        const struct token *token = identities_token_named(c->ctl, ids.at[i]);
+        const struct token *token = identities_token_named(c->all, ids.at[i]);
         uint64_t ends = token->expires_ms ? token->expires_ms : UINT64_MAX;
         uint64_t least = first && first->expires_ms ? first->expires_ms : UINT64_MAX;
         if (!first || ends < least || (ends == least && token->created_ms < first->created_ms))
             first = token;
     }
-    identities_drop_token(c->ctl, first->id);
+    identities_drop_token(c->all, first->id);
 }
 
-static struct token_view *answer_token(const struct change *c, const struct token *token)
+static struct token_view *view_token(const struct change *c, const struct token *token)
 {
     struct token_view *view = ARENA_NEW(c->arena, struct token_view);
-    *view = token_view_of(c->ctl, c->arena, token);
-    c->answer->made.token = view;
+    *view = token_view_of(c->all, c->arena, token);
     return view;
 }
 
-void ctl_token_create(struct ctl *ctl, const struct ctl_token *ask, ctl_done *done, void *arg)
+struct token_view *create_token(struct accounts *all, struct arena *arena,
+                                const struct token_request *ask, struct err *err)
 {
-    struct change c = begin(ctl, ask->by, done, arg);
+    struct change c = { .all = all, .arena = arena, .err = err, .by = ask->by };
     const char *owner = ask->owner ? ask->owner : ask->by;
     char hash[SECRET_TEXT];
     if (!owner || !good_name(owner)) {
         err_set(c.err, ERR_INPUT, "\"%.80s\" is no name for a user", owner ? owner : "");
-        return;
+        return NULL;
     }
     /* A reader reads with a token too: what it may is its role's. */
     bool own = ask->by && strcmp(ask->by, owner) == 0;
     if ((!own && check_for(&c, owner)) || check_label(&c, ask->label))
-        return;
-    const struct user *user = identities_user(ctl, owner);
+        return NULL;
+    const struct user *user = identities_user(all, owner);
     if (user && user->disabled) {
         err_set(c.err, ERR_CANNOT, "user %s is disabled on this server", owner);
-        return;
+        return NULL;
     }
     drop_expired(&c);
     make_room(&c, owner);
@@ -449,27 +445,31 @@ void ctl_token_create(struct ctl *ctl, const struct ctl_token *ask, ctl_done *do
                            .label = ask->label ? ask->label : "",
                            .hash = hash,
                            .job = ask->job,
-                           .created_ms = core_now(ctl),
-                           .expires_ms = ask->life_ms ? core_now(ctl) + ask->life_ms : 0,
+                           .created_ms = accounts_now(all),
+                           .expires_ms = ask->life_ms ? accounts_now(all) + ask->life_ms : 0,
                            .application = ask->application };
-    identities_put_token(ctl, &token);
+    identities_put_token(all, &token);
     tell(&c, "token.created", arena_printf(c.arena, "token %s of %s", token.id, owner));
-    answer_token(&c, &token)->secret = text;
+    struct token_view *view = view_token(&c, &token);
+    view->secret = text;
+    return view;
 }
 
-void ctl_token_remove(struct ctl *ctl, const char *by, const char *id, ctl_done *done, void *arg)
+struct token_view *remove_token(struct accounts *all, struct arena *arena, const char *by,
+                                const char *id, struct err *err)
 {
-    struct change c = begin(ctl, by, done, arg);
+    struct change c = { .all = all, .arena = arena, .err = err, .by = by };
     char hash[SECRET_TEXT];
     secret_hash(hash, id);
-    const struct token *token = identities_token_named(ctl, id);
-    token = token ? token : identities_token(ctl, hash);
-    if (!token || (!core_admin(ctl, by) && strcmp(by ? by : "", token->owner) != 0)) {
+    const struct token *token = identities_token_named(all, id);
+    token = token ? token : identities_token(all, hash);
+    if (!token || (!user_is_admin(all, by) && strcmp(by ? by : "", token->owner) != 0)) {
         err_set(c.err, ERR_NOT_FOUND, "no such token");
         err_remedy(c.err, REMEDY_LIST_TOKENS);
-        return;
+        return NULL;
     }
-    answer_token(&c, token);
+    struct token_view *view = view_token(&c, token);
     tell(&c, "token.removed", arena_printf(c.arena, "token %s of %s", token->id, token->owner));
-    identities_drop_token(ctl, token->id);
+    identities_drop_token(all, token->id);
+    return view;
 }

@@ -3,7 +3,7 @@
 #include "ctl/job_token.h"
 
 #include "base/scan.h"
-#include "ctl/identity.h"
+#include "ctl/account.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ int ctl_identity_of_job(struct ctl *ctl, struct arena *arena, struct generation 
         err_set(err, ERR_UNAUTHENTICATED, "the job of this program has ended or was started anew");
         return -1;
     }
-    ctl_identity_name(ctl, arena, job->row.owner, who);
+    identify_by_name(ctl->accounts, arena, job->row.owner, who);
     who->of = of;
     who->of_number = job->row.number;
     who->submits = job->spec && job->spec->server == SERVER_SUBMIT && !who->disabled &&

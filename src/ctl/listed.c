@@ -7,6 +7,7 @@
 #include "ctl/core.h"
 #include "ctl/lines.h"
 #include "ctl/reasons.h"
+#include "ctl/rights.h"
 
 #include <string.h>
 
@@ -47,7 +48,7 @@ int ctl_listed(struct ctl *ctl, struct arena *arena, uint64_t id, const char *ow
                struct ctl_listed *out, struct err *err)
 {
     struct job_row row;
-    if (core_row(ctl, arena, id, &row) || !core_reads(ctl, owner, &row))
+    if (core_row(ctl, arena, id, &row) || !user_may_read(ctl->accounts, owner, &row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
     row.spec = row.site = row.live = NULL;
     listed_fill(ctl, &row, out);
@@ -136,7 +137,7 @@ struct text_node *ctl_spec_tree(struct ctl *ctl, struct arena *arena, const stru
     const char *spec = NULL;
     if (store_get_spec(ctl->config.store, arena, body_of(job), &spec, NULL) != 1)
         return NULL;
-    return listed_spec(arena, spec, core_may(ctl, owner, &job->row));
+    return listed_spec(arena, spec, user_may_change(ctl->accounts, owner, &job->row));
 }
 
 /* The spec of an object as ctl/objects.c keeps it. */
@@ -154,7 +155,7 @@ int ctl_said(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
 {
     struct said_row row;
     bool sent = strcmp(job->row.dialect, ask->dialect) == 0;
-    bool may = core_may(ctl, ask->owner, &job->row);
+    bool may = user_may_change(ctl->accounts, ask->owner, &job->row);
     struct said_ask of = { .job = body_of(job), .kind = ask->kind, .name = ask->dialect };
     if (sent)
         of.text = may ? SAID_ORIGIN : SAID_MASKED;

@@ -6,8 +6,9 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ctl/auditor.h"
+#include "ctl/audit.h"
 #include "ctl/core.h"
+#include "ctl/rights.h"
 #include "ctl/taped.h"
 #include "job/ids.h"
 #include "text/json.h"
@@ -109,9 +110,9 @@ static int may_put(struct ctl *ctl, struct arena *arena, const struct ctl_object
     if (of_job(object)) {
         if (core_row(ctl, arena, job_of(object), &job))
             return err_set(err, ERR_NOT_FOUND, "no such job");
-        return core_check(ctl, ask->by, &job, err);
+        return check_may_change(ctl->accounts, ask->by, &job, err);
     }
-    if (!*owner || strcmp(owner, ask->by) == 0 || core_admin(ctl, ask->by))
+    if (!*owner || strcmp(owner, ask->by) == 0 || user_is_admin(ctl->accounts, ask->by))
         return 0;
     return err_set(err, ERR_DENIED, "\"%.100s\" belongs to %.100s", object->name, owner);
 }
@@ -220,7 +221,7 @@ void ctl_objects_put(struct ctl *ctl, const struct ctl_objects *ask, ctl_done *d
     bool bad = put_all(ctl, answer->arena, ask, &err);
     struct job_row job;
     if (answer->job && core_row(ctl, answer->arena, answer->job, &job) == 0)
-        audit_job(ctl, ask->by, ask->at[0].kind, &job, &err);
+        audit_job(ctl->accounts, ask->by, ask->at[0].kind, &job, &err);
     if (bad) {
         answer->err = err;
         return;

@@ -3,9 +3,9 @@
  * also called otherwise. */
 #include "ctl/participants.h"
 
+#include "ctl/accounts.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
-#include "ctl/identities.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
@@ -17,6 +17,11 @@ static void undo_facts(struct ctl *ctl)
 {
     ctl->applied = 0;
     vec_clear(&ctl->acks);
+}
+
+static void undo_accounts(struct ctl *ctl)
+{
+    accounts_undo(ctl->accounts);
 }
 
 static void undo_catalogue(struct ctl *ctl)
@@ -66,7 +71,7 @@ static void undo_deleted(struct ctl *ctl)
     ctl->slices.deleting = true;
 }
 
-/* The catalogue, identities and packing are read when the core is made: jobs are admitted by them.
+/* The catalogue, accounts and packing are read when the core is made: jobs are admitted by them.
  */
 static const struct participant table[] = {
     { .name = "facts", .committed = facts_committed, .undo = undo_facts },
@@ -75,7 +80,7 @@ static const struct participant table[] = {
       .committed = meetings_committed,
       .undo = meetings_undone },
     { .name = "deleted jobs", .load = look_for_deleted, .undo = undo_deleted },
-    { .name = "identities", .undo = identities_undone },
+    { .name = "accounts", .undo = undo_accounts },
     { .name = "catalogue", .undo = undo_catalogue },
     { .name = "nodes", .load = read_nodes, .undo = undo_nodes },
     { .name = "queues", .load = read_queues, .record = queues_record, .undo = queues_undone },

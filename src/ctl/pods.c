@@ -12,6 +12,7 @@
 #include "ctl/core.h"
 #include "ctl/listed.h"
 #include "ctl/notes.h"
+#include "ctl/rights.h"
 #include "ctl/tasks.h"
 #include "text/remedies.h"
 
@@ -354,7 +355,7 @@ static void put_job(struct pods *p, uint64_t id)
 {
     struct job_row *row = ARENA_NEW(p->arena, struct job_row);
     struct live_notes notes = { 0 };
-    if (core_row(p->ctl, p->arena, id, row) || !core_reads(p->ctl, p->ask->owner, row))
+    if (core_row(p->ctl, p->arena, id, row) || !user_may_read(p->ctl->accounts, p->ask->owner, row))
         return;
     p->row = row;
     p->unfits = NULL;
@@ -381,9 +382,10 @@ static void put_jobs(struct pods *p, const char *dialect)
 {
     struct smap *seen = smap_create();
     struct job_filter filter = { .dialect = dialect, .limit = PAGE };
-    const struct identity who = { .name = p->ask->owner, .role = core_role(p->ctl, p->ask->owner) };
+    const struct identity who = { .name = p->ask->owner,
+                                  .role = user_role_of(p->ctl->accounts, p->ask->owner) };
     if (who.name)
-        ctl_filter_for(p->ctl, p->arena, &who, &filter);
+        filter_readable(p->ctl->accounts, p->arena, &who, &filter);
     struct job_row *rows;
     size_t n = PAGE, all = 0;
     while (n == PAGE && all < JOBS_MAX) {

@@ -1,7 +1,7 @@
 /* The start of a server: live rows to memory, the engine told which agents should be alive, then
  * the ordinary turn. There is no other way up, so a kill at any moment is the shutdown that gets
  * tested. */
-#include "ctl/auditor.h"
+#include "ctl/audit.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/participants.h"
@@ -78,6 +78,6 @@ void ctl_tell_mended(struct ctl *ctl)
              restored ? "put back from a backup" : "damaged, and mended",
              (unsigned long long)mended.event);
     snprintf(object, sizeof object, "events to %llu", (unsigned long long)mended.event);
-    audit_server(ctl, type, object);
+    audit_server(ctl->accounts, type, object);
     ctl_server_event(ctl, type, text, on_told, NULL);
 }

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
+#include "ctl/rights.h"
 
 #include <stdio.h>
 
@@ -24,13 +25,13 @@ void draft_job(struct draft *draft, const struct job_row *row)
 struct reader reader_of(struct ctl *ctl, struct arena *arena, const char *name)
 {
     return (struct reader){
-        .ctl = ctl, .arena = arena, .name = name, .all = !name || core_admin(ctl, name)
+        .ctl = ctl, .arena = arena, .name = name, .all = !name || user_is_admin(ctl->accounts, name)
     };
 }
 
 bool reader_may(const struct reader *reader, const struct job_row *row)
 {
-    return reader->all || core_reads(reader->ctl, reader->name, row);
+    return reader->all || user_may_read(reader->ctl->accounts, reader->name, row);
 }
 
 /* What is in no record any more may have been anybody's. */

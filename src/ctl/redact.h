@@ -28,7 +28,7 @@ struct reader {
     const char *called;
 };
 struct reader reader_of(struct ctl *, struct arena *, const char *name);
-/* core_reads() */
+/* user_may_read() */
 bool reader_may(const struct reader *, const struct job_row *);
 /* What the job of that number is called for one who may not read it; NULL: who may. */
 const char *reader_hides(struct reader *, uint64_t number);

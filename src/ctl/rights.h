@@ -1,23 +1,36 @@
-/* May they? The one place of rights, asked by everything in ctl/ that is somebody's (identity.c).
- * Private to ctl/. */
+/* May they? The one place of rights, asked by everything that is somebody's (rights.c). `name` is a
+ * user's, of whom there need be no row. */
 #ifndef CTL_RIGHTS_H
 #define CTL_RIGHTS_H
 
 #include "ctl/identity.h"
 
-enum user_role core_role(const struct ctl *, const char *name);
-bool core_admin(const struct ctl *, const char *owner); /* root, the server's own user, admins */
+struct accounts;
+struct job_row;
+
+enum user_role user_role_of(const struct accounts *, const char *name);
+/* Root, the server's own user, admins. */
+bool user_is_admin(const struct accounts *, const char *name);
 /* May their jobs run as the server's own user? */
-bool core_own_account(const struct ctl *, const char *owner);
-/* Its owner (unless a reader), or an admin. */
-bool core_may(const struct ctl *, const char *owner, const struct job_row *);
-/* Its owner, members of its project, an admin; NULL: nobody asks but the server itself. */
-bool core_reads(const struct ctl *, const char *owner, const struct job_row *);
+bool user_runs_as_server(const struct accounts *, const char *name);
+/* The job's owner (unless a reader), or an admin. */
+bool user_may_change(const struct accounts *, const char *name, const struct job_row *);
+/* The job's owner, members of its project, an admin; NULL: nobody asks but the server itself. */
+bool user_may_read(const struct accounts *, const char *name, const struct job_row *);
 /* May they change it? -1: ERR_DENIED, or ERR_NOT_FOUND when they may not even read it. */
-int core_check(const struct ctl *, const char *owner, const struct job_row *, struct err *);
+int check_may_change(const struct accounts *, const char *name, const struct job_row *,
+                     struct err *);
 /* May they put something into that project (NULL or "default": everybody's)? */
-bool core_member(const struct ctl *, const char *owner, const char *project);
-/* An event of no job: what was changed about the server itself. events.c */
-void event_server(struct ctl *, const char *type, const char *text);
+bool user_may_use_project(const struct accounts *, const char *name, const char *project);
+
+/* ---- the same for who asks: a program of a job may less than its owner ---- */
+bool identity_may_read(const struct accounts *, const struct identity *, const struct job_row *);
+/* store_find_in() among the jobs that they may read, whoever's is said; 0: there is none. */
+struct job_named;
+uint64_t find_job_in(const struct accounts *, const struct identity *, const struct job_named *);
+/* Restricts a list to what they may read (struct job_filter: reader, projects). */
+struct job_filter;
+void filter_readable(const struct accounts *, struct arena *, const struct identity *,
+                     struct job_filter *);
 
 #endif

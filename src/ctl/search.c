@@ -3,6 +3,7 @@
 #include "ctl/search.h"
 
 #include "ctl/core.h"
+#include "ctl/rights.h"
 
 int ctl_search(struct ctl *ctl, struct arena *arena, const struct identity *who,
                const struct job_query *asked, struct ctl_found *found, struct err *err)
@@ -10,7 +11,7 @@ int ctl_search(struct ctl *ctl, struct arena *arena, const struct identity *who,
     struct job_query query = *asked;
     struct job_filter filter = { 0 };
     struct job_found rows;
-    ctl_filter_for(ctl, arena, who, &filter);
+    filter_readable(ctl->accounts, arena, who, &filter);
     query.reader = filter.reader;
     query.projects = filter.projects;
     *found = (struct ctl_found){ 0 };

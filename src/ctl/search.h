@@ -2,6 +2,7 @@
 #ifndef CTL_SEARCH_H
 #define CTL_SEARCH_H
 
+#include "ctl/ctl.h"
 #include "ctl/identity.h"
 #include "store/find.h"
 

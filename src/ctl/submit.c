@@ -91,7 +91,7 @@ static int take_after(struct submission *s, struct err *err)
     struct ctl *ctl = s->ctl;
     if (core_row(ctl, s->arena, s->ask.like, &row))
         return err_set(err, ERR_NOT_FOUND, "the job to be submitted again is not known");
-    if (taped_right(ctl, core_check(ctl, s->ask.owner, &row, err), err))
+    if (taped_right(ctl, check_may_change(ctl->accounts, s->ask.owner, &row, err), err))
         return -1;
     if (store_get_origin(ctl->config.store, s->arena, s->ask.like, &origin, err) != 1)
         return err_set(err, ERR_NOT_FOUND, "job %llu has no text any more",
@@ -342,7 +342,7 @@ static int check_member(struct submission *s, struct err *err)
 {
     const char *project = s->read.job->project;
     bool asked = s->read.dialect->catalogued;
-    bool may = !asked || core_member(s->ctl, s->ask.owner, project);
+    bool may = !asked || user_may_use_project(s->ctl->accounts, s->ask.owner, project);
     if (taped_right(s->ctl, may ? 0 : -1, NULL) == 0)
         return 0;
     err_set(err, ERR_DENIED, "%.60s is no member of workspace \"%.100s\"", s->ask.owner,
@@ -815,8 +815,9 @@ const struct job_spec *submit_preview(struct ctl *ctl, struct arena *arena,
 
 static int may_submit(struct ctl *ctl, const struct ctl_submit *ask, struct err *err)
 {
-    bool reader = !ask->dry_run && ask->owner && core_role(ctl, ask->owner) == ROLE_READER;
-    bool others = !ask->account && !core_own_account(ctl, ask->owner);
+    bool reader =
+        !ask->dry_run && ask->owner && user_role_of(ctl->accounts, ask->owner) == ROLE_READER;
+    bool others = !ask->account && !user_runs_as_server(ctl->accounts, ask->owner);
     if (reader)
         err_set(err, ERR_DENIED, "%.60s is a reader: it submits nothing", ask->owner);
     else if (ask->refused)

@@ -5,10 +5,11 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/array.h"
-#include "ctl/auditor.h"
+#include "ctl/audit.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "ctl/notes.h"
+#include "ctl/rights.h"
 #include "ctl/views.h"
 #include "text/json.h"
 #include "wire/record.h"
@@ -338,8 +339,8 @@ static const struct live_task *running_task(struct ctl *ctl, const struct wanted
         err_remedy_of(err, REMEDY_LOGS_OF, "%s", job_id_format(id, w->job));
         return NULL;
     }
-    if (core_check(ctl, w->owner, &job->row, err)) {
-        audit_job(ctl, w->owner, w->action, &job->row, err);
+    if (check_may_change(ctl->accounts, w->owner, &job->row, err)) {
+        audit_job(ctl->accounts, w->owner, w->action, &job->row, err);
         return NULL;
     }
     return w->task ? named_task(job, w->task, err) : only_task(job, err);
@@ -363,7 +364,7 @@ int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,
     exec->attempt = at->attempt;
     if (engine->ops->exec(engine, exec, err))
         return -1;
-    audit_job(ctl, owner, "job.exec", &job->row, NULL);
+    audit_job(ctl->accounts, owner, "job.exec", &job->row, NULL);
     return 0;
 }
 

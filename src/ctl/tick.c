@@ -1,6 +1,6 @@
 /* Deadlines: back-off, run-time and pending limits, holds, record keeping, and coming back after a
  * full disk. */
-#include "ctl/auditor.h"
+#include "ctl/audit.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
@@ -113,7 +113,7 @@ static void expire(struct ctl *ctl, uint64_t now)
     if (store_expire(ctl->config.store, arena, now, &jobs, &n, NULL) == 0 && n > 0)
         sweep_runs(ctl);
     ctl->slices.deleting |= n > 0;
-    audit_expire(ctl);
+    audit_expire(ctl->accounts);
     ctl->expire_at = n == STORE_EXPIRE_JOBS ? now : now + EXPIRE_EVERY_MS;
     arena_destroy(arena);
 }

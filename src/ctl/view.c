@@ -11,6 +11,7 @@
 #include "ctl/listed.h"
 #include "ctl/notes.h"
 #include "ctl/reasons.h"
+#include "ctl/rights.h"
 #include "ctl/tasks.h"
 #include "ctl/timeline.h"
 #include "ctl/views.h"
@@ -248,9 +249,9 @@ int ctl_job_view(struct ctl *ctl, struct arena *arena, const struct job_ask *ask
 {
     struct job_row row;
     struct ctl_listed job;
-    if (core_row(ctl, arena, ask->job, &row) || !core_reads(ctl, ask->owner, &row))
+    if (core_row(ctl, arena, ask->job, &row) || !user_may_read(ctl->accounts, ask->owner, &row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
-    bool may = core_may(ctl, ask->owner, &row);
+    bool may = user_may_change(ctl->accounts, ask->owner, &row);
     listed_fill(ctl, &row, &job);
     fill_job(ctl, &job, ask->owner, arena, view);
     fill_first(ctl, arena, &row, view);

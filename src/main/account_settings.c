@@ -19,9 +19,9 @@ static int check_job_account(const char *name, const char *program, struct err *
     uv_loop_t loop;
     if (uv_loop_init(&loop) != 0)
         return err_sys(err, "job_account");
-    struct accounts *accounts = accounts_create(&loop, program);
+    struct account_lookups *accounts = account_lookups_create(&loop, program);
     int rc = accounts ? accounts_check(accounts, name, err) : 0;
-    accounts_destroy(accounts);
+    account_lookups_destroy(accounts);
     uv_run(&loop, UV_RUN_DEFAULT); /* what closes */
     uv_loop_close(&loop);
     return rc < 0 ? err_in(err, "job_account") : 0;

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/identity.h"
+#include "ctl/account.h"
 #include "gpu/ask.h"
 #include "gpu/lines.h"
 #include "node/gpu_lock.h"

@@ -15,7 +15,7 @@
 #include "base/scan.h"
 #include "base/turn_meter.h"
 #include "cli/state_dir.h"
-#include "ctl/audit.h"
+#include "ctl/account.h"
 #include "ctl/clock.h"
 #include "ctl/ctl.h"
 #include "http/certificate.h"

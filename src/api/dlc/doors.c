@@ -141,7 +141,7 @@ bool dlc_terminal(struct dlc_call *d)
         return true;
     }
     struct identity who;
-    ctl_identity_name(d->ctl, d->arena, pass.owner, &who);
+    identify_by_name(ctl_accounts(d->ctl), d->arena, pass.owner, &who);
     who.since_ms = pass.until_ms - TERMINAL_LIFE_MS;
     who.token = pass.token;
     who.key = pass.key;

@@ -90,7 +90,7 @@ static enum sign_fault identify(struct dlc_call *d, const struct signed_request 
     if (fault)
         return fault;
     if (claim.scheme == SIGN_BEARER) {
-        bool good = ctl_identity_bearer(d->ctl, d->arena, claim.bearer, who, &err) == 0;
+        bool good = identify_by_token(ctl_accounts(d->ctl), d->arena, claim.bearer, who, &err) == 0;
         if (good && !who->job)
             return SIGN_OK;
         /* One that somebody was given to look at a job says nothing of who asks. */
@@ -98,7 +98,7 @@ static enum sign_fault identify(struct dlc_call *d, const struct signed_request 
         return SIGN_BAD_BEARER;
     }
     const struct identity_key key = { claim.key_id, claim.security_token, &secret };
-    if (ctl_identity_key(d->ctl, d->arena, &key, who, &err)) {
+    if (identify_by_key(ctl_accounts(d->ctl), d->arena, &key, who, &err)) {
         *why = arena_strdup(d->arena, err.what);
         return key_fault(&err);
     }
@@ -113,7 +113,7 @@ static enum sign_fault identify(struct dlc_call *d, const struct signed_request 
         *why = "this request was here before: x-acs-signature-nonce must be new";
         return SIGN_REPLAYED;
     }
-    ctl_key_used(d->ctl, claim.key_id);
+    note_key_use(ctl_accounts(d->ctl), claim.key_id);
     return SIGN_OK;
 }
 

@@ -352,10 +352,10 @@ void dlc_get_token(struct dlc_call *d)
         return;
     call_keep(d->call);
     ctl_token_create(d->ctl,
-                     &(struct ctl_token){ .by = d->call->owner,
-                                          .owner = d->call->owner,
-                                          .label = "dlc: one job",
-                                          .life_ms = (seconds ? seconds : 1) * 1000,
-                                          .job = job_id_format(text, id) },
+                     &(struct token_request){ .by = d->call->owner,
+                                              .owner = d->call->owner,
+                                              .label = "dlc: one job",
+                                              .life_ms = (seconds ? seconds : 1) * 1000,
+                                              .job = job_id_format(text, id) },
                      token_made, d);
 }

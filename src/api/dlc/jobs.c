@@ -29,8 +29,9 @@ bool dlc_by_token(struct dlc_call *d, uint64_t id)
     uint64_t meant;
     if (!token)
         token = dlc_query(d, "token");
-    if (!token || ctl_identity_bearer(d->ctl, d->arena, token, &who, &err) || !who.job ||
-        !job_id_parse(who.job, &meant) || meant != id || !ctl_may_read(d->ctl, &who, id))
+    if (!token || identify_by_token(ctl_accounts(d->ctl), d->arena, token, &who, &err) ||
+        !who.job || !job_id_parse(who.job, &meant) || meant != id ||
+        !ctl_may_read(d->ctl, &who, id))
         return false;
     facade_admit(d->call, &who);
     return true;

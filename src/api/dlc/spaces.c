@@ -33,7 +33,8 @@ static bool has_project(const struct user_view *user, const char *space)
 static bool member(struct dlc_call *d, const char *space)
 {
     return dlc_is_admin(d) ||
-           has_project(ctl_user_view(d->ctl, d->arena, d->call->owner, d->call->owner), space);
+           has_project(show_user(ctl_accounts(d->ctl), d->arena, d->call->owner, d->call->owner),
+                       space);
 }
 
 static const struct entry *space_of(struct dlc_call *d, const char *name)
@@ -112,7 +113,8 @@ static bool wanted(struct dlc_call *d, const char *name)
 void dlc_space_list(struct dlc_call *d)
 {
     const char *preferred = dlc_default_space(d);
-    const struct user_view *user = ctl_user_view(d->ctl, d->arena, d->call->owner, d->call->owner);
+    const struct user_view *user =
+        show_user(ctl_accounts(d->ctl), d->arena, d->call->owner, d->call->owner);
     struct dlc_listing l;
     size_t n;
     if (!dlc_listing_begin(&l, d, &listed))
@@ -237,7 +239,7 @@ static struct user_view oneself(const struct dlc_call *d)
 
 static const struct user_view *known_user(struct dlc_call *d, const char *name)
 {
-    const struct user_view *user = ctl_user_view(d->ctl, d->arena, d->call->owner, name);
+    const struct user_view *user = show_user(ctl_accounts(d->ctl), d->arena, d->call->owner, name);
     if (user || strcmp(name, d->call->owner) != 0)
         return user;
     struct user_view *own = ARENA_NEW(d->arena, struct user_view);
@@ -248,7 +250,7 @@ static const struct user_view *known_user(struct dlc_call *d, const char *name)
 /* Those that the server knows; for who is no admin that is oneself. */
 static struct user_list users(struct dlc_call *d)
 {
-    const struct user_list known = ctl_users_view(d->ctl, d->arena, d->call->owner);
+    const struct user_list known = list_users(ctl_accounts(d->ctl), d->arena, d->call->owner);
     struct user_list all = { .at = ARENA_ARRAY(d->arena, known.n + 1, struct user_view) };
     bool own = false;
     for (; all.n < known.n; all.n++) {
@@ -358,10 +360,10 @@ static void next_member(struct dlc_call *d)
         dlc_ok(d, m->ready);
         return;
     }
-    struct ctl_user put = { .by = d->call->owner,
-                            .name = user->name,
-                            .set_projects = true,
-                            .projects = projects_of(d, user, d->param[0], m->with) };
+    struct user_change put = { .by = d->call->owner,
+                               .name = user->name,
+                               .set_projects = true,
+                               .projects = projects_of(d, user, d->param[0], m->with) };
     ctl_user_put(d->ctl, &put, member_changed, d);
 }
 

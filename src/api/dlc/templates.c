@@ -44,7 +44,8 @@ static const struct text_node *version_of(const struct text_node *spec, int64_t 
 static bool visible(const struct dlc_call *d, const struct object_view *object)
 {
     const char *space = dlc_text(dlc_spec(object), "WorkspaceId");
-    const struct user_view *user = ctl_user_view(d->ctl, d->arena, d->call->owner, d->call->owner);
+    const struct user_view *user =
+        show_user(ctl_accounts(d->ctl), d->arena, d->call->owner, d->call->owner);
     if (dlc_own(d, object) || !space || strcmp(space, "default") == 0)
         return true;
     return user && words_have(&user->projects, space);

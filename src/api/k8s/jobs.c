@@ -2,6 +2,7 @@
  * object of one. A stopped job is gone there; of each name the newest is meant, and if that was
  * stopped, the newest that lives: another user's may have come and gone. */
 #include "api/k8s/kube.h"
+#include "ctl/rights.h"
 
 #include "base/clock.h"
 #include "base/map.h"
@@ -76,10 +77,10 @@ static int one(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *ar
 static uint64_t newest(struct kube *k, const struct job_named *named)
 {
     struct job_named outside = *named;
-    uint64_t id = ctl_find_in(k->ctl, &k->call->who, named), other = 0;
+    uint64_t id = find_job_in(ctl_accounts(k->ctl), &k->call->who, named), other = 0;
     outside.project = "";
     if (strcmp(named->project, "default") == 0)
-        other = ctl_find_in(k->ctl, &k->call->who, &outside);
+        other = find_job_in(ctl_accounts(k->ctl), &k->call->who, &outside);
     return id > other ? id : other;
 }
 
@@ -103,7 +104,7 @@ static uint64_t look_up(struct kube *k, const struct kube_want *want)
     struct err err;
     uint64_t id = want->ns ? meant(k, want->ns, want->name) : 0;
     struct job_filter filter = { .limit = PAGE };
-    ctl_filter_for(k->ctl, arena, &k->call->who, &filter);
+    filter_readable(ctl_accounts(k->ctl), arena, &k->call->who, &filter);
     for (size_t seen = 0; !id && seen < SCAN_MAX; seen += PAGE) {
         struct ctl_listed *jobs;
         size_t n = 0;
@@ -207,7 +208,7 @@ static int all(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *ar
     w.filter.limit =
         want->limit && want->limit < PAGE ? want->limit + 1 : PAGE; /* one: is there more? */
     w.filter.before_id = want->before;
-    ctl_filter_for(k->ctl, arena, &k->call->who, &w.filter);
+    filter_readable(ctl_accounts(k->ctl), arena, &k->call->who, &w.filter);
     want->seen = seen ? seen : want->seen;
     while (walk_page(k, &w) && w.rc == 0)
         ;

@@ -94,7 +94,7 @@ static bool admitted(struct kube *k)
     int rc = facade_bearer(call, &err);
     if (rc == 1 && open_to(call)) {
         struct identity who;
-        ctl_identity_name(k->ctl, call->arena, ctl_own_user(k->ctl), &who);
+        identify_by_name(ctl_accounts(k->ctl), call->arena, ctl_own_user(k->ctl), &who);
         facade_admit(call, &who);
         rc = 0;
     }

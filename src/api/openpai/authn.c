@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/audit.h"
+#include "ctl/account.h"
 
 #include <string.h>
 
@@ -113,12 +113,12 @@ void pai_login(struct pai *p)
     else if (limit_password(p->call, &(struct identity_login){ name, password }, &who, &err) < 0)
         refuse_login(p, name, &err);
     else {
-        const struct ctl_audit entry = { .action = "login", .object = "password" };
-        const struct ctl_token ask = {
+        const struct audit_entry entry = { .action = "login", .object = "password" };
+        const struct token_request ask = {
             .by = who.name, .owner = who.name, .label = "login", .life_ms = life * 1000
         };
         facade_admit(p->call, &who);
-        ctl_audit(p->ctl, &entry);
+        audit_add(ctl_accounts(p->ctl), &entry);
         p->user = arena_strdup(p->a, who.name);
         call_keep(p->call);
         ctl_token_create(p->ctl, &ask, on_login, p);
@@ -130,7 +130,7 @@ void pai_login(struct pai *p)
 void pai_tokens(struct pai *p)
 {
     struct text_node *tree = text_map(p->a, NULL, NULL), *list = text_list(p->a, tree, "tokens");
-    const struct token_list all = ctl_tokens_view(p->ctl, p->a, p->me, p->me);
+    const struct token_list all = list_tokens(ctl_accounts(p->ctl), p->a, p->me, p->me);
     for (size_t i = 0; i < all.n; i++)
         if (!all.at[i].job)
             text_str(p->a, list, NULL, all.at[i].id);
@@ -152,7 +152,7 @@ static void on_application(void *arg, const struct ctl_answer *answer)
 
 void pai_token_application(struct pai *p)
 {
-    const struct ctl_token ask = {
+    const struct token_request ask = {
         .by = p->me, .owner = p->me, .label = "application", .application = true
     };
     call_keep(p->call);

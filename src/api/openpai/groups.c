@@ -57,7 +57,7 @@ static struct words names_of(struct pai *p, const struct user_list *users)
 
 void pai_groups(struct pai *p)
 {
-    const struct user_list users = ctl_users_view(p->ctl, p->a, p->me);
+    const struct user_list users = list_users(ctl_accounts(p->ctl), p->a, p->me);
     const struct words names = names_of(p, &users);
     struct text_node *list = text_list(p->a, NULL, NULL);
     for (size_t i = 0; i < names.n; i++)
@@ -76,14 +76,14 @@ static bool find_group(struct pai *p, const struct user_list *users)
 
 void pai_group(struct pai *p)
 {
-    const struct user_list users = ctl_users_view(p->ctl, p->a, p->me);
+    const struct user_list users = list_users(ctl_accounts(p->ctl), p->a, p->me);
     if (find_group(p, &users))
         pai_answer(p, 200, put_group(p, NULL, p->param[0]));
 }
 
 void pai_group_users(struct pai *p)
 {
-    const struct user_list users = ctl_users_view(p->ctl, p->a, p->me);
+    const struct user_list users = list_users(ctl_accounts(p->ctl), p->a, p->me);
     if (!find_group(p, &users))
         return;
     struct text_node *list = text_list(p->a, NULL, NULL);

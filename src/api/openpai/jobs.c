@@ -3,6 +3,7 @@
  * Others are served between the pages. In the order of the records (the default) reading ends with
  * the page that was asked for. */
 #include "api/openpai/pai.h"
+#include "ctl/rights.h"
 
 #include "api/work.h"
 #include "base/mem.h"
@@ -158,7 +159,7 @@ static struct job_filter filter_of(struct list *l)
         f.owner = ask->users.at[0];
     if (ask->clusters.n == 1)
         f.queue = ask->clusters.at[0];
-    ctl_filter_for(l->p->ctl, l->p->a, pai_reader(l->p), &f);
+    filter_readable(ctl_accounts(l->p->ctl), l->p->a, pai_reader(l->p), &f);
     l->sorts = ask->order != ORDER_TIME || ask->ascending;
     return f;
 }

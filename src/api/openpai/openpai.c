@@ -75,7 +75,7 @@ static int basic(struct pai *p, struct identity *who, struct err *err)
     if (!colon)
         return err_set(err, ERR_UNAUTHENTICATED, "no user:token");
     *colon = '\0';
-    if (ctl_identity_bearer(p->ctl, p->a, colon + 1, who, err) < 0)
+    if (identify_by_token(ctl_accounts(p->ctl), p->a, colon + 1, who, err) < 0)
         return -1;
     if (!who->application || strcmp(who->name, text) != 0)
         return err_set(err, ERR_UNAUTHENTICATED, "not an application's token of this user");
@@ -88,7 +88,8 @@ static int who_asks(struct pai *p, struct err *err)
     struct identity who;
     const char *ticket =
         p->route->flags & PAI_TICKET ? http_query(p->call->request, "token", 0) : NULL;
-    int found = ticket ? ctl_identity_bearer(p->ctl, p->a, ticket, &who, err) : basic(p, &who, err);
+    int found = ticket ? identify_by_token(ctl_accounts(p->ctl), p->a, ticket, &who, err)
+                       : basic(p, &who, err);
     if (found > 0)
         return facade_bearer(p->call, err);
     if (found == 0)

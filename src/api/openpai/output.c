@@ -88,12 +88,12 @@ void pai_task_logs(struct pai *p)
                          .tail = flag(p, "tail-mode") || flag(p, "tailMode") };
     l->uid = arena_printf(p->a, "%llu.%llu.%llu", (unsigned long long)p->id,
                           (unsigned long long)at.task->index, (unsigned long long)attempt->attempt);
-    const struct ctl_token ask = { .by = p->me,
-                                   .owner = p->me,
-                                   .label = "log link",
-                                   .life_ms = LINK_MS,
-                                   .job = arena_printf(p->a, "openpai-log:%llu",
-                                                       (unsigned long long)p->id) };
+    const struct token_request ask = { .by = p->me,
+                                       .owner = p->me,
+                                       .label = "log link",
+                                       .life_ms = LINK_MS,
+                                       .job = arena_printf(p->a, "openpai-log:%llu",
+                                                           (unsigned long long)p->id) };
     call_keep(p->call);
     ctl_token_create(p->ctl, &ask, on_token, l);
 }

@@ -71,8 +71,8 @@ void pai_users(struct pai *p)
 {
     struct text_node *list = text_list(p->a, NULL, NULL);
     const struct user_view me = myself(p);
-    const struct user_list users = ctl_users_view(p->ctl, p->a, p->me);
-    if (!ctl_user_view(p->ctl, p->a, p->me, p->me))
+    const struct user_list users = list_users(ctl_accounts(p->ctl), p->a, p->me);
+    if (!show_user(ctl_accounts(p->ctl), p->a, p->me, p->me))
         put_user(p, list, &me);
     for (size_t i = 0; i < users.n; i++)
         put_user(p, list, &users.at[i]);
@@ -82,7 +82,8 @@ void pai_users(struct pai *p)
 void pai_user(struct pai *p)
 {
     const char *name = is(p->param[0], "me") ? p->me : p->param[0];
-    const struct user_view me = myself(p), *user = ctl_user_view(p->ctl, p->a, p->me, name);
+    const struct user_view me = myself(p),
+                           *user = show_user(ctl_accounts(p->ctl), p->a, p->me, name);
     if (!user && is(name, p->me))
         user = &me;
     if (user)
@@ -114,7 +115,7 @@ static void on_done(void *arg, const struct ctl_answer *answer)
                              : p->said);
 }
 
-static void put(struct pai *p, const struct ctl_user *ask)
+static void put(struct pai *p, const struct user_change *ask)
 {
     p->user = ask->name;
     call_keep(p->call);
@@ -157,7 +158,7 @@ static void add_wrong(struct pai *p, const char **wrong, const char *what)
 
 /* What a map says of a user, of an admin's members too. NULL, or what is wrong. */
 static const char *read_user(struct pai *p, const struct text_node *data, bool admin,
-                             struct ctl_user *ask)
+                             struct user_change *ask)
 {
     const struct text_node *extension = text_get(data, "extension");
     const struct text_node *role = admin ? text_get(data, "admin") : NULL;
@@ -186,7 +187,7 @@ static const char *read_user(struct pai *p, const struct text_node *data, bool a
 void pai_user_create(struct pai *p)
 {
     const struct text_node *body = pai_body(p);
-    struct ctl_user ask = { .name = pai_text(body, "username"), .create = true };
+    struct user_change ask = { .name = pai_text(body, "username"), .create = true };
     const char *wrong = body ? read_user(p, body, true, &ask) : NULL;
     if (!body)
         return;
@@ -204,7 +205,7 @@ void pai_user_create(struct pai *p)
 void pai_user_update(struct pai *p)
 {
     const struct text_node *body = pai_body(p), *data = text_get(body, "data");
-    struct ctl_user ask = { .name = pai_text(data, "username") };
+    struct user_change ask = { .name = pai_text(data, "username") };
     static const char *const needed[] = { "email", "virtualCluster", "admin", "password" };
     const char *wrong = body ? read_user(p, data, true, &ask) : NULL;
     if (!body)
@@ -241,7 +242,7 @@ static bool knows_old(struct pai *p, const char *user, const char *old)
 void pai_user_me(struct pai *p)
 {
     const struct text_node *body = pai_body(p), *data = text_get(body, "data");
-    struct ctl_user ask = { .name = p->me };
+    struct user_change ask = { .name = p->me };
     const char *wrong = body ? read_user(p, data, false, &ask) : NULL;
     const char *name = pai_text(data, "username");
     if (!body)
@@ -258,7 +259,7 @@ void pai_user_me(struct pai *p)
 void pai_user_password(struct pai *p)
 {
     const struct text_node *body = pai_body(p);
-    struct ctl_user ask = { .by = p->me, .name = p->param[0], .set_password = true };
+    struct user_change ask = { .by = p->me, .name = p->param[0], .set_password = true };
     if (!body)
         return;
     ask.password = pai_text(body, "newPassword");
@@ -277,7 +278,7 @@ void pai_user_field(struct pai *p)
     const struct text_node *body = pai_body(p);
     const char *member = strrchr(p->route->path, '/') + 1;
     bool admin = p->call->who.role == ROLE_ADMIN;
-    struct ctl_user ask = { .name = p->param[0] };
+    struct user_change ask = { .name = p->param[0] };
     const char *wrong = body ? read_user(p, body, admin, &ask) : NULL;
     if (!body)
         return;
@@ -299,7 +300,8 @@ void pai_user_delete(struct pai *p)
 {
     struct identity who;
     p->user = p->param[0];
-    ctl_identity_name(p->ctl, p->a, p->user, &who); /* admins of the machine have no row */
+    identify_by_name(ctl_accounts(p->ctl), p->a, p->user,
+                     &who); /* admins of the machine have no row */
     if (who.role == ROLE_ADMIN) {
         pai_fail(p, PAI_REMOVE_ADMIN, "Admin %.200s is not allowed to remove.", p->user);
         return;
@@ -315,8 +317,8 @@ void pai_user_group(struct pai *p)
     bool add = strcmp(p->route->method, "PUT") == 0;
     const struct text_node *body = pai_body(p);
     const char *group = pai_text(body, "groupname");
-    const struct user_view *user = ctl_user_view(p->ctl, p->a, p->me, p->param[0]);
-    struct ctl_user ask = { .by = p->me, .name = p->param[0] };
+    const struct user_view *user = show_user(ctl_accounts(p->ctl), p->a, p->me, p->param[0]);
+    struct user_change ask = { .by = p->me, .name = p->param[0] };
     if (!body)
         return;
     p->said = add ? "update user group successfully" : "remove user group successfully";

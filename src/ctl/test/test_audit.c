@@ -9,7 +9,7 @@
 #include "ctl/test/world.h"
 
 #include "base/mem.h"
-#include "ctl/auditor.h"
+#include "ctl/account.h"
 #include "ctl/core.h"
 
 #include <stdio.h>
@@ -37,10 +37,10 @@ static int tear_down(void **state)
 static const char *entries(struct world *w, struct buf *out)
 {
     struct arena *arena = arena_create();
-    const struct ctl_audit_ask ask = { .ascending = true, .limit = 1000 };
+    const struct audit_ask ask = { .ascending = true, .limit = 1000 };
     struct err err;
     struct audit_view view;
-    assert_int_equal(ctl_audit_view(w->ctl, arena, &ask, &view, &err), 0);
+    assert_int_equal(list_audit(w->ctl->accounts, arena, &ask, &view, &err), 0);
     assert_int_equal(view.next, 0);
     buf_clear(out);
     for (const struct audit_row *e = view.at; e < view.at + view.n; e++)
@@ -56,13 +56,14 @@ static void others_jobs_and_no_own_ones(void **state)
     AUTO_BUF struct buf said = BUF_INIT(1u << 20);
     uint64_t job = world_submit(w, "{\"name\": \"j\", \"roles\": {\"w\": {\"run\": \"x\"}}}");
     assert_int_not_equal(job, 0);
-    ctl_called_by(w->ctl, &(struct ctl_caller){ "ada", "socket", "uid 7 pid 8" });
+    audit_called_by(w->ctl->accounts, &(struct audit_caller){ "ada", "socket", "uid 7 pid 8" });
     world_command_as(w, "ada", job, CTL_SUSPEND);
     assert_string_equal(entries(w, &said), "");
     /* Who calls is another: nothing of them is said of bob. */
     world_command_as(w, "bob", job, CTL_RESUME);
     assert_string_equal(entries(w, &said), "bob|user|||job.resume|job 1 of ada|not_found\n");
-    ctl_called_by(w->ctl, &(struct ctl_caller){ w->ctl->admin, "token x", "192.0.2.7" });
+    audit_called_by(w->ctl->accounts,
+                    &(struct audit_caller){ w->ctl->admin, "token x", "192.0.2.7" });
     world_command_as(w, w->ctl->admin, job, CTL_STOP_NOW);
     AUTO_FREE char *last =
         mem_printf("%s|admin|token x|192.0.2.7|job.stop|job 1 of ada|ok\n", w->ctl->admin);
@@ -73,19 +74,20 @@ static void a_limit_says_where_to_go_on(void **state)
 {
     struct world *w = *state;
     struct arena *arena = arena_create();
-    struct ctl_audit_ask ask = { .limit = 2 };
+    struct audit_ask ask = { .limit = 2 };
     struct audit_view view;
     struct err err;
     for (size_t i = 0; i < 3; i++)
-        ctl_audit(w->ctl, &(struct ctl_audit){ .user = "ada", .action = i == 1 ? "b" : "a" });
+        audit_add(w->ctl->accounts,
+                  &(struct audit_entry){ .user = "ada", .action = i == 1 ? "b" : "a" });
     ctl_turn(w->ctl);
-    assert_int_equal(ctl_audit_view(w->ctl, arena, &ask, &view, &err), 0);
+    assert_int_equal(list_audit(w->ctl->accounts, arena, &ask, &view, &err), 0);
     assert_int_equal(view.n, 2); /* newest first */
     assert_int_equal(view.at[0].seq, view.head.seq);
     assert_int_equal(view.next, view.at[1].seq);
     assert_int_equal(view.floor.seq, 0);
-    ask = (struct ctl_audit_ask){ .limit = 2, .action = "a", .before = view.next };
-    assert_int_equal(ctl_audit_view(w->ctl, arena, &ask, &view, &err), 0);
+    ask = (struct audit_ask){ .limit = 2, .action = "a", .before = view.next };
+    assert_int_equal(list_audit(w->ctl->accounts, arena, &ask, &view, &err), 0);
     assert_int_equal(view.n, 1);
     assert_string_equal(view.at[0].action, "a");
     assert_int_equal(view.next, 0);
@@ -96,9 +98,9 @@ static void refuse(struct world *w, bool claimed)
 {
     struct err err = { 0 };
     err_set(&err, claimed ? ERR_UNAUTHENTICATED : ERR_DENIED, "no");
-    ctl_audit(
-        w->ctl,
-        &(struct ctl_audit){
+    audit_add(
+        w->ctl->accounts,
+        &(struct audit_entry){
             .user = "eve", .claimed = claimed, .action = "try", .object = "x", .refused = &err });
 }
 
@@ -129,7 +131,7 @@ static void refusals_are_bounded(void **state)
     assert_int_equal(lines(entries(w, &said), "audit.more"), 1);
     /* What is done is an entry, however much was refused. */
     for (int i = 0; i < 25; i++)
-        audit(w->ctl, "ada", "do", "y", NULL);
+        audit(w->ctl->accounts, "ada", "do", "y", NULL);
     assert_int_equal(lines(entries(w, &said), "|do|"), 25);
     ctl_turn(w->ctl);
 }
@@ -138,11 +140,11 @@ static void old_ones_go(void **state)
 {
     struct world *w = *state;
     AUTO_BUF struct buf said = BUF_INIT(1u << 20);
-    audit(w->ctl, "ada", "do", "old", NULL);
+    audit(w->ctl->accounts, "ada", "do", "old", NULL);
     ctl_turn(w->ctl);
     w->now += 399 * DAY_MS;
     ctl_tick(w->ctl);
-    audit(w->ctl, "ada", "do", "new", NULL);
+    audit(w->ctl->accounts, "ada", "do", "new", NULL);
     ctl_turn(w->ctl);
     assert_int_equal(lines(entries(w, &said), "|old|"), 1);
     w->now += 2 * DAY_MS;

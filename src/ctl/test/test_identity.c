@@ -10,7 +10,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "ctl/account.h"
 #include "ctl/core.h"
+#include "ctl/rights.h"
 #include "ctl/views.h"
 #include "text/json.h"
 
@@ -75,7 +77,7 @@ static const char *admin(struct fix *f)
     return ctl_of(f)->admin;
 }
 
-static enum err_code put(struct fix *f, const struct ctl_user *ask)
+static enum err_code put(struct fix *f, const struct user_change *ask)
 {
     ctl_user_put(ctl_of(f), ask, done, f);
     ctl_turn(ctl_of(f));
@@ -84,7 +86,7 @@ static enum err_code put(struct fix *f, const struct ctl_user *ask)
 
 static void add(struct fix *f, const char *name, enum user_role role, const char *project)
 {
-    struct ctl_user ask = {
+    struct user_change ask = {
         .by = admin(f), .name = name, .create = true, .set_role = true, .role = role
     };
     ask.set_projects = project != NULL;
@@ -94,7 +96,7 @@ static void add(struct fix *f, const char *name, enum user_role role, const char
 
 static enum err_code make_token(struct fix *f, const char *by, const char *owner, uint64_t life_ms)
 {
-    struct ctl_token ask = { .by = by, .owner = owner, .label = "test", .life_ms = life_ms };
+    struct token_request ask = { .by = by, .owner = owner, .label = "test", .life_ms = life_ms };
     ctl_token_create(ctl_of(f), &ask, done, f);
     ctl_turn(ctl_of(f));
     return f->code;
@@ -102,7 +104,7 @@ static enum err_code make_token(struct fix *f, const char *by, const char *owner
 
 static enum err_code make_key(struct fix *f, const char *by, const char *owner, uint64_t session_ms)
 {
-    struct ctl_key ask = { .by = by, .owner = owner, .session_ms = session_ms };
+    struct key_request ask = { .by = by, .owner = owner, .session_ms = session_ms };
     ctl_key_create(ctl_of(f), &ask, done, f);
     ctl_turn(ctl_of(f));
     return f->code;
@@ -111,7 +113,8 @@ static enum err_code make_key(struct fix *f, const char *by, const char *owner, 
 static enum err_code bearer(struct fix *f, const char *token, struct identity *who)
 {
     struct err err = { 0 };
-    return ctl_identity_bearer(ctl_of(f), f->arena, token, who, &err) == 0 ? ERR_NONE : err.code;
+    return identify_by_token(ctl_of(f)->accounts, f->arena, token, who, &err) == 0 ? ERR_NONE
+                                                                                   : err.code;
 }
 
 static enum err_code key(struct fix *f, const char *id, const char *session, const char **secret,
@@ -119,7 +122,8 @@ static enum err_code key(struct fix *f, const char *id, const char *session, con
 {
     struct err err = { 0 };
     struct identity_key ask = { .id = id, .session = session, .secret = secret };
-    return ctl_identity_key(ctl_of(f), f->arena, &ask, who, &err) == 0 ? ERR_NONE : err.code;
+    return identify_by_key(ctl_of(f)->accounts, f->arena, &ask, who, &err) == 0 ? ERR_NONE
+                                                                                : err.code;
 }
 
 static uint64_t submit(struct fix *f, const char *owner, const char *project)
@@ -135,7 +139,7 @@ static uint64_t submit(struct fix *f, const char *owner, const char *project)
 static struct identity named(struct fix *f, const char *name)
 {
     struct identity who;
-    ctl_identity_name(ctl_of(f), f->arena, name, &who);
+    identify_by_name(ctl_of(f)->accounts, f->arena, name, &who);
     return who;
 }
 
@@ -180,7 +184,7 @@ static void test_rights(void **state)
         if (!rows[i].reads)
             assert_int_equal(err.code, ERR_NOT_FOUND);
         struct job_filter filter = { .limit = 10 };
-        ctl_filter_for(ctl_of(f), f->arena, &who, &filter);
+        filter_readable(ctl_of(f)->accounts, f->arena, &who, &filter);
         const struct job_ask ask = { .job = job, .owner = rows[i].name };
         struct job_list jobs;
         struct job_view view;
@@ -220,37 +224,39 @@ static void test_users(void **state)
 {
     struct fix *f = *state;
     add(f, "alice", ROLE_USER, NULL);
-    struct ctl_user again = { .by = admin(f), .name = "alice", .create = true };
+    struct user_change again = { .by = admin(f), .name = "alice", .create = true };
     assert_int_equal(put(f, &again), ERR_CONFLICT);
-    struct ctl_user unknown = { .by = admin(f), .name = "carol", .email = "c@x" };
+    struct user_change unknown = { .by = admin(f), .name = "carol", .email = "c@x" };
     assert_int_equal(put(f, &unknown), ERR_NOT_FOUND);
     static const char *const bad[] = { "", "a b", "a/b", "-x", "..", "a\nb" };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_int_equal(
-            put(f, &(struct ctl_user){ .by = admin(f), .name = bad[i], .create = true }),
+            put(f, &(struct user_change){ .by = admin(f), .name = bad[i], .create = true }),
             ERR_INPUT);
     /* Nobody makes himself an admin; the server's own stays one. */
-    struct ctl_user up = { .by = "alice", .name = "alice", .set_role = true, .role = ROLE_ADMIN };
+    struct user_change up = {
+        .by = "alice", .name = "alice", .set_role = true, .role = ROLE_ADMIN
+    };
     assert_int_equal(put(f, &up), ERR_DENIED);
-    struct ctl_user mail = { .by = "alice", .name = "alice", .email = "a@x" };
+    struct user_change mail = { .by = "alice", .name = "alice", .email = "a@x" };
     assert_int_equal(put(f, &mail), ERR_NONE);
     add(f, "bob", ROLE_USER, NULL);
     mail.by = "bob";
     assert_int_equal(put(f, &mail), ERR_DENIED);
-    struct ctl_user own = { .by = admin(f), .name = "root", .create = true };
+    struct user_change own = { .by = admin(f), .name = "root", .create = true };
     assert_int_equal(put(f, &own), ERR_NONE);
     own.create = false;
     own.set_role = true;
     own.role = ROLE_READER;
     assert_int_equal(put(f, &own), ERR_CANNOT);
-    const struct user_list all = ctl_users_view(ctl_of(f), f->arena, admin(f));
+    const struct user_list all = list_users(ctl_of(f)->accounts, f->arena, admin(f));
     assert_int_equal(all.n, 3);
     assert_string_equal(all.at[0].name, "alice");
     assert_string_equal(all.at[1].name, "bob");
     assert_string_equal(all.at[2].name, "root");
     assert_int_equal(all.at[2].role, ROLE_ADMIN);
-    assert_int_equal(ctl_users_view(ctl_of(f), f->arena, "bob").n, 1);
-    assert_null(ctl_user_view(ctl_of(f), f->arena, "bob", "alice"));
+    assert_int_equal(list_users(ctl_of(f)->accounts, f->arena, "bob").n, 1);
+    assert_null(show_user(ctl_of(f)->accounts, f->arena, "bob", "alice"));
     ctl_user_remove(ctl_of(f), "bob", "alice", done, f);
     ctl_turn(ctl_of(f));
     assert_int_equal(f->code, ERR_DENIED);
@@ -283,20 +289,20 @@ static void test_password(void **state)
     struct err err;
     add(f, "alice", ROLE_USER, NULL);
     struct identity_login login = { .name = "alice", .password = "secret1" };
-    assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), -1);
+    assert_int_equal(identify_by_password(ctl_of(f)->accounts, f->arena, &login, &who, &err), -1);
     assert_int_equal(err.code, ERR_DENIED); /* as for a wrong one */
-    struct ctl_user ask = {
+    struct user_change ask = {
         .by = "alice", .name = "alice", .set_password = true, .password = "secret1"
     };
     assert_int_equal(put(f, &ask), ERR_NONE);
     world_crash(&f->world);
-    assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), 0);
+    assert_int_equal(identify_by_password(ctl_of(f)->accounts, f->arena, &login, &who, &err), 0);
     assert_string_equal(who.name, "alice");
     login.password = "secret2";
-    assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), -1);
+    assert_int_equal(identify_by_password(ctl_of(f)->accounts, f->arena, &login, &who, &err), -1);
     assert_int_equal(err.code, ERR_DENIED);
     login = (struct identity_login){ .name = "nobody-here", .password = "secret1" };
-    assert_int_equal(ctl_identity_password(ctl_of(f), f->arena, &login, &who, &err), -1);
+    assert_int_equal(identify_by_password(ctl_of(f)->accounts, f->arena, &login, &who, &err), -1);
     assert_int_equal(err.code, ERR_DENIED);
 }
 
@@ -308,8 +314,8 @@ static void test_ends(void **state)
     struct identity who, later;
     struct err err;
     add(f, "alice", ROLE_USER, NULL);
-    ctl_identity_name(ctl, f->arena, "alice", &who);
-    struct ctl_user ask = { .by = "alice", .name = "alice", .set_password = true };
+    identify_by_name(ctl->accounts, f->arena, "alice", &who);
+    struct user_change ask = { .by = "alice", .name = "alice", .set_password = true };
     ask.password = "secret1";
     f->world.now += 10;
     assert_int_equal(put(f, &ask), ERR_NONE); /* the first one: nothing was known by another */
@@ -324,35 +330,37 @@ static void test_ends(void **state)
     assert_false(ctl_identity_lives(ctl, &later));
     assert_int_equal(bearer(f, f->secret, &later), ERR_UNAUTHENTICATED);
     f->world.now += 10;
-    ctl_identity_name(ctl, f->arena, "alice", &who);
+    identify_by_name(ctl->accounts, f->arena, "alice", &who);
     assert_true(ctl_identity_lives(ctl, &who));
-    struct ctl_user off = { .by = "alice", .name = "alice", .set_disabled = true };
+    struct user_change off = { .by = "alice", .name = "alice", .set_disabled = true };
     off.disabled = true;
     assert_int_equal(put(f, &off), ERR_DENIED); /* an admin's to say */
     off.by = "root";
     assert_int_equal(put(f, &off), ERR_NONE);
     assert_false(ctl_identity_lives(ctl, &who));
     struct identity_login login = { .name = "alice", .password = "secret2" };
-    assert_int_equal(ctl_identity_password(ctl, f->arena, &login, &who, &err), -1);
+    assert_int_equal(identify_by_password(ctl->accounts, f->arena, &login, &who, &err), -1);
     assert_int_equal(err.code, ERR_DENIED);
     assert_int_equal(make_token(f, "root", "alice", 0), ERR_CANNOT);
     world_crash(&f->world);
     ctl = ctl_of(f);
-    ctl_identity_name(ctl, f->arena, "alice", &who);
+    identify_by_name(ctl->accounts, f->arena, "alice", &who);
     assert_true(who.disabled);
     off.disabled = false;
     assert_int_equal(put(f, &off), ERR_NONE);
     f->world.now += 10;
-    assert_int_equal(ctl_identity_password(ctl, f->arena, &login, &who, &err), 0);
-    off = (struct ctl_user){ .by = "root", .name = "root", .set_disabled = true, .disabled = true };
+    assert_int_equal(identify_by_password(ctl->accounts, f->arena, &login, &who, &err), 0);
+    off = (struct user_change){
+        .by = "root", .name = "root", .set_disabled = true, .disabled = true
+    };
     assert_int_not_equal(put(f, &off), ERR_NONE);
     ctl_user_remove(ctl, "root", "alice", done, f);
     ctl_turn(ctl);
     assert_false(ctl_identity_lives(ctl, &who));
     f->world.now += 10;
     add(f, "alice", ROLE_USER, NULL);
-    assert_false(ctl_identity_lives(ctl, &who));   /* another of that name */
-    ctl_identity_name(ctl, f->arena, "bob", &who); /* known by the machine only */
+    assert_false(ctl_identity_lives(ctl, &who));            /* another of that name */
+    identify_by_name(ctl->accounts, f->arena, "bob", &who); /* known by the machine only */
     assert_true(ctl_identity_lives(ctl, &who));
 }
 
@@ -381,7 +389,7 @@ static void test_tokens(void **state)
     f->world.now += DAY_MS;
     assert_int_equal(bearer(f, token, &who), ERR_UNAUTHENTICATED);
     make_token(f, "alice", NULL, 0); /* what has expired is gone then */
-    assert_int_equal(ctl_tokens_view(ctl_of(f), f->arena, admin(f), "alice").n, 1);
+    assert_int_equal(list_tokens(ctl_of(f)->accounts, f->arena, admin(f), "alice").n, 1);
     token = arena_strdup(f->arena, f->secret);
     ctl_token_remove(ctl_of(f), "rita", f->id, done, f);
     ctl_turn(ctl_of(f));
@@ -410,12 +418,12 @@ static void test_keys(void **state)
     assert_string_equal(secret, told);
     assert_string_equal(who.name, "alice");
     assert_string_equal(who.key, id);
-    ctl_key_used(ctl_of(f), id);
-    const struct key_list list = ctl_keys_view(ctl_of(f), f->arena, "alice", NULL);
+    note_key_use(ctl_of(f)->accounts, id);
+    const struct key_list list = list_keys(ctl_of(f)->accounts, f->arena, "alice", NULL);
     assert_int_equal(list.n, 1);
     assert_int_equal(list.at[0].used_day, 19675); /* 2023-11-14 */
     assert_null(list.at[0].secret);
-    struct ctl_key_change change = { .by = "rita", .id = id, .verb = CTL_KEY_DISABLE };
+    struct key_change change = { .by = "rita", .id = id, .verb = KEY_DISABLE };
     ctl_key_command(ctl_of(f), &change, done, f);
     ctl_turn(ctl_of(f));
     assert_int_equal(f->code, ERR_NOT_FOUND);
@@ -423,11 +431,11 @@ static void test_keys(void **state)
     ctl_key_command(ctl_of(f), &change, done, f);
     ctl_turn(ctl_of(f));
     assert_int_equal(key(f, id, NULL, &secret, &who), ERR_DENIED);
-    change.verb = CTL_KEY_ENABLE;
+    change.verb = KEY_ENABLE;
     ctl_key_command(ctl_of(f), &change, done, f);
     ctl_turn(ctl_of(f));
     assert_int_equal(key(f, id, NULL, &secret, &who), ERR_NONE);
-    change.verb = CTL_KEY_REMOVE;
+    change.verb = KEY_REMOVE;
     ctl_key_command(ctl_of(f), &change, done, f);
     ctl_turn(ctl_of(f));
     assert_int_equal(key(f, id, NULL, &secret, &who), ERR_NOT_FOUND);
@@ -472,7 +480,7 @@ static void test_at_rest(void **state)
     const char *token = arena_strdup(f->arena, f->secret);
     make_key(f, "alice", NULL, 0);
     const char *secret = arena_strdup(f->arena, f->secret);
-    struct ctl_user ask = {
+    struct user_change ask = {
         .by = "alice", .name = "alice", .set_password = true, .password = "open sesame"
     };
     put(f, &ask);
@@ -518,7 +526,7 @@ static void test_full(void **state)
     enum err_code code = make_token(f, "alice", NULL, 0);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_int_not_equal(code, ERR_NONE);
-    assert_int_equal(ctl_tokens_view(ctl_of(f), f->arena, admin(f), NULL).n, 0);
+    assert_int_equal(list_tokens(ctl_of(f)->accounts, f->arena, admin(f), NULL).n, 0);
     f->world.now += 10000;
     assert_int_equal(make_token(f, "alice", NULL, 0), ERR_NONE);
     assert_int_equal(bearer(f, f->secret, &who), ERR_NONE);
@@ -533,7 +541,7 @@ static void test_many_tokens(void **state)
     make_token(f, "alice", NULL, DAY_MS);
     const char *first = arena_strdup(f->arena, f->secret);
     for (int i = 0; i < 999; i++) {
-        struct ctl_token ask = { .by = "alice", .life_ms = 2 * DAY_MS };
+        struct token_request ask = { .by = "alice", .life_ms = 2 * DAY_MS };
         ctl_token_create(ctl_of(f), &ask, done, f);
     }
     ctl_turn(ctl_of(f));

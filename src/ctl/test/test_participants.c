@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "ctl/account.h"
 #include "ctl/array.h"
-#include "ctl/identities.h"
 #include "ctl/participants.h"
 #include "ctl/run_times.h"
 #include "wire/rendezvous.h"
@@ -167,7 +167,7 @@ static bool directory_is_gone(struct part *p)
 
 static void add_user(struct part *p)
 {
-    const struct ctl_user ask = {
+    const struct user_change ask = {
         .by = p->w.ctl->admin, .name = "alice", .create = true, .set_role = true, .role = ROLE_USER
     };
     ctl_user_put(p->w.ctl, &ask, on_answer, NULL);
@@ -176,7 +176,10 @@ static void add_user(struct part *p)
 
 static bool user_is_known(struct part *p)
 {
-    return identities_user(p->w.ctl, "alice") != NULL;
+    struct arena *arena = arena_create();
+    bool known = show_user(p->w.ctl->accounts, arena, p->w.ctl->admin, "alice") != NULL;
+    arena_destroy(arena);
+    return known;
 }
 
 static void declare(struct part *p)
@@ -269,7 +272,7 @@ static const struct how {
     { "facts", end_job, job_is_over, KEPT },
     { "launchers", meet, round_is_told, KEPT },
     { "deleted jobs", delete_ended, directory_is_gone, LOST },
-    { "identities", add_user, user_is_known, LOST },
+    { "accounts", add_user, user_is_known, LOST },
     { "catalogue", declare, queue_is_declared, LOST },
     { "nodes", drain, node_is_drained, LOST },
     { "queues", end_job, usage_is_written, KEPT },

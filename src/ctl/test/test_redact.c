@@ -9,8 +9,10 @@
 #include "ctl/test/world.h"
 
 #include "base/mem.h"
+#include "ctl/account.h"
 #include "ctl/core.h"
 #include "ctl/redact.h"
+#include "ctl/rights.h"
 #include "ctl/views.h"
 
 #include <stdio.h>
@@ -125,16 +127,16 @@ static void test_where_read(void **state)
     struct err err;
     uint64_t id = submit(f, "alice", ",\"suspend\":true");
     uint64_t waits = submit(f, "alice", ",\"after\":[{\"job\":1}],\"project\":\"p\"");
-    struct ctl_user bob = { .by = f->world.ctl->admin, .name = "bob", .create = true };
+    struct user_change bob = { .by = f->world.ctl->admin, .name = "bob", .create = true };
     const char *project = "p";
     bob.set_projects = true;
     bob.projects = (struct words){ .at = &project, .n = 1 };
     assert_int_equal(row_of(f, id).number, 1);
     struct job_row row = row_of(f, waits);
-    assert_false(core_reads(f->world.ctl, "bob", &row));
+    assert_false(user_may_read(f->world.ctl->accounts, "bob", &row));
     ctl_user_put(f->world.ctl, &bob, ignore, NULL);
     ctl_turn(f->world.ctl);
-    assert_true(core_reads(f->world.ctl, "bob", &row));
+    assert_true(user_may_read(f->world.ctl->accounts, "bob", &row));
     struct job_ask ask = { .job = waits, .owner = "bob" };
     struct job_view job;
     assert_int_equal(ctl_job_view(f->world.ctl, f->arena, &ask, &job, &err), 0);

@@ -64,13 +64,13 @@ static void made(void *arg, const struct ctl_answer *answer)
 static void make_users(struct ctl *ctl)
 {
     const char *team = "team";
-    const struct ctl_user users[] = {
+    const struct user_change users[] = {
         { .name = "ada", .role = ROLE_USER, .set_projects = true, .projects = { &team, 1 } },
         { .name = "bob", .role = ROLE_USER },
         { .name = "eve", .role = ROLE_READER },
     };
     for (size_t i = 0; i < ARRAY_LEN(users); i++) {
-        struct ctl_user one = users[i];
+        struct user_change one = users[i];
         one.by = "root";
         one.create = one.set_role = true;
         ctl_user_put(ctl, &one, made, NULL);
@@ -164,7 +164,7 @@ struct desk_reply desk_ask(struct desk *desk, const struct desk_ask *ask)
         d->param[i] = ask->param[i] ? ask->param[i] : "none";
     d->call->api = &desk->api;
     d->call->facade_state = desk->state;
-    ctl_identity_name(d->ctl, arena, ask->who, &d->call->who);
+    identify_by_name(ctl_accounts(d->ctl), arena, ask->who, &d->call->who);
     d->call->owner = d->call->who.name;
     dlc_run(d);
     for (int i = 0; !d->answer && i < 1000; i++)

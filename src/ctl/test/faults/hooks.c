@@ -4,8 +4,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/identity.h"
 #include "store/db.h"
 #include "store/end.h"
 

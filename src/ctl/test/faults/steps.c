@@ -3,8 +3,8 @@
 #include "ctl/test/faults/trial.h"
 
 #include "base/mem.h"
+#include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/identity.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,179 @@
+/* The core's side of accounts: gives them store and clocks, runs what changes them in a turn, and
+ * answers after the commit; asks their rights of a job that is given by its id. */
+#include "ctl/account.h"
+
+#include "ctl/core.h"
+#include "ctl/job_token.h"
+#include "ctl/notes.h"
+#include "ctl/rights.h"
+
+#include "base/log.h"
+#include "store/audit.h"
+
+struct accounts *ctl_accounts(struct ctl *ctl)
+{
+    return ctl->accounts;
+}
+
+/* ---- what accounts ask of the core ---- */
+
+static uint64_t now(const void *ctl)
+{
+    return core_now(ctl);
+}
+
+static uint64_t date(const void *ctl)
+{
+    return core_date(ctl);
+}
+
+static uint64_t date_of(const void *ctl, uint64_t at_ms)
+{
+    return core_date_of(ctl, at_ms);
+}
+
+static bool replays(const void *ctl)
+{
+    return taped_replays(ctl);
+}
+
+static void note_change(void *ctl, const char *type, const char *text)
+{
+    struct taped AUTO_TAPED taped =
+        taped_in(ctl, (struct ctl_input){ .kind = INPUT_EVENT, .name = type });
+    event_server(ctl, type, text);
+}
+
+struct accounts *core_accounts(struct ctl *ctl)
+{
+    return accounts_create(&(struct accounts_config){ .store = ctl->config.store,
+                                                      .admin = ctl->admin,
+                                                      .own_accounts = ctl->config.own_accounts,
+                                                      .sandbox = ctl->config.sandbox,
+                                                      .job_account = ctl->config.job_account,
+                                                      .server = { .arg = ctl,
+                                                                  .now = now,
+                                                                  .date = date,
+                                                                  .date_of = date_of,
+                                                                  .replays = replays,
+                                                                  .changed = note_change } });
+}
+
+/* ---- who is it, and may they ---- */
+
+bool ctl_identity_lives(struct ctl *ctl, const struct identity *who)
+{
+    if (who->of.job)
+        return job_token_lives(ctl, who->of) != NULL;
+    return identity_holds(ctl->accounts, who);
+}
+
+const struct account *ctl_account_of_job(struct ctl *ctl, struct arena *arena, uint64_t job)
+{
+    struct job_row row;
+    struct site_notes site = { .account = NULL };
+    if (core_row(ctl, arena, job, &row) == 0)
+        notes_read_site(arena, row.site, &site);
+    return site.account;
+}
+
+bool ctl_may_read(struct ctl *ctl, const struct identity *who, uint64_t job)
+{
+    struct job_row row;
+    if (who->role == ROLE_ADMIN)
+        return true;
+    struct arena *arena = arena_create();
+    bool may = core_row(ctl, arena, job, &row) == 0 && identity_may_read(ctl->accounts, who, &row);
+    arena_destroy(arena);
+    return may;
+}
+
+bool ctl_may_write(struct ctl *ctl, const struct identity *who, uint64_t job)
+{
+    struct job_row row;
+    struct arena *arena = arena_create();
+    bool may =
+        core_row(ctl, arena, job, &row) == 0 && user_may_change(ctl->accounts, who->name, &row);
+    arena_destroy(arena);
+    return may;
+}
+
+int ctl_find_for(struct ctl *ctl, const struct identity *who, const char *job, uint64_t *id,
+                 struct err *err)
+{
+    struct err other = { 0 };
+    if (who->role == ROLE_ADMIN)
+        return ctl_find(ctl, job, id, err);
+    if (ctl_find(ctl, job, id, &other) == 0 && ctl_may_read(ctl, who, *id))
+        return 0;
+    /* The newest of that name may be another's, and there is one of their own before it. */
+    if (store_find_name(ctl->config.store, job, who->name, id) == 1)
+        return 0;
+    err_set(err, ERR_NOT_FOUND, "no job \"%.120s\"", job);
+    return err_remedy(err, REMEDY_LIST_ALL);
+}
+
+/* ---- commands ---- */
+
+static struct answer *begin(struct ctl *ctl, ctl_done *done, void *arg)
+{
+    struct answer *answer = turn_answer(ctl, done, arg);
+    answer->writes = true;
+    return answer;
+}
+
+void ctl_user_put(struct ctl *ctl, const struct user_change *ask, ctl_done *done, void *arg)
+{
+    struct answer *answer = begin(ctl, done, arg);
+    answer->made.user = change_user(ctl->accounts, answer->arena, ask, &answer->err);
+}
+
+void ctl_user_remove(struct ctl *ctl, const char *by, const char *name, ctl_done *done, void *arg)
+{
+    struct answer *answer = begin(ctl, done, arg);
+    answer->made.user = remove_user(ctl->accounts, answer->arena, by, name, &answer->err);
+}
+
+void ctl_key_create(struct ctl *ctl, const struct key_request *ask, ctl_done *done, void *arg)
+{
+    struct answer *answer = begin(ctl, done, arg);
+    answer->made.key = create_key(ctl->accounts, answer->arena, ask, &answer->err);
+}
+
+void ctl_key_command(struct ctl *ctl, const struct key_change *ask, ctl_done *done, void *arg)
+{
+    struct answer *answer = begin(ctl, done, arg);
+    answer->made.key = change_key(ctl->accounts, answer->arena, ask, &answer->err);
+}
+
+void ctl_token_create(struct ctl *ctl, const struct token_request *ask, ctl_done *done, void *arg)
+{
+    struct answer *answer = begin(ctl, done, arg);
+    answer->made.token = create_token(ctl->accounts, answer->arena, ask, &answer->err);
+}
+
+void ctl_token_remove(struct ctl *ctl, const char *by, const char *id, ctl_done *done, void *arg)
+{
+    struct answer *answer = begin(ctl, done, arg);
+    answer->made.token = remove_token(ctl->accounts, answer->arena, by, id, &answer->err);
+}
+
+static void commit_now(struct ctl *ctl, const char *when)
+{
+    char text[AUDIT_MARK_TEXT];
+    ctl_turn(ctl);
+    const struct audit_mark head = store_audit_head(ctl->config.store);
+    log_info("audit.head", "at=%s head=%s", when, audit_mark_text(text, &head));
+}
+
+void ctl_audit_start(struct ctl *ctl, const char *version, const struct pairs *settings)
+{
+    if (audit_server_start(ctl->accounts, version, settings))
+        commit_now(ctl, "start");
+}
+
+void ctl_audit_end(struct ctl *ctl, const char *why)
+{
+    if (audit_server_end(ctl->accounts, why))
+        commit_now(ctl, "end");
+}
