@@ -214,11 +214,11 @@ static void clear(void)
     drop_documents(ctl, a);
     drop_entries(ctl, a);
     for (size_t i = 0; i < ARRAY_LEN(outside); i++)
-        ctl_user_put(ctl,
-                     &(struct ctl_user){ .by = "root", .name = outside[i], .set_projects = true },
-                     whatever, NULL);
+        ctl_user_put(
+            ctl, &(struct user_change){ .by = "root", .name = outside[i], .set_projects = true },
+            whatever, NULL);
     ctl_user_put(ctl,
-                 &(struct ctl_user){
+                 &(struct user_change){
                      .by = "root", .name = "ada", .set_projects = true, .projects = { &team, 1 } },
                  whatever, NULL);
     ctl_turn(ctl);

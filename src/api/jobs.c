@@ -3,6 +3,7 @@
  * changes nothing. */
 #include "api/call.h"
 
+#include "account/rights.h"
 #include "api/accounts.h"
 #include "api/view_json.h"
 #include "api/work.h"
@@ -12,7 +13,6 @@
 #include "ctl/explain_view.h"
 #include "ctl/pages.h"
 #include "ctl/pods.h"
-#include "ctl/rights.h"
 #include "ctl/views.h"
 #include "text/json.h"
 

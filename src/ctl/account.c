@@ -2,10 +2,10 @@
  * answers after the commit; asks their rights of a job that is given by its id. */
 #include "ctl/account.h"
 
+#include "account/rights.h"
 #include "ctl/core.h"
 #include "ctl/job_token.h"
 #include "ctl/notes.h"
-#include "ctl/rights.h"
 
 #include "base/log.h"
 #include "store/audit.h"

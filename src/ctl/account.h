@@ -1,12 +1,12 @@
-/* The core and accounts (ctl/accounts.h): commands that change them in a turn, what they may of a
- * job by its id, and who is a program of a job. */
+/* The core and accounts (account/accounts.h): commands that change them in a turn, what they may of
+ * a job by its id, and who is a program of a job. */
 #ifndef CTL_ACCOUNT_H
 #define CTL_ACCOUNT_H
 
-#include "ctl/accounts.h"
-#include "ctl/audit.h"
+#include "account/accounts.h"
+#include "account/audit.h"
+#include "account/identity.h"
 #include "ctl/ctl.h"
-#include "ctl/identity.h"
 
 /* Which the core has; rights, look-ups and the audit record are asked of them directly. */
 struct accounts *ctl_accounts(struct ctl *);

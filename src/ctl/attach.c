@@ -2,10 +2,10 @@
  * whether the job has no stdin, the task does not run, or somebody else may. */
 #include "ctl/attach.h"
 
+#include "account/audit.h"
+#include "account/rights.h"
 #include "ctl/array.h"
-#include "ctl/audit.h"
 #include "ctl/core.h"
-#include "ctl/rights.h"
 #include "ctl/tasks.h"
 
 static struct task_ref first_with_stdin(const struct job_spec *spec)

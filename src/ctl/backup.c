@@ -2,7 +2,7 @@
  * only until it is opened: what a client takes long to read is gone with it. */
 #include "ctl/backup.h"
 
-#include "ctl/audit.h"
+#include "account/audit.h"
 #include "ctl/core.h"
 
 #include "base/file.h"

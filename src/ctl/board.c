@@ -1,8 +1,8 @@
 /* The board of a job: small values its tasks leave for each other (where a task serves, who owns a
  * queue). Rows of the store, so that a server that was killed still has them; emptied when a
  * generation begins and when the job ends, because what they say is of processes. */
+#include "account/rights.h"
 #include "ctl/core.h"
-#include "ctl/rights.h"
 #include "ctl/views.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The catalogue of this server: what ships, the queues of its settings, and what its administrator
  * declared (rows). In memory as a whole; made anew when a row changes. */
-#include "ctl/audit.h"
+#include "account/audit.h"
+#include "account/rights.h"
 #include "ctl/core.h"
-#include "ctl/rights.h"
 
 #include "base/buf.h"
 #include "base/log.h"

@@ -3,8 +3,8 @@
  * on. */
 #include "ctl/clock.h"
 
+#include "account/rights.h"
 #include "ctl/core.h"
-#include "ctl/rights.h"
 #include "ctl/taped.h"
 
 #include "base/mem.h"

@@ -1,11 +1,11 @@
 /* Commands on jobs and nodes: each is checked against state and rights, becomes an event (or
  * closing), and is answered after the commit. */
+#include "account/audit.h"
+#include "account/rights.h"
 #include "ctl/array.h"
-#include "ctl/audit.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
 #include "ctl/redact.h"
-#include "ctl/rights.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 

@@ -2,12 +2,12 @@
  * writes. */
 #include "ctl/listed.h"
 
+#include "account/rights.h"
 #include "ctl/after.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
 #include "ctl/reasons.h"
-#include "ctl/rights.h"
 
 #include <string.h>
 

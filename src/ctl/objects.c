@@ -3,12 +3,12 @@
  * say, and none of those that were there before: they decide nothing. */
 #include "ctl/objects.h"
 
+#include "account/audit.h"
+#include "account/rights.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ctl/audit.h"
 #include "ctl/core.h"
-#include "ctl/rights.h"
 #include "ctl/taped.h"
 #include "job/ids.h"
 #include "text/json.h"

@@ -3,7 +3,7 @@
  * also called otherwise. */
 #include "ctl/participants.h"
 
-#include "ctl/accounts.h"
+#include "account/accounts.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"

@@ -5,6 +5,7 @@
  * is asked of the scheduler again (times and counts are those of its looks). */
 #include "ctl/pods.h"
 
+#include "account/rights.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -12,7 +13,6 @@
 #include "ctl/core.h"
 #include "ctl/listed.h"
 #include "ctl/notes.h"
-#include "ctl/rights.h"
 #include "ctl/tasks.h"
 #include "text/remedies.h"
 

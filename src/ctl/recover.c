@@ -1,7 +1,7 @@
 /* The start of a server: live rows to memory, the engine told which agents should be alive, then
  * the ordinary turn. There is no other way up, so a kill at any moment is the shutdown that gets
  * tested. */
-#include "ctl/audit.h"
+#include "account/audit.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/participants.h"

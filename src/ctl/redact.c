@@ -3,10 +3,10 @@
  * Inputs: rights and records. Effects: none. */
 #include "ctl/redact.h"
 
+#include "account/rights.h"
 #include "base/arena.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
-#include "ctl/rights.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #ifndef CTL_REDACT_H
 #define CTL_REDACT_H
 
-#include "ctl/rights.h"
+#include "account/rights.h"
 #include "job/sentence.h"
 
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * answer is ids in order; whoever shows them looks each job up. */
 #include "ctl/search.h"
 
+#include "account/rights.h"
 #include "ctl/core.h"
-#include "ctl/rights.h"
 
 int ctl_search(struct ctl *ctl, struct arena *arena, const struct identity *who,
                const struct job_query *asked, struct ctl_found *found, struct err *err)

@@ -2,8 +2,8 @@
 #ifndef CTL_SEARCH_H
 #define CTL_SEARCH_H
 
+#include "account/identity.h"
 #include "ctl/ctl.h"
-#include "ctl/identity.h"
 #include "store/find.h"
 
 struct ctl_found {

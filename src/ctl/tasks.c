@@ -2,14 +2,14 @@
  * way into a running task for exec. */
 #include "ctl/tasks.h"
 
+#include "account/audit.h"
+#include "account/rights.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/array.h"
-#include "ctl/audit.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "ctl/notes.h"
-#include "ctl/rights.h"
 #include "ctl/views.h"
 #include "text/json.h"
 #include "wire/record.h"

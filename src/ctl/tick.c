@@ -1,6 +1,6 @@
 /* Deadlines: back-off, run-time and pending limits, holds, record keeping, and coming back after a
  * full disk. */
-#include "ctl/audit.h"
+#include "account/audit.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"

@@ -1,6 +1,7 @@
 /* Reading: jobs, lists, events, nodes and figures as trees. Rows are the truth; what lives in
  * memory is newer for reasons and log ends. Nothing here writes. */
 
+#include "account/rights.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/array.h"
@@ -11,7 +12,6 @@
 #include "ctl/listed.h"
 #include "ctl/notes.h"
 #include "ctl/reasons.h"
-#include "ctl/rights.h"
 #include "ctl/tasks.h"
 #include "ctl/timeline.h"
 #include "ctl/views.h"

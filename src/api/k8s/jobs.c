@@ -1,8 +1,8 @@
 /* Jobs as ElasticJobs, whatever they were written in: which are shown under which name, and the
  * object of one. A stopped job is gone there; of each name the newest is meant, and if that was
  * stopped, the newest that lives: another user's may have come and gone. */
+#include "account/rights.h"
 #include "api/k8s/kube.h"
-#include "ctl/rights.h"
 
 #include "base/clock.h"
 #include "base/map.h"

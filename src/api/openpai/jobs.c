@@ -2,8 +2,8 @@
  * that is wanted becomes a line of JSON at once, so that a list of many thousands stays small.
  * Others are served between the pages. In the order of the records (the default) reading ends with
  * the page that was asked for. */
+#include "account/rights.h"
 #include "api/openpai/pai.h"
-#include "ctl/rights.h"
 
 #include "api/work.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* Who may: roles and projects, keys, tokens, passwords and sessions, across commits that fail and
- * restarts. Ends of a user end everything they opened. */
+/* Accounts in the core: rights by job in commands, lists and views; users, keys and tokens across
+ * turns, commits that fail and restarts; secrets at rest and in events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,11 +8,11 @@
 
 #include "ctl/test/world.h"
 
+#include "account/rights.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/rights.h"
 #include "ctl/views.h"
 #include "text/json.h"
 
@@ -220,48 +220,6 @@ static void test_own_name(void **state)
 
 /* ---- users ---- */
 
-static void test_users(void **state)
-{
-    struct fix *f = *state;
-    add(f, "alice", ROLE_USER, NULL);
-    struct user_change again = { .by = admin(f), .name = "alice", .create = true };
-    assert_int_equal(put(f, &again), ERR_CONFLICT);
-    struct user_change unknown = { .by = admin(f), .name = "carol", .email = "c@x" };
-    assert_int_equal(put(f, &unknown), ERR_NOT_FOUND);
-    static const char *const bad[] = { "", "a b", "a/b", "-x", "..", "a\nb" };
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        assert_int_equal(
-            put(f, &(struct user_change){ .by = admin(f), .name = bad[i], .create = true }),
-            ERR_INPUT);
-    /* Nobody makes himself an admin; the server's own stays one. */
-    struct user_change up = {
-        .by = "alice", .name = "alice", .set_role = true, .role = ROLE_ADMIN
-    };
-    assert_int_equal(put(f, &up), ERR_DENIED);
-    struct user_change mail = { .by = "alice", .name = "alice", .email = "a@x" };
-    assert_int_equal(put(f, &mail), ERR_NONE);
-    add(f, "bob", ROLE_USER, NULL);
-    mail.by = "bob";
-    assert_int_equal(put(f, &mail), ERR_DENIED);
-    struct user_change own = { .by = admin(f), .name = "root", .create = true };
-    assert_int_equal(put(f, &own), ERR_NONE);
-    own.create = false;
-    own.set_role = true;
-    own.role = ROLE_READER;
-    assert_int_equal(put(f, &own), ERR_CANNOT);
-    const struct user_list all = list_users(ctl_of(f)->accounts, f->arena, admin(f));
-    assert_int_equal(all.n, 3);
-    assert_string_equal(all.at[0].name, "alice");
-    assert_string_equal(all.at[1].name, "bob");
-    assert_string_equal(all.at[2].name, "root");
-    assert_int_equal(all.at[2].role, ROLE_ADMIN);
-    assert_int_equal(list_users(ctl_of(f)->accounts, f->arena, "bob").n, 1);
-    assert_null(show_user(ctl_of(f)->accounts, f->arena, "bob", "alice"));
-    ctl_user_remove(ctl_of(f), "bob", "alice", done, f);
-    ctl_turn(ctl_of(f));
-    assert_int_equal(f->code, ERR_DENIED);
-}
-
 static void test_removed(void **state)
 {
     struct fix *f = *state;
@@ -282,192 +240,7 @@ static void test_removed(void **state)
     assert_int_equal(bearer(f, token, &who), ERR_UNAUTHENTICATED);
 }
 
-static void test_password(void **state)
-{
-    struct fix *f = *state;
-    struct identity who;
-    struct err err;
-    add(f, "alice", ROLE_USER, NULL);
-    struct identity_login login = { .name = "alice", .password = "secret1" };
-    assert_int_equal(identify_by_password(ctl_of(f)->accounts, f->arena, &login, &who, &err), -1);
-    assert_int_equal(err.code, ERR_DENIED); /* as for a wrong one */
-    struct user_change ask = {
-        .by = "alice", .name = "alice", .set_password = true, .password = "secret1"
-    };
-    assert_int_equal(put(f, &ask), ERR_NONE);
-    world_crash(&f->world);
-    assert_int_equal(identify_by_password(ctl_of(f)->accounts, f->arena, &login, &who, &err), 0);
-    assert_string_equal(who.name, "alice");
-    login.password = "secret2";
-    assert_int_equal(identify_by_password(ctl_of(f)->accounts, f->arena, &login, &who, &err), -1);
-    assert_int_equal(err.code, ERR_DENIED);
-    login = (struct identity_login){ .name = "nobody-here", .password = "secret1" };
-    assert_int_equal(identify_by_password(ctl_of(f)->accounts, f->arena, &login, &who, &err), -1);
-    assert_int_equal(err.code, ERR_DENIED);
-}
-
-/* What was found out before holds until the password changes, the user is disabled or removed. */
-static void test_ends(void **state)
-{
-    struct fix *f = *state;
-    struct ctl *ctl = ctl_of(f);
-    struct identity who, later;
-    struct err err;
-    add(f, "alice", ROLE_USER, NULL);
-    identify_by_name(ctl->accounts, f->arena, "alice", &who);
-    struct user_change ask = { .by = "alice", .name = "alice", .set_password = true };
-    ask.password = "secret1";
-    f->world.now += 10;
-    assert_int_equal(put(f, &ask), ERR_NONE); /* the first one: nothing was known by another */
-    assert_true(ctl_identity_lives(ctl, &who));
-    assert_int_equal(make_token(f, "alice", NULL, 0), ERR_NONE);
-    assert_int_equal(bearer(f, f->secret, &later), ERR_NONE);
-    assert_true(ctl_identity_lives(ctl, &later));
-    f->world.now += 10;
-    ask.password = "secret2";
-    assert_int_equal(put(f, &ask), ERR_NONE);
-    assert_false(ctl_identity_lives(ctl, &who));
-    assert_false(ctl_identity_lives(ctl, &later));
-    assert_int_equal(bearer(f, f->secret, &later), ERR_UNAUTHENTICATED);
-    f->world.now += 10;
-    identify_by_name(ctl->accounts, f->arena, "alice", &who);
-    assert_true(ctl_identity_lives(ctl, &who));
-    struct user_change off = { .by = "alice", .name = "alice", .set_disabled = true };
-    off.disabled = true;
-    assert_int_equal(put(f, &off), ERR_DENIED); /* an admin's to say */
-    off.by = "root";
-    assert_int_equal(put(f, &off), ERR_NONE);
-    assert_false(ctl_identity_lives(ctl, &who));
-    struct identity_login login = { .name = "alice", .password = "secret2" };
-    assert_int_equal(identify_by_password(ctl->accounts, f->arena, &login, &who, &err), -1);
-    assert_int_equal(err.code, ERR_DENIED);
-    assert_int_equal(make_token(f, "root", "alice", 0), ERR_CANNOT);
-    world_crash(&f->world);
-    ctl = ctl_of(f);
-    identify_by_name(ctl->accounts, f->arena, "alice", &who);
-    assert_true(who.disabled);
-    off.disabled = false;
-    assert_int_equal(put(f, &off), ERR_NONE);
-    f->world.now += 10;
-    assert_int_equal(identify_by_password(ctl->accounts, f->arena, &login, &who, &err), 0);
-    off = (struct user_change){
-        .by = "root", .name = "root", .set_disabled = true, .disabled = true
-    };
-    assert_int_not_equal(put(f, &off), ERR_NONE);
-    ctl_user_remove(ctl, "root", "alice", done, f);
-    ctl_turn(ctl);
-    assert_false(ctl_identity_lives(ctl, &who));
-    f->world.now += 10;
-    add(f, "alice", ROLE_USER, NULL);
-    assert_false(ctl_identity_lives(ctl, &who));            /* another of that name */
-    identify_by_name(ctl->accounts, f->arena, "bob", &who); /* known by the machine only */
-    assert_true(ctl_identity_lives(ctl, &who));
-}
-
 /* ---- keys and tokens ---- */
-
-static void test_tokens(void **state)
-{
-    struct fix *f = *state;
-    struct identity who;
-    add(f, "alice", ROLE_USER, NULL);
-    add(f, "rita", ROLE_READER, NULL);
-    assert_int_equal(make_token(f, "alice", "rita", 0), ERR_DENIED);
-    assert_int_equal(make_token(f, "rita", NULL, 0), ERR_NONE); /* it reads, with a token too */
-    assert_int_equal(bearer(f, f->secret, &who), ERR_NONE);
-    assert_int_equal(who.role, ROLE_READER);
-    assert_int_equal(make_token(f, admin(f), "alice", DAY_MS), ERR_NONE);
-    const char *token = arena_strdup(f->arena, f->secret), *id = arena_strdup(f->arena, f->id);
-    assert_int_equal(strlen(token), 43);
-    assert_int_equal(bearer(f, "no-such-token", &who), ERR_UNAUTHENTICATED);
-    assert_int_equal(bearer(f, id, &who), ERR_UNAUTHENTICATED); /* the id is no token */
-    world_crash(&f->world);
-    assert_int_equal(bearer(f, token, &who), ERR_NONE);
-    assert_string_equal(who.name, "alice");
-    assert_string_equal(who.token, id);
-    assert_int_equal(who.expires_ms, f->world.now + DAY_MS);
-    f->world.now += DAY_MS;
-    assert_int_equal(bearer(f, token, &who), ERR_UNAUTHENTICATED);
-    make_token(f, "alice", NULL, 0); /* what has expired is gone then */
-    assert_int_equal(list_tokens(ctl_of(f)->accounts, f->arena, admin(f), "alice").n, 1);
-    token = arena_strdup(f->arena, f->secret);
-    ctl_token_remove(ctl_of(f), "rita", f->id, done, f);
-    ctl_turn(ctl_of(f));
-    assert_int_equal(f->code, ERR_NOT_FOUND);
-    ctl_token_remove(ctl_of(f), "alice", token, done, f); /* by its text */
-    ctl_turn(ctl_of(f));
-    assert_int_equal(f->code, ERR_NONE);
-    assert_int_equal(bearer(f, token, &who), ERR_UNAUTHENTICATED);
-}
-
-static void test_keys(void **state)
-{
-    struct fix *f = *state;
-    struct identity who;
-    const char *secret = NULL;
-    add(f, "alice", ROLE_USER, NULL);
-    add(f, "rita", ROLE_READER, NULL);
-    assert_int_equal(make_key(f, "rita", NULL, 0), ERR_DENIED);
-    assert_int_equal(make_key(f, "alice", NULL, 0), ERR_NONE);
-    assert_int_equal(strlen(f->id), 24);
-    assert_int_equal(strncmp(f->id, "LTAI", 4), 0);
-    assert_int_equal(strlen(f->secret), 30);
-    const char *id = arena_strdup(f->arena, f->id), *told = arena_strdup(f->arena, f->secret);
-    world_crash(&f->world);
-    assert_int_equal(key(f, id, NULL, &secret, &who), ERR_NONE);
-    assert_string_equal(secret, told);
-    assert_string_equal(who.name, "alice");
-    assert_string_equal(who.key, id);
-    note_key_use(ctl_of(f)->accounts, id);
-    const struct key_list list = list_keys(ctl_of(f)->accounts, f->arena, "alice", NULL);
-    assert_int_equal(list.n, 1);
-    assert_int_equal(list.at[0].used_day, 19675); /* 2023-11-14 */
-    assert_null(list.at[0].secret);
-    struct key_change change = { .by = "rita", .id = id, .verb = KEY_DISABLE };
-    ctl_key_command(ctl_of(f), &change, done, f);
-    ctl_turn(ctl_of(f));
-    assert_int_equal(f->code, ERR_NOT_FOUND);
-    change.by = "alice";
-    ctl_key_command(ctl_of(f), &change, done, f);
-    ctl_turn(ctl_of(f));
-    assert_int_equal(key(f, id, NULL, &secret, &who), ERR_DENIED);
-    change.verb = KEY_ENABLE;
-    ctl_key_command(ctl_of(f), &change, done, f);
-    ctl_turn(ctl_of(f));
-    assert_int_equal(key(f, id, NULL, &secret, &who), ERR_NONE);
-    change.verb = KEY_REMOVE;
-    ctl_key_command(ctl_of(f), &change, done, f);
-    ctl_turn(ctl_of(f));
-    assert_int_equal(key(f, id, NULL, &secret, &who), ERR_NOT_FOUND);
-}
-
-static void test_sessions(void **state)
-{
-    struct fix *f = *state;
-    struct identity who;
-    const char *secret;
-    assert_int_equal(make_key(f, "alice", NULL, 3600000), ERR_NONE);
-    assert_int_equal(strncmp(f->id, "STS.", 4), 0);
-    assert_int_equal(key(f, f->id, NULL, &secret, &who), ERR_UNAUTHENTICATED);
-    assert_int_equal(key(f, f->id, "other", &secret, &who), ERR_UNAUTHENTICATED);
-    assert_int_equal(key(f, f->id, f->session, &secret, &who), ERR_NONE);
-    f->world.now += 3600000;
-    assert_int_equal(key(f, f->id, f->session, &secret, &who), ERR_UNAUTHENTICATED);
-}
-
-/* Another identity.key: secrets cannot be read, and it is said so. */
-static void test_lost_seal(void **state)
-{
-    struct fix *f = *state;
-    struct identity who;
-    const char *secret;
-    AUTO_FREE char *path = file_join(f->world.dir, "identity.key");
-    make_key(f, "alice", NULL, 0);
-    assert_int_equal(key(f, f->id, NULL, &secret, &who), ERR_NONE);
-    assert_int_equal(file_replace(path, "another key another key another!", 32, 0600, NULL), 0);
-    world_crash(&f->world);
-    assert_int_equal(key(f, f->id, NULL, &secret, &who), ERR_UNAUTHENTICATED);
-}
 
 /* Nothing that was told is in the records or the events as it was told. */
 static void test_at_rest(void **state)
@@ -532,32 +305,12 @@ static void test_full(void **state)
     assert_int_equal(bearer(f, f->secret, &who), ERR_NONE);
 }
 
-static void test_many_tokens(void **state)
-{
-    struct fix *f = *state;
-    struct identity who;
-    make_token(f, "alice", NULL, 0);
-    const char *lasting = arena_strdup(f->arena, f->secret);
-    make_token(f, "alice", NULL, DAY_MS);
-    const char *first = arena_strdup(f->arena, f->secret);
-    for (int i = 0; i < 999; i++) {
-        struct token_request ask = { .by = "alice", .life_ms = 2 * DAY_MS };
-        ctl_token_create(ctl_of(f), &ask, done, f);
-    }
-    ctl_turn(ctl_of(f));
-    assert_int_equal(bearer(f, first, &who), ERR_UNAUTHENTICATED);
-    assert_int_equal(bearer(f, lasting, &who), ERR_NONE);
-    assert_int_equal(bearer(f, f->secret, &who), ERR_NONE);
-}
-
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(test_rights),  T(test_own_name), T(test_users),       T(test_removed),  T(test_password),
-        T(test_ends),    T(test_tokens),   T(test_keys),        T(test_sessions), T(test_lost_seal),
-        T(test_at_rest), T(test_full),     T(test_many_tokens),
+        T(test_rights), T(test_own_name), T(test_removed), T(test_at_rest), T(test_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

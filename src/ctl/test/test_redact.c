@@ -8,11 +8,11 @@
 
 #include "ctl/test/world.h"
 
+#include "account/rights.h"
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
 #include "ctl/redact.h"
-#include "ctl/rights.h"
 #include "ctl/views.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* As whom jobs run. The server's own user stays that user. A server that is not root can start
  * processes as nobody else, so it runs nobody else's jobs; root starts them as their owner. */
-#include "ctl/identities.h"
-#include "ctl/rights.h"
+#include "account/handle.h"
+#include "account/identity.h"
 
 #include "base/mem.h"
 
@@ -28,8 +28,7 @@ const char *jobs_run_as(const struct accounts *all)
 int choose_account(const struct accounts *all, struct arena *arena, const struct identity *who,
                    struct account_choice *out, struct err *err)
 {
-    const struct user *user = identities_user(all, who->name);
-    const char *named = user ? user->account : NULL;
+    const char *named = identities_account(all, who->name);
     const char *fallback = all->config.job_account;
     *out = (struct account_choice){ .name = NULL };
     if (user_runs_as_server(all, who->name))

@@ -2,8 +2,8 @@
  * run, and the record of who did what. It knows the store, and of the server what its config says;
  * it has no turn of its own: what changes something writes into the open transaction, and whoever
  * owns that commits it or calls accounts_undo(). */
-#ifndef CTL_ACCOUNTS_H
-#define CTL_ACCOUNTS_H
+#ifndef ACCOUNT_ACCOUNTS_H
+#define ACCOUNT_ACCOUNTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* What the audit record keeps in memory: who calls, and refusals by the minute. Private to
  * accounts. */
-#ifndef CTL_AUDITOR_H
-#define CTL_AUDITOR_H
+#ifndef ACCOUNT_AUDITOR_H
+#define ACCOUNT_AUDITOR_H
 
 struct auditor;
 struct auditor *auditor_create(void);

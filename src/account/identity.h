@@ -10,12 +10,12 @@
  * A job is read by its owner, by members of its project and by admins; for others it does not
  * exist.
  */
-#ifndef CTL_IDENTITY_H
-#define CTL_IDENTITY_H
+#ifndef ACCOUNT_IDENTITY_H
+#define ACCOUNT_IDENTITY_H
 
+#include "account/accounts.h"
 #include "base/arena.h"
 #include "base/err.h"
-#include "ctl/accounts.h"
 #include "job/account.h"
 #include "job/ids.h"
 #include "job/words.h"
@@ -28,6 +28,8 @@ struct text_node;
 enum user_role { ROLE_READER, ROLE_USER, ROLE_ADMIN, ROLE_N };
 const char *user_role_word(enum user_role); /* "reader" "user" "admin" */
 bool user_role_parse(const char *word, enum user_role *);
+/* Also of one whom no row knows. rights.c */
+enum user_role user_role_of(const struct accounts *, const char *name);
 
 /* Who a request is from. Texts are in the caller's arena. */
 struct identity {
@@ -87,6 +89,8 @@ struct account_choice {
 /* ERR_DENIED: this server runs jobs of its own user only. */
 int choose_account(const struct accounts *, struct arena *, const struct identity *,
                    struct account_choice *, struct err *);
+/* May their jobs run as the server's own user? */
+bool user_runs_as_server(const struct accounts *, const char *name);
 /* As whom jobs run, for who looks at the server: "owner" each as its owner; "own" those of the
  * server's own user alone, as that user; "shared" everybody's as that user. */
 const char *jobs_run_as(const struct accounts *);

@@ -2,8 +2,8 @@
  * is written: the server's starts, ends and changed settings; logins; users, keys, tokens;
  * catalogue, queues, nodes; what somebody does to another's job; and of these also what was
  * refused. */
-#ifndef CTL_AUDIT_H
-#define CTL_AUDIT_H
+#ifndef ACCOUNT_AUDIT_H
+#define ACCOUNT_AUDIT_H
 
 #include "base/pairs.h"
 #include "job/audit.h"

@@ -1,18 +1,15 @@
 /* May they? The one place of rights, asked by everything that is somebody's (rights.c). `name` is a
  * user's, of whom there need be no row. */
-#ifndef CTL_RIGHTS_H
-#define CTL_RIGHTS_H
+#ifndef ACCOUNT_RIGHTS_H
+#define ACCOUNT_RIGHTS_H
 
-#include "ctl/identity.h"
+#include "account/identity.h"
 
 struct accounts;
 struct job_row;
 
-enum user_role user_role_of(const struct accounts *, const char *name);
 /* Root, the server's own user, admins. */
 bool user_is_admin(const struct accounts *, const char *name);
-/* May their jobs run as the server's own user? */
-bool user_runs_as_server(const struct accounts *, const char *name);
 /* The job's owner (unless a reader), or an admin. */
 bool user_may_change(const struct accounts *, const char *name, const struct job_row *);
 /* The job's owner, members of its project, an admin; NULL: nobody asks but the server itself. */

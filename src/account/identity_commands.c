@@ -2,9 +2,10 @@
  * audit entry in the open transaction, and tells the server, which writes an event. A secret leaves
  * in what is shown and is nowhere else: keys are sealed, tokens and passwords hashed, events do not
  * have them. */
-#include "ctl/audit.h"
-#include "ctl/identities.h"
-#include "ctl/rights.h"
+#include "account/audit.h"
+#include "account/identities.h"
+#include "account/rights.h"
+#include "account/secrets.h"
 
 #include "base/buf.h"
 #include "base/map.h"

@@ -1,9 +1,9 @@
 /* The one place of rights: what a user may by role and projects. Everything that is somebody's asks
  * here; a name that no row knows is a user of this machine, root and the server's own are admins.
  */
-#include "ctl/rights.h"
+#include "account/rights.h"
 
-#include "ctl/identities.h"
+#include "account/identities.h"
 
 #include "base/map.h"
 #include "store/store.h"

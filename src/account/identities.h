@@ -1,12 +1,10 @@
-/* Users, keys and tokens in memory, and their rows. Private to accounts: identity.c asks who it is,
+/* Users, keys and tokens in memory, and their rows. Private to account/: identify.c asks who it is,
  * identity_commands.c changes them. */
-#ifndef CTL_IDENTITIES_H
-#define CTL_IDENTITIES_H
+#ifndef ACCOUNT_IDENTITIES_H
+#define ACCOUNT_IDENTITIES_H
 
-#include "ctl/accounts.h"
-#include "ctl/identity.h"
-
-#define SECRET_TEXT 65 /* hex of a SHA-256, and the end */
+#include "account/handle.h"
+#include "account/identity.h"
 
 struct user {
     struct arena *arena;                 /* of the record; first in each of them */
@@ -34,17 +32,6 @@ struct token {
     bool application;
 };
 
-struct auditor;
-struct accounts {
-    struct accounts_config config;      /* with its texts */
-    struct smap *users, *keys, *tokens; /* by name, id, hash */
-    struct smap *token_ids;
-    bool touched; /* in the open transaction */
-    struct auditor *auditor;
-};
-uint64_t accounts_now(const struct accounts *);
-uint64_t accounts_date(const struct accounts *);
-
 const struct user *identities_user(const struct accounts *, const char *name); /* NULL: no row */
 const struct key *identities_key(const struct accounts *, const char *id);
 const struct token *identities_token(const struct accounts *, const char *hash);
@@ -58,14 +45,9 @@ void identities_drop_user(struct accounts *, const char *name);
 void identities_drop_key(struct accounts *, const char *id);
 void identities_drop_token(struct accounts *, const char *id);
 
-/* As they are shown: without what is secret, copied to the arena. identity.c */
+/* As they are shown: without what is secret, copied to the arena. identify.c */
 struct user_view user_view_of(const struct accounts *, struct arena *, const struct user *);
 struct key_view key_view_of(const struct accounts *, struct arena *, const struct key *);
 struct token_view token_view_of(const struct accounts *, struct arena *, const struct token *);
-
-void secret_hash(char out[SECRET_TEXT], const char *text);
-/* In arena. open: NULL when the box is not of this server. */
-const char *secret_seal(const struct accounts *, struct arena *, const char *text);
-const char *secret_open(const struct accounts *, struct arena *, const char *sealed);
 
 #endif

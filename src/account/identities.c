@@ -1,49 +1,21 @@
 /* The records of who may: rows of kind "user", "key" and "token", kept in memory by name, id and
  * hash. Each record lives in an arena of its own, so that one is replaced without the others; what
  * is written is read back by the same function that reads at the start. */
-#include "ctl/identities.h"
+#include "account/identities.h"
 
-#include "ctl/auditor.h"
+#include "account/auditor.h"
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "store/seal.h"
 #include "store/store.h"
 #include "text/json.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ROW_MAX (8u << 20)
-
-/* ---- secrets ---- */
-
-void secret_hash(char out[SECRET_TEXT], const char *text)
-{
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    crypto_hash_sha256(hash, (const unsigned char *)text, strlen(text));
-    sodium_bin2hex(out, SECRET_TEXT, hash, sizeof hash);
-}
-
-const char *secret_seal(const struct accounts *all, struct arena *arena, const char *text)
-{
-    const struct seal *seal = store_seal(all->config.store);
-    AUTO_FREE char *sealed = seal ? seal_text(seal, text, strlen(text)) : NULL;
-    return arena_strdup(arena, sealed ? sealed : text);
-}
-
-/* Keys were sealed before texts were, without a mark. */
-const char *secret_open(const struct accounts *all, struct arena *arena, const char *sealed)
-{
-    const struct seal *seal = store_seal(all->config.store);
-    bool marked = strncmp(sealed, SEALED_MARK, strlen(SEALED_MARK)) == 0;
-    if (seal && !marked)
-        sealed = arena_printf(arena, SEALED_MARK "%s", sealed);
-    return seal_reveal(seal, arena, sealed);
-}
 
 /* ---- rows to records ---- */
 
@@ -258,6 +230,12 @@ uint64_t accounts_date(const struct accounts *all)
 const struct user *identities_user(const struct accounts *all, const char *name)
 {
     return smap_get(all->users, name);
+}
+
+const char *identities_account(const struct accounts *all, const char *name)
+{
+    const struct user *user = identities_user(all, name);
+    return user ? user->account : NULL;
 }
 
 const struct key *identities_key(const struct accounts *all, const char *id)

@@ -1,9 +1,10 @@
 /* Who asks: by name, token, access key or password, and does that still hold; and what is shown of
  * users, keys and tokens. A refusal says as much as who is refused may know. */
-#include "ctl/identity.h"
+#include "account/identity.h"
 
-#include "ctl/identities.h"
-#include "ctl/rights.h"
+#include "account/identities.h"
+#include "account/rights.h"
+#include "account/secrets.h"
 
 #include "base/map.h"
 #include "base/mem.h"
