@@ -224,9 +224,10 @@ void agent_listener_destroy(struct agent_listener *l)
 {
     if (!l)
         return;
-    while (l->first.next != &l->first) {
-        conn_close(l->first.next->conn);
-        forget(l->first.next);
+    for (struct stranger *s = l->first.next, *next; s != &l->first; s = next) {
+        next = s->next;
+        conn_close(s->conn);
+        forget(s);
     }
     listener_destroy(l->listener);
     uv_close((uv_handle_t *)&l->stale, on_timer_closed);

@@ -153,13 +153,14 @@ static void expect_silence(struct fix *f)
     assert_false(kept(f, &got));
 }
 
-#define RECORD (RECORD_HEAD + 4u)
+static const char word[] = { 't', 'e', 'x', 't' };
+#define RECORD (RECORD_HEAD + sizeof word)
 
 static struct wire_log_bytes bytes_at(uint64_t offset)
 {
     static unsigned char record[RECORD];
-    record_put(record, &(struct record){ .len = 4, .stream = RECORD_STDOUT });
-    memcpy(record + RECORD_HEAD, "text", 4);
+    record_put(record, &(struct record){ .len = sizeof word, .stream = RECORD_STDOUT });
+    memcpy(record + RECORD_HEAD, word, sizeof word);
     return (struct wire_log_bytes){ .task = { .index = 2 },
                                     .attempt = 3,
                                     .role = "worker",
