@@ -3,6 +3,7 @@ ours (tests/nvml.py), which is asked only when somebody needs to know unless a t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,6 +142,39 @@ def test_a_task_that_comes_again_waits_too(start: Starter, driver: Driver, tmp_p
     look.answer()
     server.wait(job, "succeeded")
     assert len(attempts(server, job)) == 2
+
+
+def test_a_task_that_comes_again_goes_elsewhere_after_a_restart(
+    start: Starter, driver: Driver, tmp_path: Path
+) -> None:
+    """Its agent lives on, and knows that it was never told of the second attempt."""
+    devices = [device(n) for n in range(3)]
+    driver.say(*devices)
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    go, later, once = tmp_path / "go", tmp_path / "later", tmp_path / "once"
+    first = f"mkdir {once} && {{ {until_there(go)}; exit 1; }}; {SHOW}"
+    run = f"if test $MUSTER_INDEX = 0; then {first}; else {until_there(later)}; fi"
+    retry = {"scope": "task", "unknown": 1, "platform": "never", "conflict": "never"}
+    job = server.submit(native("comes", run, replicas=2, resources=WHOLE, retry=retry))
+    wait_for(once.exists)
+    wait_for(lambda: server.state_of(job) == "running")
+    look, its = Look(tmp_path, "look"), attempts(server, job)[0]["gpus"][0]
+    driver.say(*devices[:its], device(its, H100, look.line), *devices[its + 1 :])
+    look.begun()
+    go.touch()
+    wait_for(lambda: len(attempts(server, job)) == 2)
+    wait_for(lambda: "has been looked at" in server.job(job)["reason"])
+    server.kill()
+    taken = device(its, H100, f"process {os.getpid()} {40 * GIB}", used=40 * GIB)
+    driver.say(*devices[:its], taken, *devices[its + 1 :])
+    look.answer()
+    server.start()
+    wait_for(lambda: attempts(server, job)[-1].get("ended_ms"))
+    later.touch()
+    server.wait(job, "succeeded")
+    assert attempts(server, job)[-1]["gpus"] == [2]
+    assert server.log(job, "worker/0").split()[-1] == "2"
+    assert server.job(job)["restarts"] == 0
 
 
 def test_a_look_that_hangs_is_not_waited_for(

@@ -181,9 +181,29 @@ static void count_fact(struct ctl *ctl, struct live_job *job, const struct engin
     core_touch(ctl, job);
 }
 
+/* After a restart an agent may have been told of whatever is to be launched there. The first time
+ * that it joins it knows better: what came after its last launch never left the server of before,
+ * and may still go elsewhere. */
+static void note_untold(struct ctl *ctl, struct live_job *job, struct live_agent *agent,
+                        uint32_t launch_seq)
+{
+    bool first = agent && agent->unheard;
+    if (agent)
+        agent->unheard = false;
+    for (uint32_t flat = 0; first && launch_seq > 0 && flat < job->row.tasks; flat++) {
+        struct live_task *task = &job->tasks[flat];
+        if ((task->phase != PHASE_RELAUNCH && task->phase != PHASE_RELAUNCH_LATER) ||
+            task->seq <= launch_seq || strcmp(task->place.node, agent->node) != 0)
+            continue;
+        live_set_phase(job, task, PHASE_PLACED);
+        core_touch(ctl, job);
+    }
+}
+
 static void agent_joined(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
 {
     struct live_agent *agent = live_agent(job, fact->node);
+    note_untold(ctl, job, agent, fact->launch_seq);
     enum agent_state next = agent ? agent_next_state(agent->state, AGENT_JOINED) : AGENT_NONE;
     if (next == AGENT_NONE)
         return;

@@ -555,6 +555,14 @@ static void add_hosts(struct round *round, const struct share *share, struct lau
     round->named = node;
 }
 
+static void note_told(struct live_agent *agent)
+{
+    if (!agent)
+        return;
+    agent->launched = true;
+    agent->unheard = false;
+}
+
 static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
                   const struct share *share)
 {
@@ -605,8 +613,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
             sizeof launch.token); /* the key file is another: the agent's own copy holds */
     for (size_t i = 0; i < n; i++)
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
-    if (agent)
-        agent->launched = true;
+    note_told(agent);
     int rc = make_user_dir(ctl, &launch, &err) ||
                      add_mounts(ctl, job, round, arena, &launch, &err) ||
                      add_files(ctl, job, round, arena, &launch, &err) ||
@@ -655,8 +662,7 @@ static bool start_numbers(struct ctl *ctl, struct live_job *job, struct round *r
             .gpu_milli = role->resources.gpu_milli,
         };
     }
-    if (agent)
-        agent->launched = true;
+    note_told(agent);
     int rc = ctl->config.engine->ops->start(ctl->config.engine, &launch, &err);
     return launched(ctl, job, share, rc, &err);
 }

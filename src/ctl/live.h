@@ -22,6 +22,7 @@ struct live_agent {
     uint64_t last_seq;   /* its facts applied so far */
     unsigned char token_hash[32];
     bool launched; /* the engine was told of it, or may have been before a restart */
+    bool unheard;  /* since a restart: nothing was launched there, and it has not joined */
     bool changed;  /* row to be written at the end of the turn */
 };
 

@@ -294,6 +294,8 @@ int load_jobs(struct ctl *ctl, struct err *err)
         }
         struct live_job *job = load_job(ctl, &rows[i]);
         relaunch_later(ctl, job);
+        for (size_t k = 0; k < job->agents.n; k++)
+            job->agents.at[k].unheard = true;
         looks_load(ctl, job);
         queues_resume(ctl, job);
         if (job_state_holds(job->row.state))

@@ -25,7 +25,8 @@ static const uint32_t next[PHASE_N] = {
     [PHASE_LAUNCHED] = TO(RUNNING) | TO(RELAUNCH) | ENDED,
     /* To PLACED: a commit failed, and no agent was started for it after all. */
     [PHASE_RELAUNCH] = TO(LAUNCHED) | TO(RELAUNCH_LATER) | TO(RUNNING) | TO(PLACED) | ENDED,
-    [PHASE_RELAUNCH_LATER] = TO(RELAUNCH) | TO(RUNNING) | ENDED,
+    /* To PLACED, here and above: its agent says that it was never told. */
+    [PHASE_RELAUNCH_LATER] = TO(RELAUNCH) | TO(RUNNING) | TO(PLACED) | ENDED,
     [PHASE_RUNNING] = ENDED,
 };
 

@@ -58,7 +58,10 @@ struct engine_fact {
     const char *node;
     uint64_t seq;         /* of the agent's facts, from 1; 0: unsequenced */
     struct task_ref task; /* STARTED ENDED REFUSED LOG LAUNCHER (when opened) */
-    uint32_t attempt;
+    union {
+        uint32_t attempt;    /* of the task */
+        uint32_t launch_seq; /* AGENT_JOINED: the last launch that it has; 0: none, or not known */
+    };
     uint64_t at_ms;       /* when it happened (wall) */
     uint32_t pid;         /* STARTED */
     uint64_t log_end;     /* LOG, ENDED */

@@ -287,7 +287,7 @@ static int on_hello(struct agent *a, const struct wire_hello *hello)
     if (a->released && a->released <= a->acked)
         wire_put_plain(out, WIRE_RELEASE, 0);
     conn_flush(a->conn);
-    tell(a, (struct engine_fact){ .kind = FACT_AGENT_JOINED });
+    tell(a, (struct engine_fact){ .kind = FACT_AGENT_JOINED, .launch_seq = hello->launch_seq });
     return 0;
 }
 

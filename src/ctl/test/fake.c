@@ -219,9 +219,11 @@ void fake_fini(struct fake *f)
 
 void fake_cut(struct fake *f)
 {
-    for (size_t i = 0; i < f->agents.n; i++)
+    for (size_t i = 0; i < f->agents.n; i++) {
+        f->agents.at[i]->comes_again = true;
         for (size_t k = 0; k < f->agents.at[i]->facts.n; k++)
             f->agents.at[i]->facts.at[k].sent = false;
+    }
 }
 
 static void end(struct fake *f, struct fake_agent *a, struct fake_task *t, struct ending ending)
@@ -290,7 +292,14 @@ static bool agent_step(struct fake *f, struct fake_agent *a)
 /* Facts of a dead agent that were not sent are lost with it. */
 static bool send_all(struct fake *f, struct fake_agent *a)
 {
-    bool any = false;
+    bool any = a->comes_again;
+    struct engine_fact joined = { .kind = FACT_AGENT_JOINED,
+                                  .generation = a->generation,
+                                  .node = a->node,
+                                  .launch_seq = a->launch_seq };
+    if (a->comes_again)
+        f->base.sink.fact(f->base.sink.arg, &joined);
+    a->comes_again = false;
     for (size_t i = 0; i < a->facts.n; i++) {
         if (a->facts.at[i].sent)
             continue;

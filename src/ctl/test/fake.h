@@ -30,6 +30,7 @@ struct fake_agent {
     uint32_t launch_seq;
     uint64_t seq;
     bool joined, releasing, released, dead;
+    bool comes_again; /* it says that it joined, to the server that lives now */
     unsigned char token_hash[32];
     VEC(struct fake_task) tasks;
     VEC(struct fake_fact) facts;

@@ -284,6 +284,29 @@ static void so_is_one_in_its_place(void **state)
     assert_true(f->asked > 0);
 }
 
+/* Its agent lives on, with what of the second attempt it was never told. */
+static void a_task_goes_elsewhere_after_a_crash(void **state)
+{
+    (void)state;
+    struct fixture *f = make(false, 3);
+    struct world *w = &f->world;
+    w->by_attempt = first_fails_once;
+    uint64_t job = world_submit(w, TWO);
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_RESTARTING);
+    uint32_t its = ctl_device_left(w->ctl, NODE, 0) ? 0 : 1;
+    world_crash(w);
+    world_pass(w, 1000);
+    assert_true(ctl_device_left(w->ctl, NODE, its) != 0);
+    close_device(w, its, WHY);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(world_attempts(w, job), 4);
+    assert_int_equal(world_count(w, job, "restart"), 0);
+    assert_true(ctl_device_in_use(w->ctl, NODE, 2));
+    assert_false(ctl_device_in_use(w->ctl, NODE, its));
+    teardown((void *[]){ w });
+}
+
 static void what_runs_is_not_launched_again(void **state)
 {
     struct world *w = *state;
@@ -363,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_task_goes_elsewhere_at_no_cost),
         T(a_launch_is_held_over_a_crash),
         T(so_is_one_in_its_place),
+        cmocka_unit_test(a_task_goes_elsewhere_after_a_crash),
         T(what_runs_is_not_launched_again),
         T(what_waits_can_be_stopped),
         cmocka_unit_test(each_launch_looks_up_its_own_devices),

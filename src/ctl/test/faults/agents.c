@@ -366,6 +366,14 @@ static const char *send_one(struct agents *w, struct sim_agent *a)
                                        .reason = "its agent was killed" });
         return name(w, a, "gone");
     }
+    if (!a->dead && !a->cut && a->comes_again) {
+        a->comes_again = false;
+        tell(w, &(struct engine_fact){ .kind = FACT_AGENT_JOINED,
+                                       .generation = a->generation,
+                                       .node = node_name(w, a->node),
+                                       .launch_seq = a->launch_seq });
+        return name(w, a, "joins again");
+    }
     for (size_t i = 0; !a->dead && !a->cut && i < a->facts.n; i++) {
         if (a->facts.at[i].sent)
             continue;
@@ -720,6 +728,7 @@ void agents_lost_server(struct agents *w)
     vec_clear(&w->news);
     for (size_t i = 0; i < w->at.n; i++) {
         w->at.at[i]->told = false;
+        w->at.at[i]->comes_again = w->at.at[i]->joined;
         for (size_t k = 0; k < w->at.at[i]->facts.n; k++)
             w->at.at[i]->facts.at[k].sent = false;
     }

@@ -58,10 +58,11 @@ struct sim_agent {
     uint64_t seq, acked;
     unsigned char token_hash[32];
     bool joined, releasing, released;
-    bool dead;  /* and what it ran with it */
-    bool told;  /* the server that lives now was told of its death */
-    bool known; /* that server expects it */
-    bool cut;   /* its connection is: acknowledgements are lost, facts wait */
+    bool comes_again; /* it says that it joined, to the server that lives now */
+    bool dead;        /* and what it ran with it */
+    bool told;        /* the server that lives now was told of its death */
+    bool known;       /* that server expects it */
+    bool cut;         /* its connection is: acknowledgements are lost, facts wait */
     VEC(struct sim_task) tasks;
     VEC(struct sim_fact) facts;
 };
