@@ -98,8 +98,7 @@ int file_write_all(int fd, const void *data, size_t len)
     return 0;
 }
 
-/* Makes the renaming itself durable. */
-static int sync_parent(const char *path, struct err *err)
+int file_sync_parent(const char *path, struct err *err)
 {
     AUTO_FREE char *dir = mem_strdup(path);
     char *slash = strrchr(dir, '/');
@@ -133,7 +132,7 @@ int file_replace(const char *path, const void *data, size_t len, mode_t mode, st
         unlink(fresh);
         return -1;
     }
-    return sync_parent(path, err);
+    return file_sync_parent(path, err);
 }
 
 /* mkdir() that is content with a directory that is there. */

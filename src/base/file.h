@@ -13,6 +13,8 @@
 int file_read(const char *path, size_t max, char **data, size_t *len, struct err *err);
 /* Writes path + ".new", fsyncs, renames: readers see the old or the new file, never a half one. */
 int file_replace(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+/* Makes durable that it is there, or was renamed: syncs its directory. */
+int file_sync_parent(const char *path, struct err *err);
 /* mkdir -p; existing directories are fine. */
 int file_mkdirs(const char *path, mode_t mode, struct err *err);
 /* rm -rf that never follows links and stays below path. Missing is fine. */

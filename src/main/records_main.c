@@ -292,7 +292,8 @@ static struct text_node *check(struct arena *a, const struct cli_records *ask, c
                                struct err *err)
 {
     struct recovered out;
-    if (look_at(a, ask, (struct recover_ask){ .path = path }, store_check, &out, err) < 0)
+    if (look_at(a, ask, (struct recover_ask){ .path = path, .backup_copy = ask->file }, store_check,
+                &out, err) < 0)
         return NULL;
     struct text_node *root = text_map(a, NULL, NULL);
     if (!ask->file)

@@ -277,12 +277,13 @@ static int sync_read(struct store *st, struct err *err)
     return err_subject(err, strlen(st->path) + strlen(": "));
 }
 
-struct store *store_open(const char *path, struct err *err)
+static struct store *open_file(const char *path, bool backup_copy, struct err *err)
 {
     struct store *st = mem_new(sizeof *st);
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks it for its use of memory */
     st->path = mem_strdup(path);
     st->ballast = mem_printf("%s.ballast", path);
+    st->backup_copy = backup_copy;
     if (open_db(st, err) < 0 || sync_read(st, err) < 0) {
         store_close(st);
         return NULL;
@@ -292,6 +293,16 @@ struct store *store_open(const char *path, struct err *err)
     end_begin(st);
     store_make_ballast(st);
     return st;
+}
+
+struct store *store_open(const char *path, struct err *err)
+{
+    return open_file(path, false, err);
+}
+
+struct store *store_open_backup(const char *path, struct err *err)
+{
+    return open_file(path, true, err);
 }
 
 struct store *store_open_memory(struct store_tap tap, struct err *err)

@@ -190,6 +190,8 @@ struct store {
     struct mark_file *mark; /* NULL: in memory, or it could not be made: then mark_err */
     struct err mark_err;
     bool whole;                                /* it may be written */
+    bool backup_copy;                          /* has no mark of its own yet (store.h) */
+    bool marked;                               /* the records say that there is a mark */
     uint64_t silent, committed_silent;         /* commits that added neither event nor audit row */
     uint64_t event_hash, committed_event_hash; /* of the last event; 0: its row is gone */
     struct wal_place wal;                      /* after the last commit */
@@ -202,6 +204,8 @@ struct store {
 /* Names in meta that recover.c writes, and mended.c takes away. */
 #define META_RECOVERED "recovered"
 #define META_RESTORED  "restored"
+/* That the end mark was written and synced: from then on it may not be missing. */
+#define META_MARKED    "marked"
 
 /* versions.c: brings the database to STORE_VERSION. A file is copied first, beside it. */
 int db_migrate(struct store *, struct err *);

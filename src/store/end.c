@@ -6,10 +6,12 @@
  * audit record and a count of the commits that added neither only grow. */
 #include "store/end.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "store/db.h"
+#include "store/disk.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -222,6 +224,8 @@ static void read_end(struct store *st)
     if (ask(st, "SELECT value FROM meta WHERE name = 'silent'", text, sizeof text))
         scan_u64(text, 0, INT64_MAX, &st->silent);
     st->committed_silent = st->silent;
+    st->marked =
+        ask(st, "SELECT value FROM meta WHERE name = '" META_MARKED "'", text, sizeof text);
     if (ask(st, "PRAGMA page_size", text, sizeof text))
         scan_u64(text, 512, 65536, &st->page_size);
     st->file_change = read_change(st);
@@ -242,7 +246,12 @@ int end_check(struct store *st, struct err *err)
     if (check_pages(st, err) < 0)
         return -1;
     read_end(st);
-    const char *lost = was ? find_loss(st, &mark, &look, text) : NULL;
+    const char *lost = NULL;
+    if (was)
+        lost = find_loss(st, &mark, &look, text);
+    else if (st->marked && !st->backup_copy)
+        lost = "its end mark (" MARK_SUFFIX " beside it) is gone or broken, and nothing else says "
+               "whether its last commits are there";
     if (lost)
         return end_damaged(err, st->path, lost);
     if (look.broken)
@@ -281,11 +290,30 @@ void end_note(struct store *st)
     mark_write(st->mark, &mark);
 }
 
+/* The entry stands in the database itself before anything else is committed: without its WAL, too,
+ * it says that there is a mark. What fails is tried again at the next start. */
+static void put_marked(struct store *st)
+{
+    struct end_mark mark;
+    if (st->marked || !mark_read(st->path, &mark) || file_sync_parent(st->path, NULL) < 0)
+        return;
+    if (db_exec(st, "INSERT OR REPLACE INTO meta VALUES ('" META_MARKED "', 1)", NULL) < 0) {
+        st->undecided = true; /* it may have left something in the log */
+        store_decide(st, NULL);
+        return;
+    }
+    st->marked = true;
+    end_write_back(st);
+    end_note(st);
+}
+
 void end_begin(struct store *st)
 {
     end_note(st);
-    if (st->mark)
-        mark_sync(st->mark);
+    if (!st->mark)
+        return;
+    mark_sync(st->mark);
+    put_marked(st);
 }
 
 /* A WAL with another salt was begun anew by the commit that failed: nothing in it counts. */

@@ -1,6 +1,7 @@
 /* Works on copies in a directory of its own, compares what they hold, and exchanges the files at
  * the end: first the new database for the old one, then the WAL goes, then the end mark, so that a
- * stop in between is found by the next start like any other damage. */
+ * stop in between is found by the next start like any other damage. The new one does not say that
+ * it has a mark until that is written. */
 #include "store/recover.h"
 
 #include "base/file.h"
@@ -256,7 +257,8 @@ static int put_floors(const struct work *w, sqlite3 *db, const struct reading *r
     snprintf(sql, sizeof sql,
              "INSERT OR REPLACE INTO meta VALUES ('number', %" PRIu64 "), ('event', %" PRIu64
              "), ('job_id', %" PRIu64 "), ('%s', %" PRIu64 "), ('silent', max(%" PRIu64
-             ", ifnull((SELECT value FROM meta WHERE name = 'silent'), 0)))",
+             ", ifnull((SELECT value FROM meta WHERE name = 'silent'), 0)));"
+             "DELETE FROM meta WHERE name = '" META_MARKED "'", /* it has no mark yet (exchange) */
              out->next_number - 1, out->last_event + margin, more(r->job_id, mark.job_id),
              w->ask->from ? META_RESTORED : META_RECOVERED, r->event, mark.silent);
     return sqlite3_exec(db, sql, NULL, NULL, NULL);
@@ -356,7 +358,8 @@ static int is_damaged(const struct work *w, const char **copy, struct err *err)
     *copy = copy_records(w, "look", ARRAY_LEN(parts), err);
     if (!*copy)
         return -1;
-    struct store *st = store_open(*copy, &why);
+    struct store *st =
+        w->ask->backup_copy ? store_open_backup(*copy, &why) : store_open(*copy, &why);
     store_close(st);
     if (!st) {
         w->out->why = arena_strdup(w->arena, err_cause(&why));

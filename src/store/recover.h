@@ -13,6 +13,7 @@
 
 struct recover_ask {
     const char *path;        /* of the database; no server may use it (ERR_CONFLICT) */
+    bool backup_copy;        /* it is a backup: that its end mark is not there is no damage */
     bool dry_run;            /* nothing is changed but a directory beside, which goes again */
     const char *from;        /* a whole copy, nobody's, to be put in their place; NULL: none */
     const uint64_t *numbers; /* of jobs that left traces, ascending */

@@ -26,6 +26,9 @@ struct store;
  * migrated in one transaction. Damaged, or without what the end mark (mark.h) says: ERR_CANNOT, and
  * nothing is changed. Keeps a ballast file beside the database, for commits that lack space. */
 struct store *store_open(const char *path, struct err *err);
+/* The same of a backup, whose rows came without the end mark that they say there is: it gets one of
+ * its own. */
+struct store *store_open_backup(const char *path, struct err *err);
 /* Path of the copy that was made of an older version; NULL: there was no need. */
 const char *store_kept_copy(const struct store *);
 void store_close(struct store *);

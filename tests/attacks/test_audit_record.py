@@ -111,11 +111,13 @@ ATTACKS: list[tuple[Callable[[sqlite3.Connection], None], str]] = [
 
 
 def attack(server: Server, how: Callable[[sqlite3.Connection], None], *, drop: bool) -> None:
-    """By whoever can write the file, while the server is away, and the end mark beside it, which
-    would keep the server from starting."""
+    """By whoever can write the file, while the server is away. The end mark beside it,
+    and the entry that says that there is one, would keep the server from starting."""
     assert server.end() == 0
     (server.state / "muster.db.mark").unlink()
     db = sqlite3.connect(server.state / "muster.db")
+    db.execute("DELETE FROM meta WHERE name = 'marked'")
+    db.commit()
     if drop:
         without_triggers(db)
     try:

@@ -305,7 +305,7 @@ def test_going_back(start: Starter, tmp_path: Path) -> None:
     # And forward again: nothing of the older records was lost.
     server.end()
     forward = Server(nodes="2cpu,2Gi")
-    for part in ("muster.db", "muster.db-wal"):
+    for part in ("muster.db", "muster.db-wal", "muster.db.mark"):
         if (Path(done["kept"]) / part).exists():
             (forward.state / part).write_bytes((Path(done["kept"]) / part).read_bytes())
     (forward.state / "seal_key.path").write_bytes((server.state / "seal_key.path").read_bytes())

@@ -194,6 +194,45 @@ def test_numbers_are_not_given_again_after_recovering(start: Starter, damage: st
     assert submit(server, 1, 1) == [JOBS + 1]
 
 
+@pytest.mark.parametrize("gone", [["mark"], ["mark", "wal"]], ids=["mark", "mark and wal"])
+@pytest.mark.parametrize("starts", [1, 2])
+def test_records_without_their_mark_are_refused(
+    start: Starter, gone: list[str], starts: int
+) -> None:
+    """Nothing else says whether the last commits are there. The second start finds jobs in the
+    database itself, the first one only what it wrote before it served."""
+    server = start(nodes="2cpu,2Gi")
+    acknowledged = submit(server, 1, JOBS // 2)
+    if starts > 1:
+        server.end()
+        server.start()
+        acknowledged += submit(server, JOBS // 2 + 1, JOBS)
+    server.kill()
+    kept = {path: path.read_bytes() for path in server.state.glob("muster.db*")}
+    for name in gone:
+        (server.state / f"muster.db{'.mark' if name == 'mark' else '-wal'}").unlink()
+    said = refused(server)
+    assert "its end mark" in said and "muster server recover --dry-run" in said, said
+    refused(server)  # looking has changed nothing
+    for path, data in kept.items():
+        path.write_bytes(data)
+    server.start()  # what was put back serves on
+    assert {job["number"] for job in server.jobs()} == set(acknowledged)
+    server.kill()
+    for name in gone:
+        (server.state / f"muster.db{'.mark' if name == 'mark' else '-wal'}").unlink()
+    refused(server)
+    assert "its end mark" in recover(server, "--dry-run")["why"]
+    recover(server)
+    server.start()
+    there = {job["number"] for job in server.jobs()}
+    if "wal" not in gone:
+        assert there == set(acknowledged)
+    assert server.submit(native("next", "true")) > max(acknowledged)
+    server.kill()
+    server.start()
+
+
 def test_tasks_of_missing_jobs_go_on(start: Starter) -> None:
     server = start(nodes="4cpu,4Gi", flags=("--log-level", "debug"))
     kept = server.submit(native("kept", "exec sleep 600"))
@@ -301,6 +340,7 @@ def test_check_finds_rows_without_their_job(start: Starter, tmp_path: Path) -> N
     with closing(sqlite3.connect(server.state / "muster.db")) as db:
         db.execute("INSERT INTO body (job, spec) VALUES (7, '{}')")
         db.execute("INSERT INTO event (job, at, type, attempt) VALUES (7, 1, 'submitted', 0)")
+        db.execute("DELETE FROM meta WHERE name = 'marked'")
         db.commit()
     (server.state / "muster.db.mark").unlink()
     rc, stopped = check(server)

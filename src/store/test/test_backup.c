@@ -52,7 +52,7 @@ static void test_copy_follows_commits(void **state)
     assert_int_equal(stat(f->copy, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     store_close(f->st);
-    f->st = store_open(f->copy, &f->err); /* a database like any other */
+    f->st = store_open_backup(f->copy, &f->err); /* a database like any other */
     assert_non_null(f->st);
 }
 

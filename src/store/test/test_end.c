@@ -225,9 +225,89 @@ static void an_older_mark_is_as_good(void **state)
     store_close(st); /* the WAL is gone */
     assert_int_equal(file_replace(f->mark, old, len, 0600, &f->err), 0);
     assert_true(opens(f));
-    assert_int_equal(unlink(f->mark), 0); /* as an older muster left it */
+}
+
+static void change(const struct fix *f, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* With the WAL or without it: also where no commit but the first was ever written back. */
+static void a_missing_mark_is_refused(void **state)
+{
+    struct fix *f = *state;
+    for (int gone = 0; gone < 4; gone++) {
+        struct recovered out;
+        struct recover_ask ask = { .path = f->path };
+        copy_killed(f, 9);
+        if (gone & 1)
+            assert_int_equal(unlink(f->wal), 0);
+        if (gone & 2)
+            assert_int_equal(truncate(f->mark, 0), 0);
+        else
+            assert_int_equal(unlink(f->mark), 0);
+        for (int i = 0; i < 2; i++) { /* having looked changes nothing */
+            assert_false(opens(f));
+            assert_non_null(strstr(f->err.what, "end mark"));
+        }
+        assert_int_equal(store_recover(&ask, f->arena, &out, &f->err), 0);
+        assert_true(out.damaged && out.kept);
+        assert_int_equal(out.jobs, gone & 1 ? 0 : 9);
+        struct store *st = store_open(f->path, &f->err);
+        assert_non_null(st);
+        assert_true(store_next_number(st) > 9);
+        store_close(st);
+        assert_int_equal(unlink(f->mark), 0);
+        assert_false(opens(f)); /* it has been marked again */
+        assert_int_equal(file_remove_tree(f->dir, &f->err), 0);
+        assert_int_equal(file_mkdirs(f->dir, 0700, &f->err), 0);
+    }
+}
+
+/* Of a version that wrote no entry, or none and no mark; or recovered, and stopped before that. */
+static void records_that_name_no_mark_get_one(void **state)
+{
+    struct fix *f = *state;
+    struct store *st = store_open(f->path, &f->err);
+    put_job(st, 1);
+    store_close(st);
+    for (int with = 0; with < 2; with++) {
+        change(f, "DELETE FROM meta WHERE name = 'marked'");
+        if (!with)
+            assert_int_equal(unlink(f->mark), 0);
+        assert_true(opens(f));
+        AUTO_FREE char *aside = mem_printf("%s.aside", f->mark);
+        assert_int_equal(rename(f->mark, aside), 0);
+        assert_false(opens(f));
+        assert_int_equal(rename(aside, f->mark), 0);
+        assert_true(opens(f));
+    }
+}
+
+/* A copy alone says that it is one. */
+static void a_backup_gets_a_mark_of_its_own(void **state)
+{
+    struct fix *f = *state;
+    struct recovered out;
+    struct recover_ask ask = { .path = f->path };
+    struct store *st = store_open(f->path, &f->err);
+    put_job(st, 1);
+    store_close(st);
+    assert_int_equal(unlink(f->mark), 0);
+    assert_int_equal(store_check(&ask, f->arena, &out, &f->err), 0);
+    assert_true(out.damaged);
+    ask.backup_copy = true;
+    assert_int_equal(store_check(&ask, f->arena, &out, &f->err), 0);
+    assert_false(out.damaged);
+    assert_int_equal(out.jobs, 1);
+    assert_false(opens(f));
+    st = store_open_backup(f->path, &f->err);
+    assert_non_null(st);
+    store_close(st);
     assert_true(opens(f));
-    assert_int_equal(size_of(f->mark) > 0, true);
 }
 
 /* What adds neither event nor audit entry counts as well. */
@@ -302,10 +382,17 @@ static void rows_are_salvaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_torn_slot_leaves_the_other),       TEST(a_wal_is_whole_until_what_was_damaged),
-        TEST(what_was_not_committed_may_be_torn), TEST(what_was_not_committed_is_cut_off),
-        TEST(an_older_mark_is_as_good),           TEST(a_silent_commit_is_missed),
-        TEST(recovering_keeps_numbers),           TEST(rows_are_salvaged),
+        TEST(a_torn_slot_leaves_the_other),
+        TEST(a_wal_is_whole_until_what_was_damaged),
+        TEST(what_was_not_committed_may_be_torn),
+        TEST(what_was_not_committed_is_cut_off),
+        TEST(an_older_mark_is_as_good),
+        TEST(a_silent_commit_is_missed),
+        TEST(a_missing_mark_is_refused),
+        TEST(records_that_name_no_mark_get_one),
+        TEST(a_backup_gets_a_mark_of_its_own),
+        TEST(recovering_keeps_numbers),
+        TEST(rows_are_salvaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

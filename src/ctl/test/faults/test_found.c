@@ -460,7 +460,7 @@ static struct store *reopen(const char *path)
     struct err err;
     AUTO_FREE char *mark = mem_printf("%s.mark", path);
     (void)unlink(mark);
-    struct store *store = store_open(path, &err);
+    struct store *store = store_open_backup(path, &err);
     assert_non_null(store);
     return store;
 }
