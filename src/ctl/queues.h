@@ -8,7 +8,7 @@
 #define CTL_QUEUES_H
 
 #include "ctl/live.h"
-#include "ctl/queue_tree.h"
+#include "queue/tree.h"
 
 struct ctl;
 struct queues;

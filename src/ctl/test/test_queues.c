@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "ctl/cluster_views.h"
-#include "ctl/test/quota.h"
+#include "queue/test/quota.h"
 #include "ctl/test/world.h"
 
 #include "base/mem.h"

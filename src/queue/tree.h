@@ -1,7 +1,7 @@
 /* The queues that a catalogue declares, on a cluster: their tree, their shares in amounts, and what
  * is wrong with them. Pure. */
-#ifndef CTL_QUEUE_TREE_H
-#define CTL_QUEUE_TREE_H
+#ifndef QUEUE_TREE_H
+#define QUEUE_TREE_H
 
 #include "base/map.h"
 #include "job/catalogue.h"
@@ -44,7 +44,7 @@ uint64_t *queue_part(struct vector *, int resource);
 int queue_resource(const char *name); /* "cpu" "memory" "gpu" */
 uint64_t queue_amount_of(const struct vector *, int resource);
 
-/* ---- between queue_tree.c and queue_check.c ---- */
+/* ---- between tree.c and check.c ---- */
 void queue_problem(struct queue_tree *, struct queue_problem);
 void queue_tree_check(struct queue_tree *, const struct entry *const *entries);
 

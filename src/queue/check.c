@@ -1,6 +1,6 @@
 /* Do the shares of a tree of queues make sense: within each queue, within its parent, within the
  * cluster. Amount by amount: what a queue says nothing of is not counted there. */
-#include "ctl/queue_tree.h"
+#include "queue/tree.h"
 
 #include "base/scan.h"
 

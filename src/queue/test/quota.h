@@ -1,6 +1,6 @@
 /* What the tests of queues share. */
-#ifndef CTL_TEST_QUOTA_H
-#define CTL_TEST_QUOTA_H
+#ifndef QUEUE_TEST_QUOTA_H
+#define QUEUE_TEST_QUOTA_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* From declarations to a tree with amounts: parents are found, circles cut, portions made amounts
  * of this cluster. Everything that is wrong is reported; what is left makes sense as a tree. */
-#include "ctl/queue_tree.h"
+#include "queue/tree.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
