@@ -75,8 +75,8 @@ void catalogue_load(struct ctl *ctl)
 {
     catalogue_destroy(ctl->catalogue);
     ctl->catalogue = all_of(ctl, NULL);
-    queues_make(ctl);
-    const struct queue_tree *tree = queues_tree(ctl);
+    queues_declare(ctl->queues, ctl->catalogue);
+    const struct queue_tree *tree = queues_tree(ctl->queues);
     for (size_t i = 0; i < tree->n_problems; i++)
         log_warn("queues.problem", "%s", tree->problems[i].what);
     ctl->catalogue_touched = false;
@@ -117,7 +117,7 @@ static struct queue_tree *new_problems(struct ctl *ctl, const struct catalogue *
     struct queue_tree *tree = queue_tree_make(trial, ctl->cluster, ctl->config.topology);
     size_t n = 0;
     for (size_t i = 0; i < tree->n_problems; i++)
-        if (!was_there(queues_tree(ctl), &tree->problems[i]))
+        if (!was_there(queues_tree(ctl->queues), &tree->problems[i]))
             tree->problems[n++] = tree->problems[i];
     tree->n_problems = n;
     return tree;
@@ -311,7 +311,7 @@ void ctl_declare(struct ctl *ctl, const struct ctl_declaration *ask, ctl_done *d
     struct text_node *list = text_list(answer->arena, answer->tree, "applied");
     for (size_t i = 0; i < n; i++)
         declare(ctl, ask->owner, answer->arena, &at[i], list);
-    queues_make(ctl);
+    queues_declare(ctl->queues, ctl->catalogue);
     ctl->plan_due = true;
 }
 

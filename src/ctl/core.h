@@ -9,10 +9,10 @@
 #include "ctl/clock.h"
 #include "ctl/ctl.h"
 #include "ctl/live.h"
-#include "ctl/queues.h"
 #include "ctl/slices.h"
 #include "ctl/storage.h"
 #include "ctl/taped.h"
+#include "queue/queues.h"
 
 #define TOKEN_LEN 32
 

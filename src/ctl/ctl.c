@@ -125,7 +125,11 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->closed = smap_create();
     ctl->left = smap_create();
     ctl->run_times = run_times_create();
-    ctl->queues = queues_create();
+    ctl->queues =
+        queues_create(&(struct queues_config){ .store = config->store,
+                                               .cluster = ctl->cluster,
+                                               .topology = ctl->config.topology,
+                                               .half_life_ms = ctl->config.half_life_ms });
     ctl->admin = config->admin ? mem_strdup(config->admin) : server_user(config->state_dir);
     ctl->live = live_create();
     ctl->arrays = arrays_create();

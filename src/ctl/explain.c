@@ -4,6 +4,7 @@
 
 #include "ctl/after.h"
 #include "ctl/array.h"
+#include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/foretold.h"
 #include "ctl/pass.h"
@@ -101,7 +102,7 @@ static void find_ahead(struct explain *e)
     for (size_t i = 0; i < f->n_ahead; i++) {
         struct live_job *job = live_find(e->ctl->live, f->ahead[i]);
         if (job)
-            queues_locate(e->ctl, job);
+            charges_locate(e->ctl, job);
         if (!job || job->queue_at != e->as.queue)
             e->ahead_elsewhere++;
         else if (e->ahead++ < WHEN_NAMED)
@@ -336,7 +337,7 @@ static void begin(struct explain *e, struct live_job *job)
                            .owner = job->row.owner };
     pass_ask(e->ctl, e->arena, &e->snapshot);
     e->as = snapshot_newcomer(e->ctl, e->spec, e->owner);
-    e->as.queue = queues_position(e->ctl, job->row.queue);
+    e->as.queue = queues_position(e->ctl->queues, job->row.queue);
     if (job->row.state == JOB_SUSPENDED) {
         e->as.id = job->row.id;
         snapshot_add(e->ctl, e->arena, &e->snapshot, &e->as);

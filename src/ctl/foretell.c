@@ -79,7 +79,7 @@ static bool forecast(struct telling *t, uint64_t work, bool learnt, struct forec
                                            .lasts = learnt ? learnt_ms : NULL,
                                            .arg = t,
                                            .usage = { queues_ahead_at, queues_ahead_hold,
-                                                      queues_ahead(ask->ctl, ask->arena) },
+                                                      queues_ahead(ask->ctl->queues, ask->arena) },
                                            .work = work };
     return sched_forecast(&question, ask->arena, out) && out->found;
 }

@@ -126,7 +126,7 @@ struct live_job {
     VEC(struct live_agent) agents;
     uint32_t on_board;                   /* entries of its board */
     uint32_t launch_seq;                 /* highest of this generation */
-    uint32_t queue_at, user_at, located; /* queues_locate() */
+    uint32_t queue_at, user_at, located; /* charges_locate() */
     uint32_t active;                     /* position among the active ones, from 1; 0: is none */
     uint32_t peers; /* jobs it starts together with, itself included, as the last pass found */
     uint32_t apart; /* position among those asked one by one, from 1; 0: is none */

@@ -2,6 +2,7 @@
  * after a restart and after a failed commit. */
 #include "ctl/array.h"
 #include "ctl/avoid.h"
+#include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"
 #include "ctl/looks.h"
@@ -261,7 +262,7 @@ void load_forget(struct ctl *ctl, struct live_job *job)
         if (job->tasks[flat].taken)
             cluster_give(ctl->cluster, job->spec, &job->tasks[flat].place);
     array_left(ctl, job);
-    queues_release(ctl, job);
+    charges_release(ctl, job);
     live_remove(ctl->live, job);
 }
 
@@ -297,7 +298,7 @@ int load_jobs(struct ctl *ctl, struct err *err)
         for (size_t k = 0; k < job->agents.n; k++)
             job->agents.at[k].unheard = true;
         looks_load(ctl, job);
-        queues_resume(ctl, job);
+        charges_resume(ctl, job);
         if (job_state_holds(job->row.state))
             core_touch(ctl, job);
     }

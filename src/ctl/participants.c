@@ -5,6 +5,7 @@
 
 #include "account/accounts.h"
 #include "ctl/array.h"
+#include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
@@ -46,8 +47,13 @@ static void undo_nodes(struct ctl *ctl)
 static int read_queues(struct ctl *ctl, struct err *err)
 {
     (void)err;
-    queues_load(ctl);
+    queues_load(ctl->queues, core_now(ctl));
     return 0;
+}
+
+static void undo_queues(struct ctl *ctl)
+{
+    queues_undone(ctl->queues);
 }
 
 static int read_run_times(struct ctl *ctl, struct err *err)
@@ -83,7 +89,7 @@ static const struct participant table[] = {
     { .name = "accounts", .undo = undo_accounts },
     { .name = "catalogue", .undo = undo_catalogue },
     { .name = "nodes", .load = read_nodes, .undo = undo_nodes },
-    { .name = "queues", .load = read_queues, .record = queues_record, .undo = queues_undone },
+    { .name = "queues", .load = read_queues, .record = charges_record, .undo = undo_queues },
     { .name = "run times",
       .load = read_run_times,
       .committed = run_times_committed,

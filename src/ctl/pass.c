@@ -4,6 +4,7 @@
 #include "ctl/pass.h"
 
 #include "ctl/bundle.h"
+#include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
 
@@ -55,7 +56,7 @@ static void count_peers(const struct preparing *p, struct live_job *job, const c
     struct draft why;
     job->peers = bundle_ready(p->ctl, job, key, &why);
     if (job->peers) {
-        queues_locate(p->ctl, job);
+        charges_locate(p->ctl, job);
     } else if (!p->asks) {
         job->why = (struct live_why){ .why = WAIT_AFTER };
         const struct sentence said = draft_said(&why);
@@ -105,7 +106,7 @@ static void prepare_lines(const struct preparing *p)
     while (line) {
         struct line *next = line->next;
         if (make_readable(p, line))
-            queues_locate(p->ctl, line->first);
+            charges_locate(p->ctl, line->first);
         line = next;
     }
 }
@@ -138,7 +139,7 @@ void pass_note(struct ctl *ctl, struct live_job *job)
                                    .idle = job->notes.idle,
                                    .preemptible = job->spec->preemptible,
                                    .priority = (uint8_t)job->spec->priority };
-    queues_locate(ctl, job);
+    charges_locate(ctl, job);
     one->queue = job->queue_at;
     one->user = job->user_at;
     if (job->spec->limits.run_time_ms.has)
@@ -150,10 +151,10 @@ void pass_note(struct ctl *ctl, struct live_job *job)
 static void locate_running(struct ctl *ctl)
 {
     struct live *live = ctl->live;
-    bool moved = ctl->noted != queues_version(ctl);
+    bool moved = ctl->noted != queues_version(ctl->queues);
     for (size_t i = 0; moved && i < live_active(live); i++)
         pass_note(ctl, live_active_at(live, i));
-    ctl->noted = queues_version(ctl);
+    ctl->noted = queues_version(ctl->queues);
 }
 
 /* Jobs that want no place any more leave the list. */

@@ -49,8 +49,8 @@ static struct sums *add_up(struct looking *l)
         if (waits(job) && (!own->first || comes_before(job, own->first)))
             own->first = job;
     }
-    for (size_t i = 0; i < queues_user_count(l->ctl); i++) {
-        const struct queue_user user = queues_user_at(l->ctl, (uint32_t)i);
+    for (size_t i = 0; i < queues_user_count(l->ctl->queues); i++) {
+        const struct queue_user user = queues_user_at(l->ctl->queues, (uint32_t)i);
         vector_add(&sums[user.queue].used, &user.held);
     }
     for (size_t i = l->tree->n; i-- > 0;) /* children come after their parents */
@@ -115,16 +115,16 @@ static bool count_users(const struct looking *l, size_t queue, const char *owner
 
 static struct queue_user_list users_of(const struct looking *l, size_t queue)
 {
-    size_t n = queues_user_count(l->ctl);
+    size_t n = queues_user_count(l->ctl->queues);
     struct queue_user_list list = { .at = ARENA_ARRAY(l->arena, n + 1, struct queue_user_view) };
     struct queue_user_view rest = { .name = "other users", .cap = VECTOR_ANY };
     uint64_t now = core_now(l->ctl);
     for (size_t i = 0; i < n; i++) {
-        const struct queue_user user = queues_user_at(l->ctl, (uint32_t)i);
+        const struct queue_user user = queues_user_at(l->ctl->queues, (uint32_t)i);
         if (user.queue != queue)
             continue;
         struct queue_user_view view = { .name = user.owner,
-                                        .usage = queues_usage(l->ctl, (uint32_t)i, now),
+                                        .usage = queues_usage(l->ctl->queues, (uint32_t)i, now),
                                         .held = user.held,
                                         .cap = l->tree->specs[queue].user_most };
         if (!count_users(l, queue, user.owner, &view)) {
@@ -212,7 +212,7 @@ int ctl_queues_view(struct ctl *ctl, struct arena *arena, const char *reader, co
 {
     struct looking l = { .ctl = ctl,
                          .arena = arena,
-                         .tree = queues_tree(ctl),
+                         .tree = queues_tree(ctl->queues),
                          .reader = reader_of(ctl, arena, reader) };
     const struct vector none = { 0 };
     uint32_t only = UINT32_MAX;

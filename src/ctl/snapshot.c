@@ -108,9 +108,9 @@ void snapshot_make(const struct ctl *ctl, struct arena *arena, struct sched_snap
     add_more(&m);
     out->cluster = ctl->cluster;
     out->jobs = m.jobs;
-    out->queues = queues_specs(ctl, &out->n_queues);
-    out->users = queues_users(ctl, arena, out);
-    out->n_users = queues_user_count(ctl);
+    out->queues = queues_specs(ctl->queues, &out->n_queues);
+    out->users = queues_users(ctl->queues, arena, out, core_now(ctl));
+    out->n_users = queues_user_count(ctl->queues);
     out->run_ms = ctl->config.run_ms;
 }
 
@@ -172,15 +172,15 @@ void snapshot_add(const struct ctl *ctl, struct arena *arena, struct sched_snaps
 {
     copy_jobs(arena, s)[s->n_jobs] = *job;
     s->n_jobs++;
-    s->users = queues_users(ctl, arena, s);
-    s->n_users = queues_user_count(ctl);
+    s->users = queues_users(ctl->queues, arena, s, core_now(ctl));
+    s->n_users = queues_user_count(ctl->queues);
 }
 
 struct sched_job snapshot_newcomer(struct ctl *ctl, const struct job_spec *spec, const char *owner)
 {
-    uint32_t queue = queues_position(ctl, spec->queue);
+    uint32_t queue = queues_position(ctl->queues, spec->queue);
     return (struct sched_job){ .id = job_id_next(ctl->last_id, core_now(ctl)),
                                .spec = spec,
                                .queue = queue,
-                               .user = queues_user(ctl, queue, owner) };
+                               .user = queues_user(ctl->queues, queue, owner, core_now(ctl)) };
 }

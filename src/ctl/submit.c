@@ -11,7 +11,6 @@
 #include "ctl/packing.h"
 #include "ctl/redact.h"
 #include "ctl/resolve.h"
-#include "ctl/share.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
 
@@ -362,7 +361,7 @@ static int admit(struct submission *s, struct err *err)
         return refuse(s, err, ERR_INPUT);
     if (check_member(s, err))
         return -1;
-    if (share_check(ctl, spec, report))
+    if (queues_check_job(ctl->queues, spec, report))
         return refuse(s, err, ERR_CANNOT);
     if (admit_features(engine->ops->caps(engine), spec, report))
         return refuse(s, err, ERR_CANNOT);

@@ -177,8 +177,8 @@ static void add_knob(struct ways *w, struct knob knob)
     p->as.promised_ms = 0;
     p->as.claims = false;
     if (knob.kind == WAY_QUEUE) {
-        p->as.queue = queues_position(w->e->ctl, knob.value);
-        p->as.user = queues_user(w->e->ctl, p->as.queue, w->e->owner);
+        p->as.queue = queues_position(w->e->ctl->queues, knob.value);
+        p->as.user = queues_user(w->e->ctl->queues, p->as.queue, w->e->owner, core_now(w->e->ctl));
         snapshot_add(w->e->ctl, w->e->arena, &w->known, &p->as);
     }
     w->n++;

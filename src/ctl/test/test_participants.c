@@ -192,7 +192,7 @@ static void declare(struct part *p)
 
 static bool queue_is_declared(struct part *p)
 {
-    return queues_position(p->w.ctl, "a") != queues_position(p->w.ctl, NULL);
+    return queues_position(p->w.ctl->queues, "a") != queues_position(p->w.ctl->queues, NULL);
 }
 
 static void drain(struct part *p)

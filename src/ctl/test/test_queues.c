@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "ctl/cluster_views.h"
-#include "queue/test/quota.h"
 #include "ctl/test/world.h"
+#include "queue/test/quota.h"
 
 #include "base/mem.h"
 #include "ctl/core.h"
@@ -21,7 +21,6 @@
 
 #define HOUR 3600000ull
 #define WEEK (7 * 24 * HOUR)
-#define Q60  (UINT64_C(1) << 60)
 
 /* ---- a running core ---- */
 
@@ -84,8 +83,9 @@ static uint64_t submit(struct world *w, const char *owner, const char *queue_nam
 
 static uint64_t usage(struct world *w, const char *queue_name, const char *owner)
 {
-    uint32_t user = queues_user(w->ctl, queues_position(w->ctl, queue_name), owner);
-    return queues_usage(w->ctl, user, w->now);
+    uint32_t user =
+        queues_user(w->ctl->queues, queues_position(w->ctl->queues, queue_name), owner, w->now);
+    return queues_usage(w->ctl->queues, user, w->now);
 }
 
 static void near(uint64_t is, uint64_t wanted, uint64_t by)
@@ -102,19 +102,20 @@ static void a_declaration_is_taken_whole_or_refused(void **state)
     assert_int_equal(said.err.code, ERR_INPUT);
     assert_string_equal(said.problem, "queues are guaranteed 5 gpu together (a 2 gpu, b 3 gpu), "
                                       "and the cluster has 4 gpu");
-    assert_string_equal(queues_specs(w->ctl, &(size_t){ 0 })[queues_position(w->ctl, "a")].name,
-                        "default");
+    assert_string_equal(
+        queues_specs(w->ctl->queues, &(size_t){ 0 })[queues_position(w->ctl->queues, "a")].name,
+        "default");
     assert_int_equal(declare(w, Q "a\nguaranteed: {gpu: 2}\n---\n" Q "b\nparent: a\n").err.code, 0);
     assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, ERR_CONFLICT);
     assert_non_null(catalogue_find(w->ctl->catalogue, ENTRY_QUOTA, "a"));
     world_crash(w);
     size_t n;
-    const struct queue_spec *specs = queues_specs(w->ctl, &n);
+    const struct queue_spec *specs = queues_specs(w->ctl->queues, &n);
     assert_int_equal(n, 3);
-    assert_true(specs[queues_position(w->ctl, "a")].sure.gpu_milli == 2000);
+    assert_true(specs[queues_position(w->ctl->queues, "a")].sure.gpu_milli == 2000);
     assert_int_equal(undeclare(w, ENTRY_QUOTA, "b").err.code, 0);
     assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, 0);
-    queues_specs(w->ctl, &n);
+    queues_specs(w->ctl->queues, &n);
     assert_int_equal(n, 1);
 }
 
@@ -164,12 +165,12 @@ static void a_declaration_replaces_a_setting_until_it_goes(void **state)
     w->ctl->config.declared = &at;
     w->ctl->config.n_declared = 1;
     catalogue_load(w->ctl);
-    uint32_t a = queues_position(w->ctl, "a");
-    assert_true(queues_specs(w->ctl, &n)[a].sure.gpu_milli == 1000);
+    uint32_t a = queues_position(w->ctl->queues, "a");
+    assert_true(queues_specs(w->ctl->queues, &n)[a].sure.gpu_milli == 1000);
     assert_int_equal(declare(w, Q "a\nguaranteed: 50%\n").err.code, 0);
-    assert_true(queues_specs(w->ctl, &n)[a].sure.gpu_milli == 2000);
+    assert_true(queues_specs(w->ctl->queues, &n)[a].sure.gpu_milli == 2000);
     assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, 0);
-    assert_true(queues_specs(w->ctl, &n)[a].sure.gpu_milli == 1000);
+    assert_true(queues_specs(w->ctl->queues, &n)[a].sure.gpu_milli == 1000);
     assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, ERR_CANNOT);
 }
 
@@ -286,22 +287,6 @@ static void a_workspace_leads_to_its_queue(void **state)
 
 /* ---- what users had ---- */
 
-static void usage_halves(void **state)
-{
-    uint64_t last = Q60;
-    (void)state;
-    assert_true(queues_decay(0, WEEK) == Q60);
-    assert_true(queues_decay(1000 * WEEK, WEEK) == 0);
-    assert_true(queues_decay(1000 * WEEK, UINT64_MAX) == Q60);
-    near(queues_decay(WEEK, WEEK), Q60 / 2, 2);
-    near(queues_decay(3 * WEEK, WEEK), Q60 / 8, 2);
-    near(queues_decay(WEEK / 2, WEEK), 815238614083298888ull, 1000); /* 2^59.5 */
-    for (uint64_t ms = 1; ms < 2 * WEEK; ms = ms * 3 / 2 + 1) {
-        assert_true(queues_decay(ms, WEEK) < last);
-        last = queues_decay(ms, WEEK);
-    }
-}
-
 static void usage_is_share_times_hours(void **state)
 {
     struct world *w = *state;
@@ -355,33 +340,6 @@ static void time_alone_writes_nothing(void **state)
     assert_true(usage(w, "default", "ada") > 1200000);
 }
 
-/* Against the same by small steps and real numbers. */
-static void usage_adds_up_however_often_it_changes(void **state)
-{
-    struct world *w = *state;
-    uint64_t seed = 424242, job = 0;
-    long double wanted = 0, share = 0;
-    const uint64_t step = 60000;
-    const long double left = (long double)queues_decay(step, WEEK) / (long double)Q60;
-    for (int i = 0; i < 600; i++) {
-        if (job && next_random(&seed) % 3 == 0) {
-            world_command(w, job, CTL_STOP_NOW);
-            world_run(w);
-            job = 0;
-            share = 0;
-        } else if (!job && next_random(&seed) % 2) {
-            unsigned gpus = 1 + (unsigned)(next_random(&seed) % 2);
-            job = submit(w, "ada", NULL, gpus);
-            share = 250000.0L * gpus;
-        }
-        world_pass(w, step);
-        wanted = wanted * left + share * step / (long double)HOUR;
-        if (i % 100 == 99)
-            near(usage(w, "default", "ada"), (uint64_t)wanted, (uint64_t)wanted / 1000 + 10);
-    }
-    assert_true(wanted > 500000);
-}
-
 static int first_task_ends(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
 {
     (void)job, (void)role, (void)attempt;
@@ -398,17 +356,18 @@ static void only_what_is_held_is_charged(void **state)
     world_run(w);
     assert_int_equal(world_state(w, job), JOB_RUNNING);
     assert_int_equal(world_used(w), 1000);
-    uint32_t ada = queues_user(w->ctl, queues_position(w->ctl, NULL), "ada");
-    assert_int_equal(queues_user_at(w->ctl, ada).held.gpu_milli, 1000);
+    uint32_t ada =
+        queues_user(w->ctl->queues, queues_position(w->ctl->queues, NULL), "ada", w->now);
+    assert_int_equal(queues_user_at(w->ctl->queues, ada).held.gpu_milli, 1000);
     world_pass(w, HOUR);
     near(usage(w, "default", "ada"), 250000, 1000);
     world_crash(w);
     world_run(w);
-    ada = queues_user(w->ctl, queues_position(w->ctl, NULL), "ada");
-    assert_int_equal(queues_user_at(w->ctl, ada).held.gpu_milli, 1000);
+    ada = queues_user(w->ctl->queues, queues_position(w->ctl->queues, NULL), "ada", w->now);
+    assert_int_equal(queues_user_at(w->ctl->queues, ada).held.gpu_milli, 1000);
     world_command(w, job, CTL_STOP_NOW);
     world_run(w);
-    assert_int_equal(queues_user_at(w->ctl, ada).held.gpu_milli, 0);
+    assert_int_equal(queues_user_at(w->ctl->queues, ada).held.gpu_milli, 0);
 }
 
 /* The row of that turn is lost, and written with the next one that gets through. */
@@ -466,26 +425,30 @@ static void many_users_come_back_in_order(void **state)
     }
     w->now += 100 * WEEK; /* what nobody has any more is forgotten */
     world_crash(w);
-    assert_int_equal(queues_user_count(w->ctl), 0);
+    assert_int_equal(queues_user_count(w->ctl->queues), 0);
 }
 
 static void users_are_dense_and_stay(void **state)
 {
     struct world *w = *state;
     struct arena *arena = arena_create();
-    uint32_t ada = queues_user(w->ctl, 0, "ada"), bob = queues_user(w->ctl, 0, "bob");
+    uint32_t ada = queues_user(w->ctl->queues, 0, "ada", w->now),
+             bob = queues_user(w->ctl->queues, 0, "bob", w->now);
     assert_true(ada == 0 && bob == 1);
     assert_int_equal(declare(w, Q "a\n---\n" Q "b\n").err.code, 0);
-    uint32_t other = queues_user(w->ctl, queues_position(w->ctl, "b"), "ada");
+    uint32_t other =
+        queues_user(w->ctl->queues, queues_position(w->ctl->queues, "b"), "ada", w->now);
     assert_int_equal(other, 2);
-    assert_int_equal(queues_user(w->ctl, queues_position(w->ctl, "default"), "ada"), ada);
+    assert_int_equal(
+        queues_user(w->ctl->queues, queues_position(w->ctl->queues, "default"), "ada", w->now),
+        ada);
     const struct sched_job jobs[] = {
-        { .queue = queues_position(w->ctl, "default"), .user = ada },
-        { .queue = queues_position(w->ctl, "b"), .user = other },
+        { .queue = queues_position(w->ctl->queues, "default"), .user = ada },
+        { .queue = queues_position(w->ctl->queues, "b"), .user = other },
     };
     const struct sched_snapshot asked = { .jobs = jobs, .n_jobs = ARRAY_LEN(jobs) };
-    const struct sched_user *users = queues_users(w->ctl, arena, &asked);
-    assert_int_equal(queues_user_count(w->ctl), 3);
+    const struct sched_user *users = queues_users(w->ctl->queues, arena, &asked, w->now);
+    assert_int_equal(queues_user_count(w->ctl->queues), 3);
     assert_int_equal(users[ada].queue, jobs[0].queue);
     assert_int_equal(users[other].queue, jobs[1].queue);
     arena_destroy(arena);
@@ -610,7 +573,6 @@ static void prices_go_by_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(usage_halves),
         IN_WORLD(a_declaration_is_taken_whole_or_refused),
         IN_WORLD(settings_may_wait_for_nodes_but_must_make_sense),
         IN_WORLD(a_declaration_replaces_a_setting_until_it_goes),
@@ -624,7 +586,6 @@ int main(void)
         IN_WORLD(usage_is_share_times_hours),
         IN_WORLD(a_restart_orders_the_same),
         IN_WORLD(time_alone_writes_nothing),
-        IN_WORLD(usage_adds_up_however_often_it_changes),
         IN_WORLD(a_full_disk_loses_no_usage),
         IN_WORLD(many_users_come_back_in_order),
         IN_WORLD(users_are_dense_and_stay),

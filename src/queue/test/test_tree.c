@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "queue/tree.h"
 #include "queue/test/quota.h"
+#include "queue/tree.h"
 
 #include "base/mem.h"
 #include "text/detect.h"

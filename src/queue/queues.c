@@ -1,12 +1,12 @@
 /* Keeps the tree of queues and the usage of users, in memory and as rows. Usage is computed with
  * integers alone, so that a restart comes to the same numbers. */
-#include "ctl/queues.h"
+#include "queue/queues.h"
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/core.h"
+#include "base/vec.h"
 #include "text/json.h"
 
 #include <inttypes.h>
@@ -35,6 +35,7 @@ struct charge { /* of one job */
     struct vector held;
 };
 struct queues {
+    struct queues_config config;
     struct queue_tree *tree;
     struct arena *arena; /* of users' texts */
     VEC(struct user) users;
@@ -44,9 +45,10 @@ struct queues {
     bool dirty;           /* a user is */
 };
 
-struct queues *queues_create(void)
+struct queues *queues_create(const struct queues_config *config)
 {
     struct queues *q = mem_new(sizeof *q);
+    q->config = *config;
     q->arena = arena_create();
     q->by_name = smap_create();
     q->charges = map_create();
@@ -67,27 +69,32 @@ void queues_destroy(struct queues *q)
 
 /* ---- the tree ---- */
 
-void queues_make(struct ctl *ctl)
+void queues_declare(struct queues *q, const struct catalogue *catalogue)
 {
-    queue_tree_destroy(ctl->queues->tree);
-    ctl->queues->version++;
-    ctl->queues->tree = queue_tree_make(ctl->catalogue, ctl->cluster, ctl->config.topology);
+    queue_tree_destroy(q->tree);
+    q->version++;
+    q->tree = queue_tree_make(catalogue, q->config.cluster, q->config.topology);
 }
 
-const struct queue_tree *queues_tree(const struct ctl *ctl)
+const struct queue_tree *queues_tree(const struct queues *q)
 {
-    return ctl->queues->tree;
+    return q->tree;
 }
 
-const struct queue_spec *queues_specs(const struct ctl *ctl, size_t *n)
+uint32_t queues_version(const struct queues *q)
 {
-    *n = ctl->queues->tree->n;
-    return ctl->queues->tree->specs;
+    return q->version;
 }
 
-uint32_t queues_position(const struct ctl *ctl, const char *name)
+const struct queue_spec *queues_specs(const struct queues *q, size_t *n)
 {
-    return queue_tree_position(ctl->queues->tree, name);
+    *n = q->tree->n;
+    return q->tree->specs;
+}
+
+uint32_t queues_position(const struct queues *q, const char *name)
+{
+    return queue_tree_position(q->tree, name);
 }
 
 /* ---- decay ---- */
@@ -113,9 +120,9 @@ uint64_t queues_decay(uint64_t dt_ms, uint64_t half_ms)
     return exp_minus((uint64_t)((wide)LN2_Q60 * rest / half_ms)) >> halvings;
 }
 
-static uint64_t half_life(const struct ctl *ctl)
+static uint64_t half_life(const struct queues *q)
 {
-    return ctl->config.half_life_ms ? ctl->config.half_life_ms : QUEUES_HALF_LIFE_MS;
+    return q->config.half_life_ms ? q->config.half_life_ms : QUEUES_HALF_LIFE_MS;
 }
 
 /* Milliseconds of holding something over the span that are left at its end, in 2^-16. */
@@ -126,10 +133,10 @@ static uint64_t span_left(uint64_t dt_ms, uint64_t half_ms, uint64_t left)
     return (uint64_t)(((wide)(ONE_Q60 - left) << 16) * half_ms / LN2_Q60);
 }
 
-static uint64_t usage_at(const struct ctl *ctl, const struct user *user, uint64_t now_ms)
+static uint64_t usage_at(const struct queues *q, const struct user *user, uint64_t now_ms)
 {
-    uint64_t half = half_life(ctl), dt = now_ms > user->at_ms ? now_ms - user->at_ms : 0;
-    wide share = vector_share(&user->held, &ctl->queues->tree->total);
+    uint64_t half = half_life(q), dt = now_ms > user->at_ms ? now_ms - user->at_ms : 0;
+    wide share = vector_share(&user->held, &q->tree->total);
     if (dt == 0 || (share == 0 && user->usage == 0))
         return user->usage;
     uint64_t left = queues_decay(dt, half);
@@ -138,12 +145,11 @@ static uint64_t usage_at(const struct ctl *ctl, const struct user *user, uint64_
     return old + new > UINT64_MAX ? UINT64_MAX : (uint64_t)(old + new);
 }
 
-static void bring_up(struct ctl *ctl, struct user *user)
+static void bring_up(struct queues *q, struct user *user, uint64_t now)
 {
-    uint64_t now = core_now(ctl);
-    user->usage = usage_at(ctl, user, now);
+    user->usage = usage_at(q, user, now);
     user->at_ms = now > user->at_ms ? now : user->at_ms;
-    user->kept = user->dirty = ctl->queues->dirty = true;
+    user->kept = user->dirty = q->dirty = true;
 }
 
 /* ---- users ---- */
@@ -163,59 +169,40 @@ static uint32_t user_named(struct queues *q, const char *queue, const char *owne
     return (uint32_t)(q->users.n - 1);
 }
 
-uint32_t queues_user(struct ctl *ctl, uint32_t queue, const char *owner)
+uint32_t queues_user(struct queues *q, uint32_t queue, const char *owner, uint64_t now_ms)
 {
-    const struct queue_tree *tree = ctl->queues->tree;
-    if (queue >= tree->n)
-        queue = queue_tree_position(tree, NULL);
-    return user_named(ctl->queues, tree->specs[queue].name, owner, core_now(ctl));
+    if (queue >= q->tree->n)
+        queue = queue_tree_position(q->tree, NULL);
+    return user_named(q, q->tree->specs[queue].name, owner, now_ms);
 }
 
-uint64_t queues_usage(const struct ctl *ctl, uint32_t user, uint64_t now_ms)
+uint64_t queues_usage(const struct queues *q, uint32_t user, uint64_t now_ms)
 {
-    if (user >= ctl->queues->users.n)
-        return 0;
-    return usage_at(ctl, &ctl->queues->users.at[user], now_ms) >> FINE_BITS;
+    return user < q->users.n ? usage_at(q, &q->users.at[user], now_ms) >> FINE_BITS : 0;
 }
 
-uint32_t queues_version(const struct ctl *ctl)
+const struct sched_user *queues_users(const struct queues *q, struct arena *arena,
+                                      const struct sched_snapshot *s, uint64_t now_ms)
 {
-    return ctl->queues->version;
-}
-
-void queues_locate(struct ctl *ctl, struct live_job *job)
-{
-    if (job->located == ctl->queues->version)
-        return;
-    job->located = ctl->queues->version;
-    job->queue_at = queues_position(ctl, job->row.queue);
-    job->user_at = queues_user(ctl, job->queue_at, job->row.owner);
-}
-
-const struct sched_user *queues_users(const struct ctl *ctl, struct arena *arena,
-                                      const struct sched_snapshot *s)
-{
-    const struct queues *q = ctl->queues;
     struct sched_user *out = ARENA_ARRAY(arena, q->users.n, struct sched_user);
-    uint64_t now = core_now(ctl);
     for (size_t i = 0; i < s->n_jobs; i++) {
         uint32_t user = s->jobs[i].user;
         out[user].queue = s->jobs[i].queue;
         if (!out[user].usage)
-            out[user].usage = queues_usage(ctl, user, now);
+            out[user].usage = queues_usage(q, user, now_ms);
     }
     return out;
 }
 
-size_t queues_user_count(const struct ctl *ctl)
+size_t queues_user_count(const struct queues *q)
 {
-    return ctl->queues->users.n;
+    return q->users.n;
 }
 
-struct queue_user queues_user_at(const struct ctl *ctl, uint32_t user)
+struct queue_user queues_user_at(const struct queues *q, uint32_t user)
 {
-    const struct user *u = &ctl->queues->users.at[user];
-    return (struct queue_user){ .queue = queue_tree_position(ctl->queues->tree, u->queue),
+    const struct user *u = &q->users.at[user];
+    return (struct queue_user){ .queue = queue_tree_position(q->tree, u->queue),
                                 .owner = u->owner,
                                 .held = u->held };
 }
@@ -223,16 +210,15 @@ struct queue_user queues_user_at(const struct ctl *ctl, uint32_t user)
 /* ---- what users would have ---- */
 
 struct queues_ahead {
-    const struct ctl *ctl;
+    const struct queues *queues;
     struct user *users;
     size_t n;
 };
 
-struct queues_ahead *queues_ahead(const struct ctl *ctl, struct arena *arena)
+struct queues_ahead *queues_ahead(const struct queues *q, struct arena *arena)
 {
-    const struct queues *q = ctl->queues;
     struct queues_ahead *ahead = ARENA_NEW(arena, struct queues_ahead);
-    *ahead = (struct queues_ahead){ .ctl = ctl,
+    *ahead = (struct queues_ahead){ .queues = q,
                                     .users = ARENA_ARRAY(arena, q->users.n, struct user),
                                     .n = q->users.n };
     if (ahead->n)
@@ -243,7 +229,7 @@ struct queues_ahead *queues_ahead(const struct ctl *ctl, struct arena *arena)
 uint64_t queues_ahead_at(void *arg, uint32_t user, uint64_t at_ms)
 {
     const struct queues_ahead *ahead = arg;
-    return user < ahead->n ? usage_at(ahead->ctl, &ahead->users[user], at_ms) >> FINE_BITS : 0;
+    return user < ahead->n ? usage_at(ahead->queues, &ahead->users[user], at_ms) >> FINE_BITS : 0;
 }
 
 void queues_ahead_hold(void *arg, uint32_t user, const struct vector *held, bool more,
@@ -253,7 +239,7 @@ void queues_ahead_hold(void *arg, uint32_t user, const struct vector *held, bool
     if (user >= ahead->n)
         return;
     struct user *u = &ahead->users[user];
-    u->usage = usage_at(ahead->ctl, u, at_ms);
+    u->usage = usage_at(ahead->queues, u, at_ms);
     u->at_ms = at_ms > u->at_ms ? at_ms : u->at_ms;
     if (more)
         vector_add(&u->held, held);
@@ -263,61 +249,50 @@ void queues_ahead_hold(void *arg, uint32_t user, const struct vector *held, bool
 
 /* ---- charging ---- */
 
-static struct vector held_by(const struct live_job *job)
-{
-    struct vector all = { 0 };
-    for (size_t i = 0; job->tasks && job->spec && i < job->spec->n_roles; i++) {
-        struct vector of_role = vector_of_role(&job->spec->roles[i], job->taken[i]);
-        vector_add(&all, &of_role);
-    }
-    return all;
-}
-
 static bool same(const struct vector *a, const struct vector *b)
 {
     return a->cpu_milli == b->cpu_milli && a->memory == b->memory && a->gpu_milli == b->gpu_milli;
 }
 
-static void charge(struct ctl *ctl, const struct live_job *job, struct vector held, bool since_now)
+static void charge(struct queues *q, const struct queue_hold *hold, uint64_t now, bool since_now)
 {
     static const struct vector none = { 0 };
-    struct queues *q = ctl->queues;
-    struct charge *before = map_get(q->charges, job->row.id);
-    if (same(before ? &before->held : &none, &held))
+    struct charge *before = map_get(q->charges, hold->job);
+    if (same(before ? &before->held : &none, &hold->held))
         return;
     uint32_t position =
         before ? before->user
-               : queues_user(ctl, queue_tree_position(q->tree, job->row.queue), job->row.owner);
+               : queues_user(q, queue_tree_position(q->tree, hold->queue), hold->owner, now);
     struct user *user = &q->users.at[position];
     if (since_now)
-        bring_up(ctl, user);
+        bring_up(q, user, now);
     if (before)
         vector_take(&user->held, &before->held);
-    vector_add(&user->held, &held);
-    if (same(&held, &none)) {
-        free(map_remove(q->charges, job->row.id));
+    vector_add(&user->held, &hold->held);
+    if (same(&hold->held, &none)) {
+        free(map_remove(q->charges, hold->job));
         return;
     }
     if (!before) {
         before = mem_new(sizeof *before);
-        map_set(q->charges, job->row.id, before);
+        map_set(q->charges, hold->job, before);
     }
-    *before = (struct charge){ .user = position, .held = held };
+    *before = (struct charge){ .user = position, .held = hold->held };
 }
 
-void queues_release(struct ctl *ctl, const struct live_job *job)
+void queues_charge(struct queues *q, const struct queue_hold *hold, uint64_t now_ms)
 {
-    charge(ctl, job, (struct vector){ 0 }, true);
+    charge(q, hold, now_ms, true);
 }
 
-void queues_resume(struct ctl *ctl, const struct live_job *job)
+void queues_resume(struct queues *q, const struct queue_hold *hold, uint64_t now_ms)
 {
-    charge(ctl, job, held_by(job), false);
+    charge(q, hold, now_ms, false);
 }
 
 /* ---- rows ---- */
 
-static void write_row(struct ctl *ctl, struct user *user)
+static void write_row(const struct queues *q, struct user *user)
 {
     AUTO_BUF struct buf name = BUF_INIT(1 << 16);
     AUTO_BUF struct buf spec = BUF_INIT(256);
@@ -326,39 +301,30 @@ static void write_row(struct ctl *ctl, struct user *user)
     struct object_row row = {
         .kind = ROW_KIND, .project = "", .name = buf_str(&name), .spec = buf_str(&spec)
     };
-    store_put_object(ctl->config.store, &row, NULL);
+    store_put_object(q->config.store, &row, NULL);
     user->dirty = false;
 }
 
-void queues_record(struct ctl *ctl)
+void queues_record(struct queues *q)
 {
-    struct queues *q = ctl->queues;
-    if (ctl->touched.n == 0)
-        return;
-    for (size_t i = 0; i < ctl->touched.n; i++) {
-        const struct live_job *job = live_find(ctl->live, ctl->touched.at[i]);
-        if (job)
-            charge(ctl, job, held_by(job), true);
-    }
-    bool keeps = store_keeps_details(ctl->config.store); /* else nothing is ever loaded again */
+    bool keeps = store_keeps_details(q->config.store); /* else nothing is ever loaded again */
     for (size_t i = 0; q->dirty && i < q->users.n; i++)
         if (keeps && q->users.at[i].dirty)
-            write_row(ctl, &q->users.at[i]);
+            write_row(q, &q->users.at[i]);
     q->dirty = false;
 }
 
 /* Which rows were lost is not known: each is written again with the next turn that gets through. */
-void queues_undone(struct ctl *ctl)
+void queues_undone(struct queues *q)
 {
-    for (size_t i = 0; i < ctl->queues->users.n; i++) {
-        struct user *user = &ctl->queues->users.at[i];
-        user->dirty = user->kept;
-    }
-    ctl->queues->dirty = true;
+    for (size_t i = 0; i < q->users.n; i++)
+        q->users.at[i].dirty = q->users.at[i].kept;
+    q->dirty = true;
 }
 
 /* A row of the store: false: it is forgotten, because nothing is left of its usage. */
-static bool read_row(struct ctl *ctl, struct arena *arena, const struct object_row *row)
+static bool read_row(struct queues *q, struct arena *arena, const struct object_row *row,
+                     uint64_t now)
 {
     struct report report;
     uint64_t usage = 0;
@@ -373,10 +339,9 @@ static bool read_row(struct ctl *ctl, struct arena *arena, const struct object_r
         return false;
     }
     struct user user = { .usage = usage, .at_ms = (uint64_t)at->integer };
-    if (usage && usage_at(ctl, &user, core_now(ctl)) == 0)
+    if (usage && usage_at(q, &user, now) == 0)
         return false;
     const char *queue = arena_strndup(arena, row->name, (size_t)(slash - row->name));
-    struct queues *q = ctl->queues;
     uint32_t position = user_named(q, queue, slash + 1, user.at_ms); /* users may move */
     struct user *known = &q->users.at[position];
     known->usage = usage;
@@ -385,15 +350,15 @@ static bool read_row(struct ctl *ctl, struct arena *arena, const struct object_r
     return true;
 }
 
-void queues_load(struct ctl *ctl)
+void queues_load(struct queues *q, uint64_t now_ms)
 {
     struct arena *arena = arena_create();
     struct object_row *rows;
     size_t n = 0;
-    if (store_objects(ctl->config.store, arena, &(struct object_row){ .kind = ROW_KIND }, &rows, &n,
+    if (store_objects(q->config.store, arena, &(struct object_row){ .kind = ROW_KIND }, &rows, &n,
                       NULL) == 0)
         for (size_t i = 0; i < n; i++)
-            if (!read_row(ctl, arena, &rows[i]))
-                store_delete_object(ctl->config.store, &rows[i], NULL);
+            if (!read_row(q, arena, &rows[i], now_ms))
+                store_delete_object(q->config.store, &rows[i], NULL);
     arena_destroy(arena);
 }

@@ -1,17 +1,8 @@
 /* Checks a job, with all tasks it may ever have, against the bounds of its queue and those above
  * it. What can never start is refused here, with both numbers. */
-#include "ctl/share.h"
-
-#include "base/mem.h"
-#include "ctl/core.h"
+#include "queue/queues.h"
 
 #include <string.h>
-
-static const struct queue_spec *queue_of(const struct ctl *ctl, const char *queue)
-{
-    size_t n;
-    return &queues_specs(ctl, &n)[queues_position(ctl, queue)];
-}
 
 static int over_user(const struct queue_spec *queue, const struct job_spec *job,
                      const struct vector *asked, struct report *report)
@@ -32,12 +23,12 @@ static int over_user(const struct queue_spec *queue, const struct job_spec *job,
 }
 
 /* No nodes and no patience would help. */
-static int over_most(const struct ctl *ctl, const struct queue_spec *own,
+static int over_most(const struct queues *q, const struct queue_spec *own,
                      const struct vector *asked, struct report *report)
 {
     size_t n;
     char wanted[64], most[64];
-    const struct queue_spec *all = queues_specs(ctl, &n), *queue = own;
+    const struct queue_spec *all = queues_specs(q, &n), *queue = own;
     for (;; queue = &all[queue->parent]) {
         const char *over = vector_over(asked, &queue->most);
         if (over) {
@@ -56,11 +47,12 @@ static int over_most(const struct ctl *ctl, const struct queue_spec *own,
     }
 }
 
-int share_check(const struct ctl *ctl, const struct job_spec *job, struct report *report)
+int queues_check_job(const struct queues *q, const struct job_spec *job, struct report *report)
 {
-    const struct queue_spec *queue = queue_of(ctl, job->queue);
+    size_t n;
+    const struct queue_spec *queue = &queues_specs(q, &n)[queues_position(q, job->queue)];
     const struct vector asked = vector_of_job(job);
     if (over_user(queue, job, &asked, report))
         return -1;
-    return over_most(ctl, queue, &asked, report);
+    return over_most(q, queue, &asked, report);
 }
