@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,7 +103,17 @@ class Lab:
         command = [str(NETNS_LAB), *map(str, args)]
         done = subprocess.run(command, env=self.env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (command, done.stdout, done.stderr)
+        if args[0] == "thaw":
+            self.continue_entered()
         return done.stdout
+
+    def continue_entered(self) -> None:
+        """An nsenter stops itself when what it started is stopped, and stays so: it is outside."""
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                words = entry.read_bytes().split(b"\0")
+                if words[0] == b"nsenter" and any(str(self.folder).encode() in w for w in words):
+                    os.kill(int(entry.parent.name), signal.SIGCONT)
 
     def way(self, machine: int) -> str:
         """A prefix that runs a command there."""
