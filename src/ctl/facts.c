@@ -149,7 +149,7 @@ static bool end_attempts(struct ctl *ctl, struct live_job *job, const struct eng
 void facts_drop_agent(struct ctl *ctl, struct live_job *job, struct live_agent *agent)
 {
     store_delete_agent(ctl->config.store, job->row.id, job->row.generation, agent->node, NULL);
-    vec_remove(&job->agents, (size_t)(agent - job->agents.at));
+    live_remove_agent(job, agent);
     core_touch(ctl, job);
 }
 

@@ -2,6 +2,7 @@
  * no clock. */
 #include "ctl/live.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/lines.h"
@@ -30,6 +31,7 @@ struct live *live_create(void)
 static void job_free(struct live_job *job)
 {
     vec_fini(&job->agents);
+    hash_index_fini(&job->agents_by_node);
     free(job->tasks);
     free(job->tally);
     free(job->up);
@@ -348,12 +350,44 @@ uint32_t live_flat(const struct live_job *job, struct task_ref ref)
     return job_task_flat(spec, ref.role, ref.index);
 }
 
+/* Whoever runs the server chooses the names of nodes: a keyed hash is not needed. */
+static uint64_t hash_of_node(const char *node)
+{
+    return hash_add_text(HASH_BEGIN, node);
+}
+
 struct live_agent *live_agent(const struct live_job *job, const char *node)
 {
-    for (size_t i = 0; i < job->agents.n; i++)
-        if (strcmp(job->agents.at[i].node, node) == 0)
-            return &job->agents.at[i];
-    return NULL;
+    uint32_t i = hash_index_first(&job->agents_by_node, hash_of_node(node));
+    while (i != HASH_INDEX_NONE && strcmp(job->agents.at[i].node, node) != 0)
+        i = hash_index_next(&job->agents_by_node, i);
+    return i == HASH_INDEX_NONE ? NULL : &job->agents.at[i];
+}
+
+struct live_agent *live_add_agent(struct live_job *job, const char *node)
+{
+    hash_index_add(&job->agents_by_node, (uint32_t)job->agents.n, hash_of_node(node));
+    struct live_agent *agent = vec_add(&job->agents);
+    agent->node = arena_strdup(job->places, node);
+    return agent;
+}
+
+void live_remove_agent(struct live_job *job, struct live_agent *agent)
+{
+    uint32_t at = (uint32_t)(agent - job->agents.at), last = (uint32_t)job->agents.n - 1;
+    hash_index_remove(&job->agents_by_node, at);
+    if (at != last) {
+        hash_index_remove(&job->agents_by_node, last);
+        *agent = job->agents.at[last];
+        hash_index_add(&job->agents_by_node, at, hash_of_node(agent->node));
+    }
+    job->agents.n--;
+}
+
+void live_clear_agents(struct live_job *job)
+{
+    hash_index_clear(&job->agents_by_node);
+    vec_clear(&job->agents);
 }
 
 bool live_closing(const struct live_job *job)

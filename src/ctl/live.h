@@ -4,6 +4,7 @@
 #ifndef CTL_LIVE_H
 #define CTL_LIVE_H
 
+#include "base/hash_index.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "ctl/phase.h"
@@ -123,7 +124,8 @@ struct live_job {
     uint32_t *taken;          /* per role: tasks with .taken */
     uint32_t *phases;         /* by phase: live_in_phase() */
     uint32_t turned;          /* tasks with .turned */
-    VEC(struct live_agent) agents;
+    VEC(struct live_agent) agents; /* changed by live_add_agent() and its like alone */
+    struct hash_index agents_by_node;
     uint32_t on_board;                   /* entries of its board */
     uint32_t launch_seq;                 /* highest of this generation */
     uint32_t queue_at, user_at, located; /* charges_locate() */
@@ -199,6 +201,10 @@ bool live_again(const struct live_task *);    /* another attempt follows at not_
 /* Flat position, or UINT32_MAX when the job has no such task. */
 uint32_t live_flat(const struct live_job *, struct task_ref);
 struct live_agent *live_agent(const struct live_job *, const char *node); /* NULL: none */
+/* It has none there yet. The other agents move with an addition or a removal. */
+struct live_agent *live_add_agent(struct live_job *, const char *node);
+void live_remove_agent(struct live_job *, struct live_agent *); /* the last one takes its place */
+void live_clear_agents(struct live_job *);
 bool live_closing(const struct live_job *); /* an outcome is decided or a restart under way */
 void live_set_reason(struct live_job *, const char *text);
 void live_set_sentence(struct live_job *, const struct sentence *); /* may be its own */

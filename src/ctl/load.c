@@ -175,8 +175,7 @@ static void add_agent(struct ctl *ctl, struct live_job *job, const struct agent_
 {
     if (row->generation != job->row.generation)
         return;
-    struct live_agent *agent = vec_add(&job->agents);
-    agent->node = arena_strdup(job->places, row->node);
+    struct live_agent *agent = live_add_agent(job, row->node);
     agent->state = row->state;
     agent->launch_seq = row->launch_seq;
     agent->last_seq = row->last_seq;

@@ -45,8 +45,7 @@ static struct live_agent *expect_agent(struct ctl *ctl, struct live_job *job, co
     if (agent)
         return agent;
     unsigned char token[TOKEN_LEN];
-    agent = vec_add(&job->agents);
-    agent->node = arena_strdup(job->places, node);
+    agent = live_add_agent(job, node);
     agent->state = AGENT_EXPECTED;
     launch_token(ctl, job, node, token);
     launch_token_hash(token, agent->token_hash);
@@ -371,7 +370,7 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     board_clear(ctl, job);
     deaths_begin(job);
     arena_reset(job->places);
-    vec_clear(&job->agents);
+    live_clear_agents(job);
     job->row.generation++;
     job->row.not_before_ms = job->row.started_ms = job->notes.began_ms = 0;
     job->notes.dates_differ = false;

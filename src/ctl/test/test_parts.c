@@ -301,6 +301,41 @@ static const char *facet(const struct pairs *facets, const char *name, size_t k)
     return NULL;
 }
 
+/* Many come, some go, wherever they are; then the next generation begins without any. */
+static void agents_are_found_by_node(void **state)
+{
+    (void)state;
+    enum { MANY = 1000 };
+    char node[16];
+    struct live *live = live_create();
+    const struct job_row row = { .id = 1, .state = JOB_RUNNING, .name = "many", .owner = "me" };
+    struct live_job *job = live_add(live, &row);
+    job->places = arena_create();
+    for (uint32_t round = 0; round < 2; round++) {
+        assert_null(live_agent(job, "n0"));
+        for (uint32_t i = 0; i < MANY; i++) {
+            snprintf(node, sizeof node, "n%u", i);
+            live_add_agent(job, node)->launch_seq = i + 1;
+        }
+        for (uint32_t i = 0; i < MANY; i += i % 3 + 1) {
+            snprintf(node, sizeof node, "n%u", i);
+            live_remove_agent(job, live_agent(job, node));
+            assert_null(live_agent(job, node));
+        }
+        size_t there = 0;
+        for (uint32_t i = 0; i < MANY; i++) {
+            snprintf(node, sizeof node, "n%u", i);
+            const struct live_agent *agent = live_agent(job, node);
+            assert_true(!agent || agent->launch_seq == i + 1);
+            there += agent != NULL;
+        }
+        assert_int_equal(there, job->agents.n);
+        assert_in_range(there, 1, MANY - 1);
+        live_clear_agents(job);
+    }
+    live_destroy(live);
+}
+
 static void jobs_have_facets(void **state)
 {
     static const char text[] =
@@ -341,6 +376,7 @@ int main(void)
         cmocka_unit_test(code_directories),
         cmocka_unit_test(notes_come_back),
         cmocka_unit_test(waiting_is_ordered),
+        cmocka_unit_test(agents_are_found_by_node),
         cmocka_unit_test(jobs_have_facets),
         cmocka_unit_test(ends_have_words),
         cmocka_unit_test(declared_devices_are_not_for_cuda),
