@@ -40,10 +40,81 @@ struct agent *hub_find(const struct link_hub *hub, struct generation g, const ch
     return smap_get(hub->by_key, key);
 }
 
+/* ---- bytes of many launches: the hosts of a large job are most of each ---- */
+
+#define SHARED_LEAST 4096u
+#define SHARED_FRONT 64u /* enough to look for */
+
+static void let_go(struct shared_bytes *shared)
+{
+    if (shared && --shared->users == 0)
+        free(shared);
+}
+
+/* Those of the launch, once for all launches with the same; NULL: it has none, or few. */
+static struct shared_bytes *shared_hosts(struct link_hub *hub, const struct launch *launch)
+{
+    AUTO_BUF struct buf text = BUF_INIT(WIRE_MAX_FRAME);
+    for (const struct hosts_text *part = launch->hosts_text; part; part = part->next)
+        buf_add(&text, part->at, part->len);
+    if (text.overflow || text.len < SHARED_LEAST)
+        return NULL;
+    struct shared_bytes *last = hub->hosts;
+    if (last && last->len == text.len && memcmp(last->at, text.data, text.len) == 0)
+        return last;
+    let_go(last);
+    hub->hosts = mem_new(sizeof *hub->hosts + text.len);
+    hub->hosts->users = 1;
+    hub->hosts->len = text.len;
+    memcpy(hub->hosts->at, text.data, text.len);
+    return hub->hosts;
+}
+
+/* Wherever they are in it: what is sent is the same bytes. */
+static void cut_out(struct kept_launch *kept, struct shared_bytes *shared, struct buf *frame)
+{
+    const char *at = memmem(frame->data, frame->len, shared->at, SHARED_FRONT);
+    if (!at || frame->len - (size_t)(at - frame->data) < shared->len ||
+        memcmp(at, shared->at, shared->len) != 0)
+        return;
+    kept->cut = (size_t)(at - frame->data);
+    kept->shared = shared;
+    shared->users++;
+    memmove(frame->data + kept->cut, at + shared->len, frame->len - kept->cut - shared->len);
+    frame->len -= shared->len;
+}
+
+static void put_kept(struct buf *out, const struct kept_launch *kept)
+{
+    size_t cut = kept->shared ? kept->cut : 0;
+    buf_add(out, kept->frame, cut);
+    if (kept->shared)
+        buf_add(out, kept->shared->at, kept->shared->len);
+    buf_add(out, kept->frame + cut, kept->len - cut);
+}
+
+static void keep_frame(struct kept_launch *kept, struct shared_bytes *shared, struct buf *frame)
+{
+    if (shared)
+        cut_out(kept, shared, frame);
+    kept->len = frame->len;
+    kept->frame = mem_new(frame->len);
+    memcpy(kept->frame, frame->data, frame->len);
+}
+
+static void free_kept(struct kept_launch *kept)
+{
+    free(kept->frame);
+    let_go(kept->shared);
+    *kept = (struct kept_launch){ .seq = kept->seq };
+}
+
+/* ---- agents ---- */
+
 static void drop_launches(struct agent *a, uint32_t up_to)
 {
     while (a->launches.n && a->launches.at[0].seq <= up_to) {
-        free(a->launches.at[0].frame);
+        free_kept(&a->launches.at[0]);
         vec_remove(&a->launches, 0);
     }
 }
@@ -93,6 +164,7 @@ void link_destroy(struct link_hub *hub)
         conn_close(a->conn);
         agent_free(a);
     }
+    let_go(hub->hosts);
     log_receiver_destroy(hub->logs);
     channels_destroy(hub);
     signals_destroy(hub);
@@ -158,7 +230,9 @@ static void say_older(struct agent *a, struct kept_launch *kept)
     struct launch launch;
     size_t used;
     AUTO_BUF struct buf older = BUF_INIT(WIRE_MAX_FRAME);
-    if (wire_next(kept->frame, kept->len, &frame, &used) != 1 ||
+    AUTO_BUF struct buf whole = BUF_INIT(WIRE_MAX_FRAME);
+    put_kept(&whole, kept);
+    if (wire_next(whole.data, whole.len, &frame, &used) != 1 ||
         wire_get(&frame, a->hub->scratch, &launch) < 0)
         BUG("a launch of this server cannot be read");
     if (!wire_limit_launch(&launch, a->launch_form))
@@ -166,16 +240,15 @@ static void say_older(struct agent *a, struct kept_launch *kept)
     log_warn("agent.older", "agent=%s note=\"it holds its devices against no other server\"",
              a->key);
     wire_put(&older, 0, &launch);
-    free(kept->frame);
-    kept->len = older.len;
-    kept->frame = buf_take(&older);
+    free_kept(kept);
+    keep_frame(kept, NULL, &older);
 }
 
 static void send_launch(struct agent *a, struct kept_launch *kept)
 {
     if (a->launch_form < WIRE_LAUNCH_FORM)
         say_older(a, kept);
-    buf_add(conn_out(a->conn), kept->frame, kept->len);
+    put_kept(conn_out(a->conn), kept);
 }
 
 int link_launch(struct link_hub *hub, const struct launch *launch, struct err *err)
@@ -195,8 +268,7 @@ int link_launch(struct link_hub *hub, const struct launch *launch, struct err *e
     agent_logs_launch(a->logs, launch);
     struct kept_launch *kept = vec_add(&a->launches);
     kept->seq = launch->seq;
-    kept->len = frame.len;
-    kept->frame = buf_take(&frame);
+    keep_frame(kept, shared_hosts(hub, launch), &frame);
     if (a->hello) {
         send_launch(a, kept);
         conn_flush(a->conn);

@@ -14,10 +14,18 @@
 
 #define LAUNCHER_PIECE (1u << 20) /* bytes of one LAUNCHER_DATA frame */
 
+/* Bytes that the launches of many agents have, each at its own place. */
+struct shared_bytes {
+    uint32_t users;
+    size_t len;
+    char at[];
+};
 struct kept_launch {
     uint32_t seq;
-    char *frame;
+    char *frame; /* without them */
     size_t len;
+    struct shared_bytes *shared; /* before frame[cut]; NULL: none */
+    size_t cut;
 };
 struct kept_stop {
     struct wire_stop stop;
@@ -54,6 +62,7 @@ struct link_hub {
     struct link_guests guests; /* knows NULL: none */
     struct log_receiver *logs;
     struct link_code code;
+    struct shared_bytes *hosts; /* of the newest launch that has them; NULL: none */
 };
 
 struct agent *hub_find(const struct link_hub *, struct generation, const char *node);

@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <uv.h>
@@ -171,6 +172,55 @@ static void launches_are_kept_until_the_agent_has_them(void **state)
     assert_int_equal(wire_get(&frame, f->arena, &got), 0);
     assert_int_equal(got.seq, 2);
     assert_int_equal(next(f).kind, WIRE_NONE);
+}
+
+/* As agents are sent them. */
+static struct hosts_text hosts_of(struct fix *f, uint32_t n)
+{
+    char name[32];
+    AUTO_BUF struct buf text = BUF_INIT(WIRE_MAX_FRAME);
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "worker-%u", i);
+        wire_put_host(&text, &(struct host_name){ .address = "10.0.0.1", .name = name });
+    }
+    char *at = arena_alloc(f->arena, text.len);
+    memcpy(at, text.data, text.len);
+    return (struct hosts_text){ .at = at, .len = text.len };
+}
+
+/* The hosts of a large job lie in memory once, and each agent is sent the launch as it was made. */
+static void hosts_of_many_launches_are_kept_once(void **state)
+{
+    enum { FEW = 2, MANY = 1000, LAUNCHES = 5 };
+    struct fix *f = *state;
+    struct err err;
+    struct hosts_text many = hosts_of(f, MANY), same = hosts_of(f, MANY - 1),
+                      rest = hosts_of(f, MANY), few = hosts_of(f, FEW);
+    rest.at += same.len; /* the same in two parts */
+    rest.len -= same.len;
+    same.next = &rest;
+    const struct hosts_text *all[LAUNCHES] = { &many, &same, &few, &many, NULL };
+    AUTO_BUF struct buf sent = BUF_INIT(1 << 20);
+    for (uint32_t i = 0; i < LAUNCHES; i++) {
+        struct launch launch = launch_of(f, i + 1);
+        launch.hosts_text = all[i];
+        launch.n_hosts = !all[i] ? 0 : all[i] == &few ? FEW : MANY;
+        assert_int_equal(link_launch(f->hub, &launch, &err), 0);
+        wire_put(&sent, 0, &launch);
+    }
+    assert_int_equal(f->hub->hosts->users, 4);
+    for (int times = 0; times < 2; times++) { /* and after a lost connection */
+        join(f, 0);
+        assert_int_equal(next(f).kind, WIRE_WELCOME);
+        for (size_t at = 0, used; at < sent.len; at += used) {
+            struct wire_frame want, got = next(f);
+            assert_int_equal(wire_next(sent.data + at, sent.len - at, &want, &used), 1);
+            assert_int_equal(got.len, want.len);
+            assert_memory_equal(got.body, want.body, want.len);
+        }
+    }
+    join(f, LAUNCHES);
+    assert_int_equal(f->hub->hosts->users, 1);
 }
 
 /* A retry under a server that is newer than the agent: a launch that it cannot read ended the
@@ -588,6 +638,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(launches_are_kept_until_the_agent_has_them),
+        TEST(hosts_of_many_launches_are_kept_once),
         TEST(an_older_agent_gets_the_launch_that_it_reads),
         TEST(facts_come_up_once_and_acks_go_down),
         TEST(an_agent_gets_the_code_of_its_job),
