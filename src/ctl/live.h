@@ -119,11 +119,11 @@ struct live_job {
     struct round *round;
     struct live_task *tasks; /* NULL before the first allocation */
     /* Counts of tasks, changed by live_set_*() and live_count_tasks() alone. */
-    struct role_tally *tally; /* per role, of this generation */
-    uint32_t *up;             /* per role: tasks that run or have ended in this generation */
-    uint32_t *taken;          /* per role: tasks with .taken */
-    uint32_t *phases;         /* by phase: live_in_phase() */
-    uint32_t turned;          /* tasks with .turned */
+    struct role_tally *tally;      /* per role, of this generation */
+    uint32_t *up;                  /* per role: tasks that run or have ended in this generation */
+    uint32_t *taken;               /* per role: tasks with .taken */
+    uint32_t *phases;              /* by phase: live_in_phase() */
+    uint32_t turned;               /* tasks with .turned */
     VEC(struct live_agent) agents; /* changed by live_add_agent() and its like alone */
     struct hash_index agents_by_node;
     uint32_t on_board;                   /* entries of its board */
