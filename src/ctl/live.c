@@ -31,6 +31,7 @@ struct live *live_create(void)
 static void job_free(struct live_job *job)
 {
     vec_fini(&job->agents);
+    vec_fini(&job->forgotten);
     hash_index_fini(&job->agents_by_node);
     free(job->tasks);
     free(job->tally);
@@ -388,6 +389,7 @@ void live_clear_agents(struct live_job *job)
 {
     hash_index_clear(&job->agents_by_node);
     vec_clear(&job->agents);
+    vec_clear(&job->forgotten);
 }
 
 bool live_closing(const struct live_job *job)

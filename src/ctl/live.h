@@ -126,6 +126,7 @@ struct live_job {
     uint32_t turned;               /* tasks with .turned */
     VEC(struct live_agent) agents; /* changed by live_add_agent() and its like alone */
     struct hash_index agents_by_node;
+    VEC(struct live_agent) forgotten;    /* never told, and gone because its generation ends */
     uint32_t on_board;                   /* entries of its board */
     uint32_t launch_seq;                 /* highest of this generation */
     uint32_t queue_at, user_at, located; /* charges_locate() */

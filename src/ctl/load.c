@@ -307,8 +307,9 @@ int load_jobs(struct ctl *ctl, struct err *err)
 
 /* ---- after a failed commit ---- */
 
-/* Agents of which the engine was not told yet: no row says so, and one that was there before them
- * may have left the directory by which a start takes them for launched. */
+/* Agents of which the engine was not told yet, and those that went for that: no row says so, and
+ * one that was there before them may have left the directory by which a start takes them for
+ * launched. */
 struct untold {
     uint32_t generation;
     struct live_agent *at;
@@ -317,11 +318,12 @@ struct untold {
 
 static struct untold note_untold(const struct live_job *job, struct arena *arena)
 {
+    size_t n = job->agents.n + job->forgotten.n;
     struct untold untold = { .generation = job->row.generation,
-                             .at = ARENA_ARRAY(arena, job->agents.n, struct live_agent) };
-    for (size_t i = 0; i < job->agents.n; i++) {
+                             .at = ARENA_ARRAY(arena, n, struct live_agent) };
+    for (size_t i = 0; i < n; i++) {
         struct live_agent *agent = &untold.at[untold.n];
-        *agent = job->agents.at[i];
+        *agent = i < job->agents.n ? job->agents.at[i] : job->forgotten.at[i - job->agents.n];
         agent->node = arena_strdup(arena, agent->node);
         untold.n += !agent->launched;
     }

@@ -728,8 +728,10 @@ void settle_end_saying(struct ctl *ctl, struct live_job *job, enum job_event eve
 static void forget_unlaunched(struct ctl *ctl, struct live_job *job)
 {
     for (size_t i = job->agents.n; i-- > 0;)
-        if (!job->agents.at[i].launched)
+        if (!job->agents.at[i].launched) {
+            vec_push(&job->forgotten, job->agents.at[i]);
             facts_drop_agent(ctl, job, &job->agents.at[i]);
+        }
 }
 
 /* Places that it was given, and that no row has when its end is decided. */

@@ -222,6 +222,32 @@ static int refuse_and_fill(struct engine *e, const struct launch *launch, struct
     return err_set(err, ERR_UNAVAILABLE, "no room on %s", launch->node);
 }
 
+/* A job loses its agents and gets its places anew. The engine refuses the first, for which the job
+ * ends; the commit that says so fails, and it had forgotten the other agent, which was never
+ * launched and whose directory is still there: nobody waits for that one. */
+static void what_was_forgotten_has_nothing_to_release(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = world_submit(
+        w, "{\"name\":\"j\",\"retry\":{\"scope\":\"task\",\"platform\":1},"
+           "\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":2,\"resources\":{\"cpu\":4}}}}");
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    fake_kill_agent(&w->fake, 0);
+    fake_kill_agent(&w->fake, 1);
+    start_of = w->fake.ops.start;
+    int (*starts)(struct engine *, const struct launch *, struct err *) = start_of;
+    w->fake.ops.start = refuse_and_fill;
+    for (int seconds = 0; start_of && seconds < 600; seconds++)
+        world_pass(w, 1000);
+    assert_null(start_of);
+    fill_disk(false);
+    w->fake.ops.start = starts;
+    world_pass(w, 600000);
+    assert_int_equal(world_state(w, job), JOB_FAILED);
+    assert_int_equal(world_used(w), 0);
+}
+
 /* Two jobs lose their agents and get their places anew. The engine refuses the one, and the commit
  * that says so fails before it has heard of the other, whose directory is still there: no agent of
  * either is waited for when they are stopped. */
@@ -510,6 +536,7 @@ int main(void)
         TEST(launch_after_a_refused_one_waits),
         TEST(failed_relaunch_ends_nothing),
         TEST(what_was_never_launched_has_nothing_to_release),
+        TEST(what_was_forgotten_has_nothing_to_release),
         TEST(least_of_a_job_comes_back),
         TEST(node_that_is_needed_is_not_avoided),
         TEST(held_places_go_to_its_own),
