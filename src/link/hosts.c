@@ -30,6 +30,7 @@ struct host_run {
     enum run_stage stage;
     unsigned char token[HOST_TOKEN];
     bool sandbox;
+    uint64_t leave_ms;
     bool began; /* not there means that it has ended */
     bool fresh; /* HOST_START was never sent */
     bool end;   /* HOST_END goes down */
@@ -134,7 +135,8 @@ static void send_start(struct host *host, struct host_run *run)
     const struct wire_host_start start = { .generation = run->generation,
                                            .token = run->token,
                                            .token_len = sizeof run->token,
-                                           .sandbox = run->sandbox };
+                                           .sandbox = run->sandbox,
+                                           .leave_ms = run->leave_ms };
     run->fresh = false;
     wire_put(conn_out(host->conn), 0, &start);
 }
@@ -166,6 +168,7 @@ bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
         return true;
     run->stage = RUN_WANTED;
     run->sandbox = start->sandbox;
+    run->leave_ms = start->leave_ms;
     memcpy(run->token, start->token, sizeof run->token);
     if (now) {
         send_start(host, run);

@@ -432,16 +432,37 @@ void agent_logs_expect(struct agent_logs *logs, const struct wire_log *log, bool
     drop_if_complete(copy);
 }
 
-void agent_logs_close(struct agent_logs *logs)
+static void close_copy(struct copy *copy)
 {
     struct err err;
-    for (size_t i = 0; logs && i < logs->copies.n; i++) {
+    copy->closed = true;
+    if (open_copy(copy, &err) != 0 || log_copy_close(copy->disk, copy->expected, &err) != 0)
+        log_warn("log.copy", "agent=%s expected=%" PRIu64 " note=\"%s\"", copy->of->name,
+                 copy->expected, err.what);
+    else
+        copy->news = true; /* readers see all that there will be, before the agent is forgotten */
+}
+
+/* The sink may forget the agent: what it is told is no part of it. */
+void agent_logs_close(struct agent_logs *logs)
+{
+    VEC(struct engine_fact) news = { .n = 0 };
+    if (!logs)
+        return;
+    struct log_receiver *all = logs->all;
+    AUTO_FREE char *node = mem_strdup(logs->node);
+    for (size_t i = 0; i < logs->copies.n; i++) {
         struct copy *copy = logs->copies.at[i];
-        if (copy->closed)
-            continue;
-        copy->closed = true;
-        if (open_copy(copy, &err) != 0 || log_copy_close(copy->disk, copy->expected, &err) != 0)
-            log_warn("log.copy", "agent=%s expected=%" PRIu64 " note=\"%s\"", logs->name,
-                     copy->expected, err.what);
+        if (!copy->closed)
+            close_copy(copy);
+        if (copy->news && copy->disk)
+            *vec_add(&news) = news_of(copy);
+        take_out(all, copy);
+        copy->news = copy->refused = false;
     }
+    for (size_t i = 0; i < news.n; i++) {
+        news.at[i].node = node;
+        all->sink.fact(all->sink.arg, &news.at[i]);
+    }
+    vec_fini(&news);
 }

@@ -236,7 +236,11 @@ void host_runs_destroy(struct host_runs *runs)
 static void spawn(struct host_run *one, const struct wire_host_start *start, const char *server)
 {
     const struct launch own = { .sandbox = start->sandbox };
-    const struct run_place place = { one->owner->config.program, server, start->token };
+    const struct run_place place = { .program = one->owner->config.program,
+                                     .server = server,
+                                     .token = start->token,
+                                     .send_logs = true,
+                                     .leave_ms = start->leave_ms };
     struct err err = { .what = "" };
     one->run = make_run(one);
     if (run_spawn(one->run, &place, &own, &err) == 0)

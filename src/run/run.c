@@ -365,6 +365,8 @@ static int run_write_conf(struct run *run, const struct run_place *place,
     buf_addf(&text, "\njob=%llu\ngeneration=%u\nnode=%s\ncookie=%s\nsandbox=%s\n",
              (unsigned long long)run->generation.job, run->generation.number, run->node,
              run->cookie, launch->sandbox ? "on" : "off");
+    if (place->send_logs)
+        buf_addf(&text, "logs=send\nleave_ms=%llu\n", (unsigned long long)place->leave_ms);
     if (launch->account)
         buf_addf(&text, "user_dir=%s\n", launch->user_dir);
     if (launch->archive)

@@ -50,6 +50,9 @@ const struct codec_row wire_host_start_rows[] = {
     GENERATION(struct wire_host_start),
     ROW_BYTES(BYTES, struct wire_host_start, token, token_len, "32, of the agent"),
     ROW(FLAG, struct wire_host_start, sandbox, "tasks have the rights of a container"),
+    ROW(U64, struct wire_host_start, leave_ms,
+        "how long its agent waits for the last acknowledgements; 0: as they take",
+        .flags = CODEC_TAIL),
     ROW_END,
 };
 const struct codec_row wire_host_end_rows[] = { GENERATION(struct wire_host_end), ROW_END };

@@ -48,7 +48,8 @@ struct wire_host_start { /* server -> host */
     struct generation generation;
     const void *token; /* HOST_TOKEN bytes; the agent's */
     uint32_t token_len;
-    bool sandbox; /* tasks have the rights of a container */
+    bool sandbox;      /* tasks have the rights of a container */
+    uint64_t leave_ms; /* how long the agent waits for the last acknowledgements; 0: as they take */
 };
 struct wire_host_end { /* server -> host */
     struct generation generation;

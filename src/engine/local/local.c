@@ -79,7 +79,7 @@ static int spawn(struct local *l, struct run *run, const struct launch *launch, 
     if (sodium_is_zero(token, sizeof token))
         return err_set(err, ERR_UNAVAILABLE, "the agent on %s is gone", launch->node);
     crypto_hash_sha256(hash, token, sizeof token);
-    const struct run_place place = { l->program, l->server, token };
+    const struct run_place place = { .program = l->program, .server = l->server, .token = token };
     int rc = run_spawn(run, &place, launch, err);
     if (rc == 0) /* whoever lives there instead may have the same token: nobody asked for it */
         link_expect(l->link, launch->generation, launch->node, hash, 0);

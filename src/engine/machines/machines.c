@@ -15,6 +15,7 @@
 #include <uv.h>
 
 #define TIDY_MS  5000u
+#define LEAVE_MS 86400000u /* a server that is away for a night loses nothing */
 #define KEY_SIZE 320
 
 struct machine_run {
@@ -30,6 +31,7 @@ struct machines {
     struct link_hub *link;
     struct hosts *hosts;
     struct smap *runs; /* of struct machine_run, by key_of() */
+    uint64_t leave_ms;
     uv_timer_t later, tidy;
     unsigned handles;
 };
@@ -181,10 +183,12 @@ static int start_run(struct machines *m, const struct launch *launch, struct err
         add(m, launch->generation, launch->node);
     crypto_hash_sha256(hash, token, sizeof token);
     link_expect(m->link, launch->generation, launch->node, hash, 0);
+    link_keep_logs(m->link, launch->generation, launch->node, launch->dir);
     hosts_start(m->hosts, &(struct hosts_start){ .generation = launch->generation,
                                                  .node = launch->node,
                                                  .token = token,
-                                                 .sandbox = launch->sandbox });
+                                                 .sandbox = launch->sandbox,
+                                                 .leave_ms = m->leave_ms });
     sodium_memzero(token, sizeof token);
     return 0;
 }
@@ -251,10 +255,12 @@ static int machines_recover(struct engine *e, const struct engine_known *known, 
     for (size_t i = 0; i < n; i++) {
         const struct engine_known *k = &known[i];
         struct machine_run *run = add(m, k->generation, k->node);
-        if (hosts_recover(m->hosts, k->generation, k->node, k->last_seq > 0))
+        if (hosts_recover(m->hosts, k->generation, k->node, k->last_seq > 0)) {
             link_expect(m->link, k->generation, k->node, k->token_hash, k->last_seq);
-        else
+            link_keep_logs(m->link, k->generation, k->node, k->dir);
+        } else {
             tell_later(m, run, "its machine is none of this server any more");
+        }
     }
     return 0;
 }
@@ -323,6 +329,7 @@ struct engine *machines_create(const struct machines_config *config)
     struct machines *m = mem_new(sizeof *m);
     m->base.ops = &machines_ops;
     m->link = config->link;
+    m->leave_ms = config->leave_ms ? config->leave_ms : LEAVE_MS;
     m->runs = smap_create();
     m->hosts = hosts_create(
         config->link,

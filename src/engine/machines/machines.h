@@ -12,6 +12,7 @@ struct uv_loop_s;
 struct machines_config {
     struct uv_loop_s *loop;
     struct link_hub *link; /* outlives the engine */
+    uint64_t leave_ms;     /* how long agents wait for their logs and facts to be taken; 0: a day */
 };
 /* A node is up while its host is connected, and down from when it is not: unreachable, which says
  * nothing of its runs. A run is gone when its host says that nothing of it lives, when its machine

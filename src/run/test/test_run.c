@@ -71,9 +71,12 @@ static void keeper(struct fix *f, const char *script)
     unsigned char token[32] = { 1 };
     const struct launch own = { .sandbox = true };
     assert_int_equal(file_replace(f->program, text, strlen(text), 0755, &err), 0);
-    assert_int_equal(
-        run_spawn(f->run, &(struct run_place){ f->program, "socket=/sock\n", token }, &own, &err),
-        0);
+    assert_int_equal(run_spawn(f->run,
+                               &(struct run_place){ .program = f->program,
+                                                    .server = "socket=/sock\n",
+                                                    .token = token },
+                               &own, &err),
+                     0);
 }
 
 static void clean_end_is_seen(void **state)
@@ -195,9 +198,12 @@ static void keeper_in_the_way_is_ended(void **state)
     struct run *again = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
     again->owner = f;
     again->ended = on_ended;
-    assert_int_equal(
-        run_spawn(again, &(struct run_place){ f->program, "socket=/sock\n", token }, &own, &err),
-        -1);
+    assert_int_equal(run_spawn(again,
+                               &(struct run_place){ .program = f->program,
+                                                    .server = "socket=/sock\n",
+                                                    .token = token },
+                               &own, &err),
+                     -1);
     AUTO_FREE char *path = file_join(f->run_dir, "agent.conf");
     AUTO_FREE char *text = NULL;
     size_t len;
@@ -254,8 +260,11 @@ static void keeper_without_its_lock_is_found(void **state)
     assert_int_equal(again->pid, f->run->pid);
     assert_int_equal(unlink(pid), 0);
     struct run *more = run_create(&f->loop, f->run->generation, "n1", f->run_dir);
-    assert_int_equal(run_spawn(more, &(struct run_place){ f->program, "/sock", token }, &own, &err),
-                     -1);
+    assert_int_equal(
+        run_spawn(more,
+                  &(struct run_place){ .program = f->program, .server = "/sock", .token = token },
+                  &own, &err),
+        -1);
     run_destroy(more);
     assert_int_equal(run_end(f->run_dir, f->program, &err), 0);
     assert_false(run_look(f->run_dir, &conf));
@@ -338,9 +347,12 @@ static void keeper_without_pid_is_waited_for(void **state)
     assert_int_equal(run_adopt(again), 1);
     assert_true(run_lives(again));
     assert_int_equal(again->pid, 0);
-    assert_int_equal(
-        run_spawn(again, &(struct run_place){ f->program, "socket=/sock\n", token }, &own, &err),
-        -1);
+    assert_int_equal(run_spawn(again,
+                               &(struct run_place){ .program = f->program,
+                                                    .server = "socket=/sock\n",
+                                                    .token = token },
+                               &own, &err),
+                     -1);
     AUTO_FREE char *go = file_join(f->run_dir, "go");
     assert_int_equal(file_replace(go, "", 0, 0600, &err), 0);
     /* Not ONCE, which goes on to wait for an event when its timer was due already. */

@@ -1,6 +1,6 @@
 /* The engine of machines with a real host, real keepers, agents and tasks: a launch from its start
- * to the end of its run, what stops do, and what becomes of a run when its machine is silent, comes
- * back, is fenced or removed. */
+ * to the end of its run, what stops do, what becomes of a run when its machine is silent, comes
+ * back, is fenced or removed, and what the server has of its logs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "link/test/door.h"
+#include "wire/log_reader.h"
 
 #include <signal.h>
 #include <sodium.h>
@@ -23,14 +24,14 @@
 
 struct fix {
     uv_loop_t loop;
-    char dir[64], *host_dir, *socket, hex[65];
+    char dir[64], *host_dir, *socket, *copies, hex[65];
     unsigned char hash[32];
     struct link_hub *hub;
     struct engine *engine;
     struct door door;
     pid_t host;
     unsigned facts[FACT_N];
-    uint64_t last_seq;
+    uint64_t last_seq, log_end; /* of facts that end a task */
     struct ending ending;
     char reason[256];
 };
@@ -43,8 +44,10 @@ static void on_fact(void *arg, const struct engine_fact *fact)
     f->facts[fact->kind]++;
     if (fact->seq)
         f->last_seq = fact->seq;
-    if (fact->kind == FACT_ENDED)
+    if (fact->kind == FACT_ENDED) {
         f->ending = (struct ending){ .exited = fact->ending.exited, .code = fact->ending.code };
+        f->log_end = fact->log_end;
+    }
     if (fact->kind == FACT_AGENT_GONE)
         snprintf(f->reason, sizeof f->reason, "%s", fact->reason);
 }
@@ -104,6 +107,7 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(f->dir));
     f->host_dir = file_join(f->dir, "host");
     f->socket = file_join(f->dir, "sock");
+    f->copies = file_join(f->dir, "copies");
     assert_int_equal(file_mkdirs(f->host_dir, 0700, &err), 0);
     randombytes_buf(token, sizeof token);
     sodium_bin2hex(f->hex, sizeof f->hex, token, sizeof token);
@@ -125,6 +129,7 @@ static int tear_down(void **state)
     file_remove_tree(f->dir, NULL);
     free(f->host_dir);
     free(f->socket);
+    free(f->copies);
     free(f);
     return 0;
 }
@@ -137,7 +142,7 @@ static int start(struct fix *f, const char *run, struct err *err)
                                    .node = "n1",
                                    .token = { 1, 2, 3 },
                                    .job_name = "j",
-                                   .dir = "/none", /* an agent has its own */
+                                   .dir = f->copies, /* of logs; an agent has its own */
                                    .grace_ms = 60000,
                                    .log_head = 1u << 16,
                                    .log_tail = 1u << 16,
@@ -169,7 +174,7 @@ static void recover(struct fix *f)
     unsigned char hash[32], token[32] = { 1, 2, 3 };
     crypto_hash_sha256(hash, token, sizeof token);
     struct engine_known known = {
-        .dir = "/none", .generation = first, .node = "n1", .last_seq = f->last_seq
+        .dir = f->copies, .generation = first, .node = "n1", .last_seq = f->last_seq
     };
     memcpy(known.token_hash, hash, sizeof hash);
     assert_int_equal(f->engine->ops->recover(f->engine, &known, 1, &err), 0);
@@ -291,6 +296,105 @@ static void a_removed_machine_has_no_runs(void **state)
     UNTIL(f, !file_is_dir(dir));
 }
 
+/* ---- logs ---- */
+
+/* What readers at the server see; a number in brackets for a hole. */
+static char *copied(const struct fix *f)
+{
+    char name[LOG_DIR_MAX];
+    AUTO_FREE char *dir = file_join(f->copies, log_dir_name(name, "w", 0, 1));
+    AUTO_BUF struct buf out = BUF_INIT(1u << 20);
+    struct log_reader *reader = log_reader_create(dir, 0);
+    struct log_item item;
+    while (log_reader_next(reader, &item) == 1)
+        if (item.gap)
+            buf_addf(&out, "[%llu]", (unsigned long long)item.gap);
+        else
+            buf_add(&out, item.data, item.record.len);
+    log_reader_destroy(reader);
+    return mem_strdup(buf_str(&out));
+}
+
+static bool has_copied(const struct fix *f, const char *what)
+{
+    AUTO_FREE char *text = copied(f);
+    return strstr(text, what);
+}
+
+static void end_well(struct fix *f)
+{
+    stop(f, STOP_GRACE);
+    UNTIL(f, f->facts[FACT_RELEASED] == 1);
+    ack(f);
+    UNTIL(f, f->facts[FACT_AGENT_GONE] == 1);
+}
+
+static void logs_come_to_the_server(void **state)
+{
+    struct fix *f = *state;
+    start_host(f);
+    start_well(f, "echo first; echo second >&2; echo third");
+    UNTIL(f, f->facts[FACT_ENDED] == 1);
+    end_well(f);
+    AUTO_FREE char *text = copied(f);
+    assert_non_null(strstr(text, "first\n"));
+    assert_non_null(strstr(text, "second\n"));
+    assert_non_null(strstr(text, "third\n"));
+    assert_true(f->facts[FACT_LOG] > 0);
+}
+
+/* The task writes on while there is no server; the next one has all of it. */
+static void copies_go_on_after_a_restart(void **state)
+{
+    struct fix *f = *state;
+    AUTO_FREE char *go = file_join(f->dir, "go"), *away = file_join(f->dir, "away");
+    AUTO_FREE char *run = mem_printf("seq 2000; touch %s.there; until [ -e %s ]; do sleep 0.02; "
+                                     "done; seq 2001 4000; touch %s.there; "
+                                     "until [ -e %s ]; do sleep 0.02; done; seq 4001 6000",
+                                     away, away, go, go);
+    AUTO_FREE char *there = mem_printf("%s.there", go);
+    struct err err;
+    start_host(f);
+    start_well(f, run);
+    UNTIL(f, has_copied(f, "\n2000\n"));
+    close_server(f);
+    assert_int_equal(file_replace(away, "", 0, 0600, &err), 0);
+    while (access(there, F_OK) != 0) /* it does not wait for the server */
+        uv_sleep(1);
+    open_server(f);
+    recover(f);
+    UNTIL(f, has_copied(f, "\n4000\n"));
+    assert_int_equal(file_replace(go, "", 0, 0600, &err), 0);
+    UNTIL(f, f->facts[FACT_ENDED] == 1);
+    end_well(f);
+    AUTO_FREE char *text = copied(f);
+    char *at = text;
+    for (int i = 1; i <= 6000; i++) {
+        assert_int_equal(strtol(at, &at, 10), i);
+        assert_int_equal(*at++, '\n');
+    }
+    assert_string_equal(at, "");
+}
+
+/* The server could not write them, and then the machine was switched off. */
+static void what_did_not_come_is_a_hole(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    AUTO_FREE char *hole = NULL;
+    assert_int_equal(file_replace(f->copies, "", 0, 0600, &err), 0);
+    start_host(f);
+    start_well(f, "seq 1000");
+    UNTIL(f, f->facts[FACT_ENDED] == 1);
+    assert_true(f->log_end > 1000);
+    hole = mem_printf("[%llu]", (unsigned long long)f->log_end);
+    assert_int_equal(unlink(f->copies), 0);
+    machines_fence(f->engine, "n1");
+    UNTIL(f, f->facts[FACT_AGENT_GONE] == 1);
+    AUTO_FREE char *text = copied(f);
+    assert_string_equal(text, hole);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void)
 {
@@ -302,6 +406,9 @@ int main(void)
         TEST(a_machine_that_comes_back_empty_says_so),
         TEST(a_fenced_machine_keeps_nothing),
         TEST(a_removed_machine_has_no_runs),
+        TEST(logs_come_to_the_server),
+        TEST(copies_go_on_after_a_restart),
+        TEST(what_did_not_come_is_a_hole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
