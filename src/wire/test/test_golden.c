@@ -276,8 +276,8 @@ static void hosts(struct fixture *f)
         .pid = 5, .cpu_milli = 6, .memory = 7, .disk = 8, .devices = devices, .n_devices = 2,
         .device_error = "one is gone", .labels = labels);
     TRY(f, "host-runs", host_runs, .runs = runs, .n_runs = 2);
-    TRY(f, "host-start-leave", host_start, .generation = g, .token = token,
-        .token_len = HOST_TOKEN, .leave_ms = 86400000);
+    TRY(f, "host-start-leave", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
+        .leave_ms = 86400000);
     TRY(f, "host-start", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
         .sandbox = true);
     TRY(f, "host-end", host_end, .generation = g);
