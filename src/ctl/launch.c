@@ -373,7 +373,8 @@ static int add_mounts(const struct ctl *ctl, const struct live_job *job, const s
     if (inputs->code.path && round->notes.code_dir)
         launch->mounts[launch->n_mounts++] = (struct bind_mount){ .from = round->notes.code_dir,
                                                                   .at = inputs->code.path,
-                                                                  .read_only = true };
+                                                                  .read_only = true,
+                                                                  .is_code = true };
     return 0;
 }
 

@@ -23,6 +23,13 @@ struct hosts_text { /* some of them, as agents are sent them */
 struct bind_mount { /* a directory or file of the node shown at another path */
     const char *from, *at;
     bool read_only;
+    bool is_code; /* it shows the directory of the job's code */
+};
+struct launch_file { /* made in the agent's directory */
+    const char *name;
+    const char *at; /* len bytes; NULL: it is a directory, for everybody */
+    size_t len;
+    bool program;
 };
 
 enum gpu_hold {
@@ -87,6 +94,8 @@ struct launch {
                                           * for many launches; NULL: it is not made yet */
     struct bind_mount *mounts;
     size_t n_mounts;
+    struct launch_file *files; /* that do not lie there already */
+    size_t n_files;
     uint64_t grace_ms;
     uint64_t log_head, log_tail; /* bytes kept per attempt at the front and at the end */
     struct launch_task *tasks;

@@ -18,6 +18,7 @@ struct code_wants {
 };
 struct code_way { /* to an agent */
     const struct link_code *code;
+    const char *own; /* path of what was staged for it alone; NULL: nothing */
     struct generation of;
     struct conn *conn;
 };

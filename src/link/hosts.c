@@ -31,10 +31,11 @@ struct host_run {
     unsigned char token[HOST_TOKEN];
     bool sandbox;
     uint64_t leave_ms;
-    bool began; /* not there means that it has ended */
-    bool fresh; /* HOST_START was never sent */
-    bool end;   /* HOST_END goes down */
-    bool shown; /* in the HOST_RUNS that is looked at */
+    char code[HOST_CODE + 1]; /* "": none */
+    bool began;               /* not there means that it has ended */
+    bool fresh;               /* HOST_START was never sent */
+    bool end;                 /* HOST_END goes down */
+    bool shown;               /* in the HOST_RUNS that is looked at */
 };
 
 struct host {
@@ -136,7 +137,8 @@ static void send_start(struct host *host, struct host_run *run)
                                            .token = run->token,
                                            .token_len = sizeof run->token,
                                            .sandbox = run->sandbox,
-                                           .leave_ms = run->leave_ms };
+                                           .leave_ms = run->leave_ms,
+                                           .code = *run->code ? run->code : NULL };
     run->fresh = false;
     wire_put(conn_out(host->conn), 0, &start);
 }
@@ -169,6 +171,7 @@ bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
     run->stage = RUN_WANTED;
     run->sandbox = start->sandbox;
     run->leave_ms = start->leave_ms;
+    snprintf(run->code, sizeof run->code, "%s", start->code ? start->code : "");
     memcpy(run->token, start->token, sizeof run->token);
     if (now) {
         send_start(host, run);

@@ -38,6 +38,7 @@ struct hosts_start {
     const unsigned char *token; /* HOST_TOKEN bytes, of the agent */
     bool sandbox;
     uint64_t leave_ms; /* as in HOST_START */
+    const char *code;  /* the same */
 };
 bool hosts_start(struct hosts *, const struct hosts_start *);
 /* A run of an earlier server: began when an agent of it was ever heard. One that did not begin may

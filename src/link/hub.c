@@ -126,6 +126,7 @@ static void agent_free(struct agent *a)
     vec_fini(&a->launches);
     vec_fini(&a->stops);
     vec_fini(&a->wants.kept);
+    free(a->code);
     free(a->node);
     free(a->key);
     free(a);
@@ -246,7 +247,7 @@ static void say_older(struct agent *a, struct kept_launch *kept)
 
 static void send_launch(struct agent *a, struct kept_launch *kept)
 {
-    if (a->launch_form < WIRE_LAUNCH_FORM)
+    if (a->launch_form < WIRE_LAUNCH_FORM && !kept->files)
         say_older(a, kept);
     put_kept(conn_out(a->conn), kept);
 }
@@ -260,6 +261,8 @@ int link_launch(struct link_hub *hub, const struct launch *launch, struct err *e
         if (a->launches.at[i].seq == launch->seq)
             return 0;
     AUTO_BUF struct buf frame = BUF_INIT(WIRE_MAX_FRAME);
+    for (size_t i = 0; i < launch->n_files; i++)
+        wire_put(&frame, 0, &launch->files[i]);
     wire_put(&frame, 0, launch);
     if (frame.overflow)
         return err_set(err, ERR_TOO_LARGE,
@@ -268,6 +271,7 @@ int link_launch(struct link_hub *hub, const struct launch *launch, struct err *e
     agent_logs_launch(a->logs, launch);
     struct kept_launch *kept = vec_add(&a->launches);
     kept->seq = launch->seq;
+    kept->files = launch->n_files > 0;
     keep_frame(kept, shared_hosts(hub, launch), &frame);
     if (a->hello) {
         send_launch(a, kept);
@@ -447,9 +451,16 @@ static int take_log(struct agent *a, const struct wire_frame *frame)
     return 0;
 }
 
+static struct code_way way_of(const struct agent *a)
+{
+    return (struct code_way){
+        .code = &a->hub->code, .own = a->code, .of = a->generation, .conn = a->conn
+    };
+}
+
 static int on_want(struct agent *a, const struct wire_frame *frame)
 {
-    const struct code_way way = { .code = &a->hub->code, .of = a->generation, .conn = a->conn };
+    const struct code_way way = way_of(a);
     return a->hello ? code_ask(&a->wants, &way, frame, a->hub->scratch) : -1;
 }
 
@@ -507,7 +518,8 @@ static void agent_room(void *arg, struct conn *conn)
 {
     struct agent *a = arg;
     (void)conn;
-    code_go_on(&a->wants, &(struct code_way){ &a->hub->code, a->generation, a->conn });
+    const struct code_way way = way_of(a);
+    code_go_on(&a->wants, &way);
     channels_go_on(a->hub, a);
 }
 
@@ -586,6 +598,15 @@ void link_adopt(struct link_hub *hub, const char *token, struct conn *conn)
 void link_serve_code(struct link_hub *hub, struct link_code code)
 {
     hub->code = code;
+}
+
+void link_stage_code(struct link_hub *hub, struct generation g, const char *node, const char *path)
+{
+    struct agent *a = hub_find(hub, g, node);
+    if (!a)
+        return;
+    free(a->code);
+    a->code = mem_strdup(path);
 }
 
 bool link_quiet_ms(const struct link_hub *hub, struct generation g, const char *node, uint64_t *ms)

@@ -22,10 +22,11 @@ struct shared_bytes {
 };
 struct kept_launch {
     uint32_t seq;
-    char *frame; /* without them */
+    char *frame; /* and those of its files before it; without the shared bytes */
     size_t len;
     struct shared_bytes *shared; /* before frame[cut]; NULL: none */
     size_t cut;
+    bool files; /* agents that are sent some are none of before */
 };
 struct kept_stop {
     struct wire_stop stop;
@@ -43,6 +44,7 @@ struct agent {
     VEC(struct kept_launch) launches;
     VEC(struct kept_stop) stops;
     struct code_wants wants;
+    char *code;              /* path of its own code; NULL: none */
     struct conn *conn;       /* NULL: not connected */
     bool hello;              /* its HELLO came on this connection */
     struct agent_logs *logs; /* copies (log_receiver.c); NULL: its logs are on this disk */

@@ -78,6 +78,8 @@ struct link_code {
     void *arg;
 };
 void link_serve_code(struct link_hub *, struct link_code);
+/* The same for one agent: the file at path, whose name is its SHA-256. After link_expect. */
+void link_stage_code(struct link_hub *, struct generation, const char *node, const char *path);
 
 /* The upgrade route's two steps: does the bearer token (hex) belong to an expected agent; then the
  * socket (owned by the hub from here on) with the bytes that came after the request's head. A

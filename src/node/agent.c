@@ -11,6 +11,7 @@
 #include "node/log_sender.h"
 #include "node/outbox.h"
 #include "node/output.h"
+#include "node/rebase.h"
 #include "node/relay.h"
 #include "node/shells.h"
 #include "node/uplink.h"
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #define CODE_ROOM ((uint64_t)8 << 30)
+#define FILES_MAX 32u         /* of a launch */
 #define LOG_ROOM  (64u << 10) /* news of logs are left out when more than this waits to be sent */
 
 /* How it leaves when its logs are sent: RELEASED says that nothing is left here, so it waits for
@@ -46,8 +48,10 @@ struct agent {
     struct relay *relay; /* NULL: its socket could not be made */
     char *socket;        /* of the relay */
     char *programs;
-    char *code;   /* path of site.code */
-    bool welcome; /* the server has said what it has */
+    char *code; /* path of site.code */
+    char *code_tree;
+    struct batch *coming; /* files of the next launch; NULL: none came */
+    bool welcome;         /* the server has said what it has */
     bool leaving;
 };
 
@@ -205,16 +209,54 @@ static int take_welcome(struct agent *agent, const struct wire_frame *frame)
     return 0;
 }
 
-static int take_launch(struct agent *agent, const struct wire_frame *frame)
+static struct batch *make_batch(void)
 {
     struct batch *batch = mem_new(sizeof *batch);
     batch->arena = arena_create();
     batch_hold(batch);
+    return batch;
+}
+
+static int take_file(struct agent *agent, const struct wire_frame *frame)
+{
+    struct batch *batch = agent->coming ? agent->coming : make_batch();
+    struct launch *launch = &batch->launch;
+    agent->coming = batch;
+    if (!launch->files)
+        launch->files = ARENA_ARRAY(batch->arena, FILES_MAX, struct launch_file);
+    if (launch->n_files == FILES_MAX ||
+        wire_get(frame, batch->arena, &launch->files[launch->n_files]) != 0)
+        return -1;
+    launch->n_files++;
+    return 0;
+}
+
+/* What is installed lies beside the code of all agents of the machine. */
+static void take_home(const struct agent *agent, struct batch *batch)
+{
+    const char *cache = agent->conf.cache, *slash = strrchr(cache, '/');
+    const struct rebase_to to = {
+        .dir = agent->site.dir,
+        .packages =
+            slash ? arena_printf(batch->arena, "%.*s/packages", (int)(slash - cache), cache) : NULL,
+    };
+    rebase_launch(&batch->launch, batch->arena, &to);
+}
+
+static int take_launch(struct agent *agent, const struct wire_frame *frame)
+{
+    struct batch *batch = agent->coming ? TAKE(agent->coming) : make_batch();
+    struct launch_file *files = batch->launch.files;
+    size_t n_files = batch->launch.n_files;
     int rc = wire_get(frame, batch->arena, &batch->launch);
+    batch->launch.files = files;
+    batch->launch.n_files = n_files;
     if (rc == 0 && (batch->launch.generation.job != agent->conf.generation.job ||
                     batch->launch.generation.number != agent->conf.generation.number))
         rc = -1; /* not for us */
     if (rc == 0) {
+        if (agent->conf.send_logs)
+            take_home(agent, batch);
         batch->launch.dir = arena_strdup(batch->arena, agent->site.dir);
         batch->launch.user_dir = agent->site.user_dir;
         batch->launch.account = agent->site.confine.account;
@@ -223,7 +265,7 @@ static int take_launch(struct agent *agent, const struct wire_frame *frame)
                                                        : NULL;
         batch->launch.sandbox = agent->site.confine.sandbox;
         if (agent->code && batch->launch.work_dir) /* the server's is on another disk */
-            batch->launch.work_dir = arena_printf(batch->arena, "%s/code", agent->site.user_dir);
+            batch->launch.work_dir = agent->code_tree;
         crew_launch(agent->crew, batch);
     }
     batch_drop(batch);
@@ -384,6 +426,7 @@ static int on_frame(void *arg, const struct wire_frame *frame)
         [WIRE_ATTACH] = take_attach,
         [WIRE_LOG_KEPT] = take_log_kept,
         [WIRE_PIECE] = take_piece,
+        [WIRE_FILE] = take_file,
     };
     struct agent *agent = arg;
     return takers[frame->kind] ? takers[frame->kind](agent, frame) : -1;
@@ -393,6 +436,7 @@ static void on_lost(void *arg)
 {
     struct agent *agent = arg;
     agent->welcome = false;
+    batch_drop(TAKE(agent->coming));
     if (agent->sender)
         log_sender_lost(agent->sender);
     relay_lost(agent->relay);
@@ -469,6 +513,7 @@ static void on_waited(uv_check_t *check)
 static void find_code(struct agent *agent, const char *dir)
 {
     const struct conf *conf = &agent->conf;
+    agent->site.code_tree = agent->code_tree = mem_printf("%s/code", agent->site.user_dir);
     if (!*conf->code)
         return;
     agent->code = *conf->cache ? mem_printf("%s/%s", conf->cache, conf->code)
@@ -550,9 +595,11 @@ int agent_run(const char *dir, pid_t keeper)
     outbox_destroy(agent->outbox);
     view_fini(&agent->site.view);
     free(agent->site.scratch);
+    batch_drop(agent->coming);
     free(agent->socket);
     free(agent->programs);
     free(agent->code);
+    free(agent->code_tree);
     free(agent);
     return released ? 0 : 1;
 }

@@ -13,6 +13,7 @@
 #include "node/gpu_share.h"
 #include "node/install.h"
 #include "node/pyenv.h"
+#include "node/rebase.h"
 #include "node/task.h"
 #include "node/unpack.h"
 
@@ -33,10 +34,10 @@ struct crew {
     VEC(struct member) members;
     uint32_t applied;
     uv_timer_t log_timer;
-    struct install *install; /* while it runs, everything waits */
-    struct unpack *unpack;   /* so does it, before that */
-    struct fetch *fetch;     /* and it, before that */
-    struct batch *unpacks;   /* the launch that they are of */
+    struct install *install;  /* while it runs, everything waits */
+    struct unpack *unpack;    /* so does it, before that */
+    struct fetch *fetch;      /* and it, before that */
+    VEC(struct batch *) held; /* launches that wait for them */
     bool installed, python_made, gpu_share_made;
     bool closing, released; /* told to stop everything; said that nothing is left */
     enum end_by why;
@@ -73,7 +74,9 @@ static void end_unpacking(struct crew *crew)
 {
     fetch_destroy(TAKE(crew->fetch));
     unpack_destroy(TAKE(crew->unpack));
-    batch_drop(TAKE(crew->unpacks));
+    for (size_t i = 0; i < crew->held.n; i++)
+        batch_drop(crew->held.at[i]);
+    vec_clear(&crew->held);
 }
 
 void crew_destroy(struct crew *crew)
@@ -85,6 +88,7 @@ void crew_destroy(struct crew *crew)
     for (size_t i = 0; i < crew->members.n; i++)
         task_destroy(crew->members.at[i].task);
     vec_fini(&crew->members);
+    vec_fini(&crew->held);
     uv_close((uv_handle_t *)&crew->log_timer, on_first_closed);
 }
 
@@ -303,7 +307,7 @@ static int make_output(const struct launch *launch, struct err *err)
 
 static int prepare(struct crew *crew, const struct launch *launch, struct err *err)
 {
-    if (make_output(launch, err) != 0)
+    if (make_output(launch, err) != 0 || rebase_write_files(launch, err) != 0)
         return -1;
     if (check_code(launch, err) != 0 || view_prepare(&crew->site->view, launch, err) != 0)
         return -1;
@@ -364,56 +368,91 @@ static void install_then_start(struct crew *crew, const struct launch *launch)
         refuse_for(crew, &err);
 }
 
+static void say_no_mps(const struct launch *launch, struct task *task)
+{
+    const char *dir = NULL;
+    for (size_t i = 0; i < launch->n_tasks && !dir; i++)
+        dir = gpu_share_lacks_mps(&launch->tasks[i].env);
+    if (dir)
+        output_say(task_output(task),
+                   "no MPS daemon at %s: it does not hold tasks to their shares of a GPU", dir);
+}
+
+static void say_what_is_missing(struct crew *crew, const struct launch *launch)
+{
+    struct task *task = first_waiting(crew);
+    if (launch->n_hosts > 0 && !crew->site->view.hosts && task)
+        output_say(task_output(task), "names of other tasks do not resolve here: %s",
+                   crew->site->view.why_not);
+    if (task)
+        say_no_mps(launch, task);
+    if (crew->no_python[0] && task)
+        output_say(task_output(task), "no Python environment of its own for this job: %s",
+                   crew->no_python);
+    crew->no_python[0] = '\0';
+}
+
 /* With the code in its place. */
 static void go_on(struct crew *crew, const struct launch *launch)
 {
+    struct err err = { .code = ERR_NONE };
+    if (prepare(crew, launch, &err) != 0) {
+        refuse_for(crew, &err);
+        return;
+    }
+    say_what_is_missing(crew, launch);
+    if (crew->install)
+        return; /* they start with the others */
     if (wants_packages(launch) && !crew->installed)
         install_then_start(crew, launch);
     else
         start_waiting(crew);
 }
 
+static void hold(struct crew *crew, struct batch *batch)
+{
+    batch_hold(batch);
+    vec_push(&crew->held, batch);
+}
+
 static void on_unpacked(void *arg, const struct err *problem)
 {
     struct crew *crew = arg;
-    struct batch *batch = TAKE(crew->unpacks);
     unpack_destroy(TAKE(crew->unpack));
     if (problem)
         refuse_for(crew, problem);
-    else
-        go_on(crew, &batch->launch);
-    batch_drop(batch);
+    for (size_t i = 0; !problem && i < crew->held.n; i++)
+        go_on(crew, &crew->held.at[i]->launch);
+    end_unpacking(crew);
 }
 
-static bool code_is_there(const struct launch *launch)
+static bool code_is_there(const struct crew *crew, const struct launch *launch)
 {
     AS_FS_USER(account_files(launch->account));
-    return file_is_dir(launch->work_dir);
+    return file_is_dir(crew->site->code_tree);
 }
 
-static void unpack_then_go_on(struct crew *crew, struct batch *batch)
+static void unpack_held(struct crew *crew)
 {
     struct err err = { .code = ERR_NONE };
     struct unpack_sink sink = { .done = on_unpacked, .arg = crew };
-    crew->unpack = unpack_start(crew->site, &batch->launch, sink, &err);
-    if (!crew->unpack) {
-        refuse_for(crew, &err);
+    crew->unpack = unpack_start(crew->site, &crew->held.at[0]->launch, sink, &err);
+    if (crew->unpack)
         return;
-    }
-    batch_hold(batch);
-    crew->unpacks = batch;
+    refuse_for(crew, &err);
+    end_unpacking(crew);
 }
 
 static void on_fetched(void *arg, const struct err *problem)
 {
     struct crew *crew = arg;
-    struct batch *batch = TAKE(crew->unpacks);
     fetch_destroy(TAKE(crew->fetch));
-    if (problem)
-        refuse_for(crew, problem);
-    else
-        unpack_then_go_on(crew, batch);
-    batch_drop(batch);
+    if (!problem) {
+        unpack_held(crew);
+        return;
+    }
+    refuse_for(crew, problem);
+    end_unpacking(crew);
 }
 
 static void ask_for_piece(void *arg, const struct wire_want *want)
@@ -422,14 +461,12 @@ static void ask_for_piece(void *arg, const struct wire_want *want)
     crew->sink.want(crew->sink.arg, want);
 }
 
-static void fetch_then_unpack(struct crew *crew, struct batch *batch)
+static void fetch_then_unpack(struct crew *crew)
 {
     if (!crew->site->code) {
-        unpack_then_go_on(crew, batch);
+        unpack_held(crew);
         return;
     }
-    batch_hold(batch);
-    crew->unpacks = batch;
     crew->fetch =
         fetch_start(crew->site->loop, crew->site->code, crew->site->code_room,
                     (struct fetch_sink){ .ask = ask_for_piece, .done = on_fetched, .arg = crew });
@@ -471,34 +508,9 @@ static void add_members(struct crew *crew, struct batch *batch)
     }
 }
 
-static void say_no_mps(const struct launch *launch, struct task *task)
-{
-    const char *dir = NULL;
-    for (size_t i = 0; i < launch->n_tasks && !dir; i++)
-        dir = gpu_share_lacks_mps(&launch->tasks[i].env);
-    if (dir)
-        output_say(task_output(task),
-                   "no MPS daemon at %s: it does not hold tasks to their shares of a GPU", dir);
-}
-
-static void say_what_is_missing(struct crew *crew, const struct launch *launch)
-{
-    struct task *task = first_waiting(crew);
-    if (launch->n_hosts > 0 && !crew->site->view.hosts && task)
-        output_say(task_output(task), "names of other tasks do not resolve here: %s",
-                   crew->site->view.why_not);
-    if (task)
-        say_no_mps(launch, task);
-    if (crew->no_python[0] && task)
-        output_say(task_output(task), "no Python environment of its own for this job: %s",
-                   crew->no_python);
-    crew->no_python[0] = '\0';
-}
-
 void crew_launch(struct crew *crew, struct batch *batch)
 {
     const struct launch *launch = &batch->launch;
-    struct err err = { .code = ERR_NONE };
     if (launch->seq <= crew->applied)
         return;
     crew->applied = launch->seq;
@@ -508,17 +520,14 @@ void crew_launch(struct crew *crew, struct batch *batch)
                        &(struct ending){ .by = crew->why, .reason = "stopped before it started" });
         return;
     }
-    if (prepare(crew, launch, &err) != 0) {
-        refuse_for(crew, &err);
+    bool busy = crew->unpack || crew->fetch;
+    if (!busy && (!launch->archive || code_is_there(crew, launch))) {
+        go_on(crew, launch);
         return;
     }
-    say_what_is_missing(crew, launch);
-    if (crew->install || crew->unpack || crew->fetch)
-        return; /* they start with the others */
-    if (launch->archive && !code_is_there(launch))
-        fetch_then_unpack(crew, batch);
-    else
-        go_on(crew, launch);
+    hold(crew, batch);
+    if (!busy)
+        fetch_then_unpack(crew);
 }
 
 uint32_t crew_applied(const struct crew *crew)

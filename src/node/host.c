@@ -123,10 +123,12 @@ static void on_lost(void *arg)
 static int take_start(struct host *host, const struct wire_frame *frame)
 {
     struct wire_host_start start;
-    if (wire_get(frame, NULL, &start) != 0)
-        return -1;
-    host_runs_start(host->runs, &start, host->server);
-    return 0;
+    struct arena *arena = arena_create();
+    int rc = wire_get(frame, arena, &start);
+    if (rc == 0)
+        host_runs_start(host->runs, &start, host->server);
+    arena_destroy(arena);
+    return rc;
 }
 
 static int take_end(struct host *host, const struct wire_frame *frame)

@@ -30,6 +30,7 @@ struct host_run {
 struct host_runs {
     struct host_runs_config config;
     char *runs, *trash;   /* folders */
+    char *cache;          /* of code, for all agents */
     struct smap *by_name; /* of struct host_run */
     VEC(uv_process_t *) removing;
     uint64_t removed; /* makes names below trash differ */
@@ -204,6 +205,7 @@ struct host_runs *host_runs_create(const struct host_runs_config *config, struct
     runs->config = *config;
     runs->runs = TAKE(folder);
     runs->trash = TAKE(trash);
+    runs->cache = file_join(config->dir, "code");
     runs->by_name = smap_create();
     empty_trash(runs);
     find_runs(runs);
@@ -228,6 +230,7 @@ void host_runs_destroy(struct host_runs *runs)
     vec_fini(&runs->removing);
     free(runs->runs);
     free(runs->trash);
+    free(runs->cache);
     free(runs);
 }
 
@@ -240,7 +243,9 @@ static void spawn(struct host_run *one, const struct wire_host_start *start, con
                                      .server = server,
                                      .token = start->token,
                                      .send_logs = true,
-                                     .leave_ms = start->leave_ms };
+                                     .leave_ms = start->leave_ms,
+                                     .code = start->code,
+                                     .cache = one->owner->cache };
     struct err err = { .what = "" };
     one->run = make_run(one);
     if (run_spawn(one->run, &place, &own, &err) == 0)

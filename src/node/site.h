@@ -17,10 +17,11 @@ struct site {
     const char *user_dir; /* of launch.user_dir */
     struct confine confine;
     const char *cookie;
-    const char *code;   /* path of an archive that is fetched when it is not there; NULL: none */
-    uint64_t code_room; /* bytes of all archives beside it */
-    const char *server; /* its socket: no other's on the machine */
-    pid_t keeper;       /* whatever loses its parent ends up as its child */
+    const char *code;      /* path of an archive that is fetched when it is not there; NULL: none */
+    uint64_t code_room;    /* bytes of all archives beside it */
+    const char *code_tree; /* what archives are unpacked to, for this agent alone */
+    const char *server;    /* its socket: no other's on the machine */
+    pid_t keeper;          /* whatever loses its parent ends up as its child */
     struct view view;
     struct cgroup_site cgroups;
     const char *launch_socket; /* where launchers find this agent; NULL: nowhere */

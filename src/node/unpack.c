@@ -41,9 +41,9 @@ static const char *name_of(const char *path)
 
 /* ---- the child ---- */
 
-static char *half_of(const struct launch *launch)
+static char *half_of(const struct site *site)
 {
-    return mem_printf("%s.half", launch->work_dir);
+    return mem_printf("%s.half", site->code_tree);
 }
 
 static int fill_tree(const struct launch *launch, int archive, const char *half, struct err *err)
@@ -59,12 +59,13 @@ static int fill_tree(const struct launch *launch, int archive, const char *half,
     return untar_gzipped(archive, name_of(launch->archive), dir, &as_it_is, &found, err);
 }
 
-static int make_tree(const struct launch *launch, int archive, struct err *err)
+static int make_tree(const struct site *site, const struct launch *launch, int archive,
+                     struct err *err)
 {
-    AUTO_FREE char *half = half_of(launch);
+    AUTO_FREE char *half = half_of(site);
     int rc = fill_tree(launch, archive, half, err);
-    if (rc == 0 && rename(half, launch->work_dir) != 0)
-        rc = err_sys(err, "%s", launch->work_dir);
+    if (rc == 0 && rename(half, site->code_tree) != 0)
+        rc = err_sys(err, "%s", site->code_tree);
     if (rc != 0)
         (void)file_remove_tree(half, NULL);
     return rc;
@@ -84,7 +85,7 @@ static _Noreturn void child(const struct site *site, const struct launch *launch
     (void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
     bool good = confine_drop(&site->confine) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
                 getppid() == parent && confine_seal(&site->confine) == 0;
-    if (good && make_tree(launch, STDIN_FILENO, &err) == 0)
+    if (good && make_tree(site, launch, STDIN_FILENO, &err) == 0)
         _exit(0);
     struct told text = { .code = err.code };
     snprintf(text.what, sizeof text.what, "%s", err.what);
@@ -188,7 +189,7 @@ struct unpack *unpack_start(const struct site *site, const struct launch *launch
     struct unpack *unpack = mem_new(sizeof *unpack);
     *unpack = (struct unpack){ .sink = sink, .pid = pid, .told = pair[0] };
     unpack->archive = mem_strdup(launch->archive);
-    unpack->half = half_of(launch);
+    unpack->half = half_of(site);
     unpack->account = site->confine.account;
     unpack->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     unpack->poll.data = unpack;

@@ -11,7 +11,7 @@ struct unpack_sink {
     void (*done)(void *arg, const struct err *problem); /* NULL: it is there */
     void *arg;
 };
-/* launch->archive, whose name is its SHA-256, becomes launch->work_dir in the background. One that
+/* launch->archive, whose name is its SHA-256, becomes site->code_tree in the background. One that
  * is something else by now is removed. NULL when it cannot start. */
 struct unpack *unpack_start(const struct site *, const struct launch *, struct unpack_sink,
                             struct err *);

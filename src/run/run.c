@@ -367,6 +367,10 @@ static int run_write_conf(struct run *run, const struct run_place *place,
              run->cookie, launch->sandbox ? "on" : "off");
     if (place->send_logs)
         buf_addf(&text, "logs=send\nleave_ms=%llu\n", (unsigned long long)place->leave_ms);
+    if (place->code)
+        buf_addf(&text, "code=%s\n", place->code);
+    if (place->cache)
+        buf_addf(&text, "cache=%s\n", place->cache);
     if (launch->account)
         buf_addf(&text, "user_dir=%s\n", launch->user_dir);
     if (launch->archive)

@@ -58,6 +58,7 @@ struct run_place {
     const unsigned char *token; /* 32 bytes */
     bool send_logs;             /* the server does not read this disk */
     uint64_t leave_ms;          /* as in node/conf.h */
+    const char *code, *cache;   /* the same; NULL: none */
 };
 int run_spawn(struct run *, const struct run_place *, const struct launch *, struct err *err);
 /* The same lines for an agent that may live there already, which reads them when it connects again.

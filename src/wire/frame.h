@@ -47,7 +47,8 @@
     X(LOG_BYTES)                                                                                   \
     X(LOG_KEPT)                                                                                    \
     X(WANT)                                                                                        \
-    X(PIECE)
+    X(PIECE)                                                                                       \
+    X(FILE)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

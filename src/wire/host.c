@@ -4,6 +4,8 @@
 
 #include "wire/ids.h"
 
+#include <string.h>
+
 #define TEXT_MAX 256u
 
 static const struct codec_row device_rows[] = {
@@ -53,6 +55,8 @@ const struct codec_row wire_host_start_rows[] = {
     ROW(U64, struct wire_host_start, leave_ms,
         "how long its agent waits for the last acknowledgements; 0: as they take",
         .flags = CODEC_TAIL),
+    ROW(MAYBE, struct wire_host_start, code, "SHA-256 of what its agent is to ask for (WANT)",
+        .max = HOST_CODE, .flags = CODEC_TAIL),
     ROW_END,
 };
 const struct codec_row wire_host_end_rows[] = { GENERATION(struct wire_host_end), ROW_END };
@@ -65,5 +69,8 @@ const struct codec_row wire_host_clean_rows[] = { GENERATION(struct wire_host_cl
 
 bool wire_host_start_good(const void *message)
 {
-    return ((const struct wire_host_start *)message)->token_len == HOST_TOKEN;
+    const struct wire_host_start *start = message;
+    return start->token_len == HOST_TOKEN &&
+           (!start->code || (strlen(start->code) == HOST_CODE &&
+                             strspn(start->code, "0123456789abcdef") == HOST_CODE));
 }

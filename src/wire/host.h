@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define HOST_TOKEN 32u /* bytes of an agent's token */
+#define HOST_CODE  64u /* digits of a SHA-256 */
 
 struct wire_host_device {
     uint32_t minor;                 /* of /dev/nvidiaN */
@@ -50,6 +51,7 @@ struct wire_host_start { /* server -> host */
     uint32_t token_len;
     bool sandbox;      /* tasks have the rights of a container */
     uint64_t leave_ms; /* how long the agent waits for the last acknowledgements; 0: as they take */
+    const char *code;  /* SHA-256 of the code of its job, 64 digits; NULL: there is none */
 };
 struct wire_host_end { /* server -> host */
     struct generation generation;

@@ -295,6 +295,13 @@ bool wire_limit_launch(struct launch *launch, uint32_t form)
 
 /* ---- the others ---- */
 
+static const struct codec_row file_rows[] = {
+    ROW(TEXT, struct launch_file, name, "below the agent's directory", .max = 255),
+    ROW_BYTES(BLOB, struct launch_file, at, len, "what it holds; none: it is a directory"),
+    ROW(FLAG, struct launch_file, program, "it can be started"),
+    ROW_END,
+};
+
 static const struct codec_row hello_rows[] = {
     ROW(U32, struct wire_hello, version, "of the protocol: 1"),
     ROW(STRUCT, struct wire_hello, generation, "", .table = wire_generation_rows),
@@ -534,6 +541,8 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
     MESSAGE(WANT, struct wire_want, want_rows, TO_SERVER,
             "a piece of the archive that the code of its job is in"),
     MESSAGE(PIECE, struct wire_piece, piece_rows, TO_AGENT, "the answer"),
+    MESSAGE(FILE, struct launch_file, file_rows, TO_AGENT,
+            "is to lie in the agent's directory for the LAUNCH that follows"),
 };
 
 void wire_put_as(struct buf *out, enum wire_kind kind, uint64_t seq, const void *message)

@@ -175,7 +175,8 @@ struct wire_piece {        /* the answer */
     X(struct wire_log_kept, LOG_KEPT)                                                              \
     WIRE_HOST_TYPES(X)                                                                             \
     X(struct wire_want, WANT)                                                                      \
-    X(struct wire_piece, PIECE)
+    X(struct wire_piece, PIECE)                                                                    \
+    X(struct launch_file, FILE)
 #define WIRE_OF(type, kind)             , type : WIRE_##kind
 #define WIRE_KIND_OF(...)               _Generic(*(__VA_ARGS__), char : WIRE_NONE WIRE_TYPES(WIRE_OF))
 #define wire_put(out, seq, ...)         wire_put_as(out, WIRE_KIND_OF(__VA_ARGS__), seq, __VA_ARGS__)

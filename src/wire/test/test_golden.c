@@ -199,6 +199,13 @@ static void launches(struct fixture *f)
     tasks[1].shm = 0;
     tasks[1].open_stdin = tasks[2].open_stdin = false;
     one_launch(f, "launch-parts-only", &launch);
+    const struct launch_file file = { .name = "config.json", .at = "{}", .len = 2 };
+    struct launch_file got;
+    struct wire_frame frame;
+    wire_put(&f->out, 0, &file);
+    assert_int_equal(wire_get(frame_of(&f->out, &frame), f->arena, &got), 0);
+    wire_put(&f->again, 0, &got);
+    add(f, "file");
     launch = (struct launch){ .node = "n", .job_name = "j", .dir = "/d" };
     one_launch(f, "launch-empty", &launch);
     launch.node = launch.job_name = launch.dir = NULL;
@@ -278,6 +285,8 @@ static void hosts(struct fixture *f)
     TRY(f, "host-runs", host_runs, .runs = runs, .n_runs = 2);
     TRY(f, "host-start-leave", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
         .leave_ms = 86400000);
+    TRY(f, "host-start-code", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
+        .code = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
     TRY(f, "host-start", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
         .sandbox = true);
     TRY(f, "host-end", host_end, .generation = g);

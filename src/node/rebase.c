@@ -1,0 +1,108 @@
+/* The engine puts what it sends along below launch.dir (engine/machines/away.h), so that one rule
+ * finds all of it. Other paths, of data and of results, are this machine's own. */
+#include "node/rebase.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PYTHON "python3"
+
+struct rebase {
+    struct arena *arena;
+    const char *from, *to;
+    size_t len; /* of from */
+};
+
+static const char *move_path(const struct rebase *r, const char *path)
+{
+    if (!path || r->len == 0 || strncmp(path, r->from, r->len) != 0 ||
+        (path[r->len] != '/' && path[r->len] != '\0'))
+        return path;
+    return arena_printf(r->arena, "%s%s", r->to, path + r->len);
+}
+
+/* Programs here cannot ask that server. */
+static bool is_unreachable(const struct pair *pair)
+{
+    static const char *const fronts[] = { "unix:",        "http://127.",  "http://localhost",
+                                          "http://[::1]", "https://127.", "https://localhost",
+                                          "https://[::1]" };
+    for (size_t i = 0; i < ARRAY_LEN(fronts); i++)
+        if (strcmp(pair->name, "MUSTER_SERVER") == 0 &&
+            strncmp(pair->value, fronts[i], strlen(fronts[i])) == 0)
+            return true;
+    return false;
+}
+
+static void move_env(const struct rebase *r, struct pairs *env)
+{
+    struct pairs out = { .n = 0 };
+    for (size_t i = 0; i < env->n; i++)
+        if (!is_unreachable(&env->at[i]))
+            pairs_put(&out, r->arena, env->at[i].name, move_path(r, env->at[i].value));
+    *env = out;
+}
+
+static const char *find_program(struct arena *arena, const char *name)
+{
+    const char *at = getenv("PATH");
+    for (at = at ? at : ""; *at; at += *at == ':') {
+        size_t len = strcspn(at, ":");
+        const char *path = arena_printf(arena, "%.*s/%s", (int)len, at, name);
+        at += len;
+        if (*path == '/' && access(path, X_OK) == 0)
+            return path;
+    }
+    return NULL;
+}
+
+static const char *find_python(struct arena *arena, const char *named)
+{
+    return named && access(named, X_OK) == 0 ? named : find_program(arena, PYTHON);
+}
+
+void rebase_launch(struct launch *launch, struct arena *arena, const struct rebase_to *to)
+{
+    const struct rebase r = {
+        .arena = arena, .from = launch->dir, .to = to->dir, .len = strlen(launch->dir)
+    };
+    launch->work_dir = move_path(&r, launch->work_dir);
+    launch->code_dir = move_path(&r, launch->code_dir);
+    launch->requirements = move_path(&r, launch->requirements);
+    for (size_t i = 0; i < launch->n_mounts; i++)
+        launch->mounts[i].from = move_path(&r, launch->mounts[i].from);
+    for (size_t i = 0; i < launch->n_tasks; i++)
+        move_env(&r, &launch->tasks[i].env);
+    launch->packages = to->packages;
+    launch->python = find_python(arena, launch->python);
+    launch->dir = to->dir;
+}
+
+static int write_one(const struct launch_file *file, const char *path, struct err *err)
+{
+    if (file->at)
+        return file_replace(path, file->at, file->len, file->program ? 0755 : 0644, err);
+    if (file_mkdirs(path, 0700, err) != 0)
+        return -1;
+    return chmod(path, 01777) == 0 ? 0 : err_sys(err, "%s", path);
+}
+
+int rebase_write_files(const struct launch *launch, struct err *err)
+{
+    for (size_t i = 0; i < launch->n_files; i++) {
+        const struct launch_file *file = &launch->files[i];
+        AUTO_FREE char *path = file_join(launch->dir, file->name);
+        if (strchr(file->name, '/') || file->name[0] == '.' || !file->name[0])
+            return err_set(err, ERR_INPUT, "\"%.60s\" is no name of a file", file->name);
+        if (write_one(file, path, err) != 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,21 @@
+/* A launch of a server that shares no disk with this machine: what it says of the server's own
+ * directories becomes this agent's. */
+#ifndef NODE_REBASE_H
+#define NODE_REBASE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "job/launch.h"
+
+struct rebase_to {
+    const char *dir;      /* of the agent, in place of launch.dir */
+    const char *packages; /* where what is installed is kept; NULL: nowhere */
+};
+/* Every path below launch.dir, also in the environment, is below to->dir then; a server that is
+ * reached by a path or on its own machine alone is left out of the environment; the interpreter is
+ * this machine's where the one that was named is not here. In arena. */
+void rebase_launch(struct launch *, struct arena *, const struct rebase_to *);
+/* launch.files, in launch.dir. */
+int rebase_write_files(const struct launch *, struct err *);
+
+#endif
