@@ -7,6 +7,7 @@
 #include "main/code_main.h"
 #include "main/config.h"
 #include "main/gpu_main.h"
+#include "main/pack_main.h"
 #include "main/records_main.h"
 #include "main/replay_main.h"
 #include "main/server_main.h"
@@ -93,7 +94,8 @@ static const struct {
 } names[] = {
     { .name = "muster", .run = muster_main },      { .name = "dlc", .run = dlc_main },
     { .name = "account-of", .run = account_main }, { .name = "check-code", .run = code_main },
-    { .name = GPU_ASK_NAME, .run = gpu_main },     { .name = DELIVER_NAME, .run = deliver_main },
+    { .name = "pack-code", .run = pack_main },     { .name = GPU_ASK_NAME, .run = gpu_main },
+    { .name = DELIVER_NAME, .run = deliver_main },
 };
 
 int main(int argc, char **argv)

@@ -4,9 +4,12 @@
  * of which no records know whether it began must not be lost sight of before. */
 #include "engine/machines/machines.h"
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "engine/machines/away.h"
+#include "engine/machines/staging.h"
 #include "link/hosts.h"
 
 #include <sodium.h>
@@ -18,18 +21,29 @@
 #define LEAVE_MS 86400000u /* a server that is away for a night loses nothing */
 #define KEY_SIZE 320
 
+struct launched_task {
+    struct task_ref ref;
+    uint32_t attempt;
+};
 struct machine_run {
     struct generation generation;
     char *node;
     const char *gone; /* to be told from the loop, and why; NULL: nothing is */
     bool over;        /* told */
     unsigned ticks;   /* of tidying, since then */
+    bool told;        /* its host was; or it began under an earlier server */
+    bool waits;       /* for its code, to be started with these: */
+    unsigned char token[HOST_TOKEN];
+    bool sandbox;
+    char code[HOST_CODE + 1];        /* "": none */
+    VEC(struct launched_task) tasks; /* while it waits */
 };
 
 struct machines {
     struct engine base; /* first */
     struct link_hub *link;
     struct hosts *hosts;
+    struct staging *staging;
     struct smap *runs; /* of struct machine_run, by key_of() */
     uint64_t leave_ms;
     uv_timer_t later, tidy;
@@ -66,8 +80,26 @@ static struct machine_run *add(struct machines *m, struct generation g, const ch
 static void free_run(void *value)
 {
     struct machine_run *run = value;
+    sodium_memzero(run->token, sizeof run->token);
+    vec_fini(&run->tasks);
     free(run->node);
     free(run);
+}
+
+static bool is_of(const struct machine_run *run, struct generation g)
+{
+    return run->generation.job == g.job && run->generation.number == g.number;
+}
+
+static bool has_runs(const struct machines *m, struct generation g)
+{
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    while (smap_next(m->runs, &cursor, &key, &value))
+        if (is_of(value, g))
+            return true;
+    return false;
 }
 
 /* Its directory may go, and another of the generation may come. */
@@ -75,8 +107,11 @@ static void forget(struct machines *m, struct machine_run *run)
 {
     char key[KEY_SIZE];
     hosts_clean(m->hosts, run->generation, run->node);
-    smap_remove(m->runs, key_of(key, run->generation, run->node));
+    struct generation g = run->generation;
+    smap_remove(m->runs, key_of(key, g, run->node));
     free_run(run);
+    if (!has_runs(m, g))
+        staging_drop(m->staging, g);
 }
 
 /* ---- facts ---- */
@@ -168,29 +203,128 @@ static void on_ended(void *arg, struct generation g, const char *node, const cha
 
 /* ---- calls ---- */
 
-static int start_run(struct machines *m, const struct launch *launch, struct err *err)
+/* Of a generation, beside the launch directories of its nodes. */
+static char *code_folder(const char *dir)
 {
-    unsigned char token[HOST_TOKEN], hash[32];
+    const char *slash = strrchr(dir, '/');
+    return mem_printf("%.*s/.code", slash ? (int)(slash - dir) : 0, dir);
+}
+
+static void tell_host(struct machines *m, struct machine_run *run)
+{
+    const char *path = staging_path(m->staging, run->generation);
+    if (path && !*run->code) {
+        snprintf(run->code, sizeof run->code, "%s", strrchr(path, '/') + 1);
+        link_stage_code(m->link, run->generation, run->node, path);
+    }
+    run->waits = false;
+    run->told = true;
+    hosts_start(m->hosts, &(struct hosts_start){ .generation = run->generation,
+                                                 .node = run->node,
+                                                 .token = run->token,
+                                                 .sandbox = run->sandbox,
+                                                 .leave_ms = m->leave_ms,
+                                                 .code = run->code });
+    sodium_memzero(run->token, sizeof run->token);
+    vec_clear(&run->tasks);
+}
+
+static void refuse_tasks(const struct machines *m, const struct machine_run *run,
+                         const struct err *why)
+{
+    bool own = why->code == ERR_TOO_LARGE || why->code == ERR_INPUT;
+    for (size_t i = 0; i < run->tasks.n; i++) {
+        struct engine_fact fact = {
+            .kind = FACT_REFUSED,
+            .generation = run->generation,
+            .node = run->node,
+            .task = run->tasks.at[i].ref,
+            .attempt = run->tasks.at[i].attempt,
+            .ending = { .by = own ? BY_ITSELF : BY_PLATFORM,
+                        .cause = why->code == ERR_FULL ? CAUSE_NODE_FULL : CAUSE_NONE,
+                        .reason = why->what },
+        };
+        tell(m, &fact);
+    }
+}
+
+static void on_staged(void *arg, struct generation g, const struct err *problem)
+{
+    struct machines *m = arg;
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    while (smap_next(m->runs, &cursor, &key, &value)) {
+        struct machine_run *run = value;
+        if (!is_of(run, g) || !run->waits || run->over)
+            continue;
+        if (!problem) {
+            tell_host(m, run);
+            continue;
+        }
+        refuse_tasks(m, run, problem);
+        end_run(m, run, problem->what);
+    }
+}
+
+static void note_tasks(struct machine_run *run, const struct launch *launch)
+{
+    for (size_t i = 0; i < launch->n_tasks; i++)
+        *vec_add(&run->tasks) =
+            (struct launched_task){ launch->tasks[i].ref, launch->tasks[i].attempt };
+}
+
+/* 1: its code is there, or it has none; 0: it is being packed; -1. */
+static int get_code(struct machines *m, struct machine_run *run, const struct launch *launch,
+                    const struct away_code *code, struct err *err)
+{
+    const struct machines_pack pack = { .dir = code->dir,
+                                        .under = code->under,
+                                        .bytes = launch->code_limit };
+    AUTO_FREE char *folder = code_folder(launch->dir);
+    const char *path;
+    snprintf(run->code, sizeof run->code, "%s", code->hash ? code->hash : "");
+    return code->dir ? staging_get(m->staging, run->generation, &pack, folder, &path, err) : 1;
+}
+
+static int start_run(struct machines *m, const struct launch *launch, const struct away_code *code,
+                     struct err *err)
+{
+    unsigned char hash[32];
     struct machine_run *run = find(m, launch->generation, launch->node);
     if (run && run->over) { /* of the generation that is committed as gone */
         forget(m, run);
         run = NULL;
     }
-    memcpy(token, launch->token, sizeof token);
-    if (sodium_is_zero(token, sizeof token))
+    if (sodium_is_zero(launch->token, sizeof launch->token))
         return run ? 0 : err_set(err, ERR_UNAVAILABLE, "the agent on %s is gone", launch->node);
     if (!run)
-        add(m, launch->generation, launch->node);
-    crypto_hash_sha256(hash, token, sizeof token);
+        run = add(m, launch->generation, launch->node);
+    crypto_hash_sha256(hash, launch->token, sizeof launch->token);
     link_expect(m->link, launch->generation, launch->node, hash, 0);
     link_keep_logs(m->link, launch->generation, launch->node, launch->dir);
-    hosts_start(m->hosts, &(struct hosts_start){ .generation = launch->generation,
-                                                 .node = launch->node,
-                                                 .token = token,
-                                                 .sandbox = launch->sandbox,
-                                                 .leave_ms = m->leave_ms });
-    sodium_memzero(token, sizeof token);
-    return 0;
+    if (run->told)
+        return 0;
+    memcpy(run->token, launch->token, sizeof run->token);
+    run->sandbox = launch->sandbox;
+    int got = get_code(m, run, launch, code, err);
+    if (got > 0) {
+        tell_host(m, run);
+    } else if (got == 0) {
+        run->waits = true;
+        note_tasks(run, launch);
+    }
+    return got < 0 ? -1 : 0;
+}
+
+static int start_there(struct machines *m, const struct launch *launch, struct arena *arena,
+                       struct err *err)
+{
+    struct launch away = *launch;
+    struct away_code code;
+    if (away_launch(&away, arena, &code, err) != 0 || start_run(m, launch, &code, err) != 0)
+        return err_in(err, "starting %s on %s", launch->job_name, launch->node);
+    return link_launch(m->link, &away, err);
 }
 
 static int machines_start(struct engine *e, const struct launch *launch, struct err *err)
@@ -203,9 +337,10 @@ static int machines_start(struct engine *e, const struct launch *launch, struct 
                        "tasks on %s run as the user of its host, not as %s: accounts are for this "
                        "server's own machine",
                        launch->node, launch->account->name);
-    if (start_run(m, launch, err) < 0)
-        return err_in(err, "starting %s on %s", launch->job_name, launch->node);
-    return link_launch(m->link, launch, err);
+    struct arena *arena = arena_create();
+    int rc = start_there(m, launch, arena, err);
+    arena_destroy(arena);
+    return rc;
 }
 
 /* Everything of a run. An agent that is not connected is told when it is; one that is to be killed
@@ -213,8 +348,11 @@ static int machines_start(struct engine *e, const struct launch *launch, struct 
 static void stop_run(struct machines *m, struct machine_run *run, enum stop_how how,
                      enum end_by why)
 {
-    if (hosts_cancel(m->hosts, run->generation, run->node)) {
-        tell_later(m, run, "it was not started: its machine could not be reached");
+    if (run->waits || hosts_cancel(m->hosts, run->generation, run->node)) {
+        tell_later(m, run,
+                   run->waits ? "it was not started: its code was being packed"
+                              : "it was not started: its machine could not be reached");
+        run->waits = false;
         return;
     }
     link_stop(m->link, run->generation, run->node, NULL, how, why);
@@ -247,6 +385,18 @@ static void machines_ack(struct engine *e, struct generation g, const char *node
     link_ack(machines_of(e)->link, g, node, seq);
 }
 
+/* One that began has what it was started with, and may be fetching it. */
+static void recover_run(struct machines *m, struct machine_run *run, const struct engine_known *k)
+{
+    AUTO_FREE char *folder = code_folder(k->dir);
+    const char *path = staging_find(m->staging, k->generation, folder);
+    run->told = k->last_seq > 0;
+    link_expect(m->link, k->generation, k->node, k->token_hash, k->last_seq);
+    link_keep_logs(m->link, k->generation, k->node, k->dir);
+    if (path)
+        link_stage_code(m->link, k->generation, k->node, path);
+}
+
 static int machines_recover(struct engine *e, const struct engine_known *known, size_t n,
                             struct err *err)
 {
@@ -255,12 +405,10 @@ static int machines_recover(struct engine *e, const struct engine_known *known, 
     for (size_t i = 0; i < n; i++) {
         const struct engine_known *k = &known[i];
         struct machine_run *run = add(m, k->generation, k->node);
-        if (hosts_recover(m->hosts, k->generation, k->node, k->last_seq > 0)) {
-            link_expect(m->link, k->generation, k->node, k->token_hash, k->last_seq);
-            link_keep_logs(m->link, k->generation, k->node, k->dir);
-        } else {
+        if (hosts_recover(m->hosts, k->generation, k->node, k->last_seq > 0))
+            recover_run(m, run, k);
+        else
             tell_later(m, run, "its machine is none of this server any more");
-        }
     }
     return 0;
 }
@@ -305,6 +453,7 @@ static void machines_destroy(struct engine *e)
 {
     struct machines *m = machines_of(e);
     hosts_destroy(m->hosts);
+    staging_destroy(m->staging);
     smap_destroy_with(m->runs, free_run);
     uv_close((uv_handle_t *)&m->later, on_closed);
     uv_close((uv_handle_t *)&m->tidy, on_closed);
@@ -331,6 +480,8 @@ struct engine *machines_create(const struct machines_config *config)
     m->link = config->link;
     m->leave_ms = config->leave_ms ? config->leave_ms : LEAVE_MS;
     m->runs = smap_create();
+    m->staging =
+        staging_create(config->packer, (struct staging_sink){ .done = on_staged, .arg = m });
     m->hosts = hosts_create(
         config->link,
         (struct hosts_sink){ .up = on_up, .down = on_down, .ended = on_ended, .arg = m });

@@ -5,6 +5,7 @@
 #define ENGINE_MACHINES_MACHINES_H
 
 #include "engine/engine.h"
+#include "engine/machines/packing.h"
 #include "link/link.h"
 
 struct uv_loop_s;
@@ -13,6 +14,7 @@ struct machines_config {
     struct uv_loop_s *loop;
     struct link_hub *link; /* outlives the engine */
     uint64_t leave_ms;     /* how long agents wait for their logs and facts to be taken; 0: a day */
+    struct machines_packer packer; /* start NULL: jobs whose code lies here are refused */
 };
 /* A node is up while its host is connected, and down from when it is not: unreachable, which says
  * nothing of its runs. A run is gone when its host says that nothing of it lives, when its machine

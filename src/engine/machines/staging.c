@@ -1,0 +1,173 @@
+/* An archive has its SHA-256 as its name as soon as it is whole, so what a restarted server finds
+ * is what its runs were started with: all nodes of a generation have the same code. */
+#include "engine/machines/staging.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEY_SIZE    40
+#define HASH_DIGITS 64u
+
+struct stage {
+    struct staging *all;
+    struct generation generation;
+    char *folder, *part, *path; /* path NULL: it is being packed */
+    void *packing;              /* of the packer; NULL: nothing is */
+};
+
+struct staging {
+    struct machines_packer packer;
+    struct staging_sink sink;
+    struct smap *stages; /* by key_of() */
+};
+
+static const char *key_of(char out[KEY_SIZE], struct generation g)
+{
+    snprintf(out, KEY_SIZE, "%llu.%u", (unsigned long long)g.job, g.number);
+    return out;
+}
+
+static struct stage *find(const struct staging *all, struct generation g)
+{
+    char key[KEY_SIZE];
+    return smap_get(all->stages, key_of(key, g));
+}
+
+static void free_stage(void *value)
+{
+    struct stage *stage = value;
+    if (stage->packing) {
+        stage->all->packer.drop(stage->packing);
+        (void)unlink(stage->part);
+    }
+    free(stage->folder);
+    free(stage->part);
+    free(stage->path);
+    free(stage);
+}
+
+struct staging *staging_create(struct machines_packer packer, struct staging_sink sink)
+{
+    struct staging *all = mem_new(sizeof *all);
+    all->packer = packer;
+    all->sink = sink;
+    all->stages = smap_create();
+    return all;
+}
+
+void staging_destroy(struct staging *all)
+{
+    if (!all)
+        return;
+    smap_destroy_with(all->stages, free_stage);
+    free(all);
+}
+
+static struct stage *add(struct staging *all, struct generation g, const char *folder)
+{
+    char key[KEY_SIZE];
+    struct stage *stage = mem_new(sizeof *stage);
+    stage->all = all;
+    stage->generation = g;
+    stage->folder = mem_strdup(folder);
+    smap_set(all->stages, key_of(key, g), stage);
+    return stage;
+}
+
+static void forget(struct stage *stage)
+{
+    char key[KEY_SIZE];
+    smap_remove(stage->all->stages, key_of(key, stage->generation));
+    free_stage(stage);
+}
+
+/* ---- packing ---- */
+
+static void on_packed(void *arg, const struct machines_packed *packed, const struct err *problem)
+{
+    struct stage *stage = arg;
+    struct staging *all = stage->all;
+    struct generation g = stage->generation;
+    struct err err;
+    stage->packing = NULL;
+    if (problem)
+        err = *problem;
+    else
+        stage->path = file_join(stage->folder, packed->hash);
+    bool failed =
+        problem || (rename(stage->part, stage->path) != 0 && err_sys(&err, "%s", stage->path) != 0);
+    if (!failed && packed->n_left > 0)
+        log_warn("code.left_out",
+                 "job=%llu generation=%u n=%llu first=\"%s\" note=\"links that lead out of the "
+                 "directory, pipes and devices do not travel\"",
+                 (unsigned long long)g.job, g.number, (unsigned long long)packed->n_left,
+                 packed->left);
+    if (failed) {
+        (void)unlink(stage->part);
+        forget(stage); /* the next launch tries again */
+    }
+    all->sink.done(all->sink.arg, g, failed ? &err : NULL);
+}
+
+const char *staging_find(struct staging *all, struct generation g, const char *folder)
+{
+    struct stage *stage = find(all, g);
+    if (stage)
+        return stage->path;
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && !stage && (entry = readdir(dir));) {
+        if (strlen(entry->d_name) != HASH_DIGITS)
+            continue;
+        stage = add(all, g, folder);
+        stage->path = file_join(folder, entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return stage ? stage->path : NULL;
+}
+
+int staging_get(struct staging *all, struct generation g, const struct machines_pack *what,
+                const char *folder, const char **path, struct err *err)
+{
+    struct stage *stage = find(all, g);
+    *path = staging_find(all, g, folder);
+    if (stage || *path)
+        return *path ? 1 : 0;
+    if (!all->packer.start)
+        return err_set(err, ERR_CANNOT, "this server packs no code");
+    if (file_mkdirs(folder, 0700, err) != 0)
+        return -1;
+    stage = add(all, g, folder);
+    stage->part = file_join(folder, "part");
+    (void)unlink(stage->part); /* of a server that was killed */
+    struct machines_pack pack = *what;
+    pack.file = stage->part;
+    stage->packing = all->packer.start(all->packer.arg, &pack, on_packed, stage, err);
+    if (stage->packing)
+        return 0;
+    forget(stage);
+    return -1;
+}
+
+const char *staging_path(const struct staging *all, struct generation g)
+{
+    const struct stage *stage = find(all, g);
+    return stage ? stage->path : NULL;
+}
+
+void staging_drop(struct staging *all, struct generation g)
+{
+    struct stage *stage = find(all, g);
+    if (!stage)
+        return;
+    if (stage->path)
+        (void)unlink(stage->path);
+    forget(stage);
+}
