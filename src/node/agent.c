@@ -487,10 +487,14 @@ static void open_relay(struct agent *agent)
     agent->site.launch_socket = agent->socket;
 }
 
-/* Launchers lie in folders beside this program. */
+/* Launchers lie in folders beside this program, or where its host made them. */
 static void find_programs(struct agent *agent)
 {
     char self[4096];
+    if (*agent->conf.programs) {
+        agent->site.programs = agent->conf.programs;
+        return;
+    }
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n <= 0)
         return;

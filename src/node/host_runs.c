@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
+#include "node/programs.h"
 #include "run/run.h"
 
 #include <dirent.h>
@@ -29,9 +30,9 @@ struct host_run {
 
 struct host_runs {
     struct host_runs_config config;
-    char *runs, *trash;   /* folders */
-    char *cache;          /* of code, for all agents */
-    struct smap *by_name; /* of struct host_run */
+    char *runs, *trash;     /* folders */
+    char *cache, *programs; /* of code, of launchers, for all agents */
+    struct smap *by_name;   /* of struct host_run */
     VEC(uv_process_t *) removing;
     uint64_t removed; /* makes names below trash differ */
 };
@@ -199,13 +200,16 @@ struct host_runs *host_runs_create(const struct host_runs_config *config, struct
 {
     AUTO_FREE char *folder = file_join(config->dir, "runs");
     AUTO_FREE char *trash = file_join(config->dir, "trash");
-    if (file_mkdirs(folder, 0700, err) < 0 || file_mkdirs(trash, 0700, err) < 0)
+    AUTO_FREE char *programs = file_join(config->dir, "programs");
+    if (file_mkdirs(folder, 0700, err) < 0 || file_mkdirs(trash, 0700, err) < 0 ||
+        programs_make(programs, config->program, err) < 0)
         return NULL;
     struct host_runs *runs = mem_new(sizeof *runs);
     runs->config = *config;
     runs->runs = TAKE(folder);
     runs->trash = TAKE(trash);
     runs->cache = file_join(config->dir, "code");
+    runs->programs = TAKE(programs);
     runs->by_name = smap_create();
     empty_trash(runs);
     find_runs(runs);
@@ -231,6 +235,7 @@ void host_runs_destroy(struct host_runs *runs)
     free(runs->runs);
     free(runs->trash);
     free(runs->cache);
+    free(runs->programs);
     free(runs);
 }
 
@@ -245,7 +250,8 @@ static void spawn(struct host_run *one, const struct wire_host_start *start, con
                                      .send_logs = true,
                                      .leave_ms = start->leave_ms,
                                      .code = start->code,
-                                     .cache = one->owner->cache };
+                                     .cache = one->owner->cache,
+                                     .programs = one->owner->programs };
     struct err err = { .what = "" };
     one->run = make_run(one);
     if (run_spawn(one->run, &place, &own, &err) == 0)

@@ -367,12 +367,13 @@ static int own_places(const struct launch *launch, struct building *building, ch
     return 0;
 }
 
-static int look_at_source(const char *from, const struct account *account, struct stat *st,
-                          struct err *err)
+static int look_at_source(const struct launch *launch, const char *from,
+                          const struct account *account, struct stat *st, struct err *err)
 {
     AS_FS_USER(account_files(account));
     if (stat(from, st) != 0)
-        return err_set(err, ERR_INPUT, "cannot show %s: %s", from, strerror(errno));
+        return err_set(err, ERR_INPUT, "cannot show %s of %s: %s", from, launch->node,
+                       strerror(errno));
     return 0;
 }
 
@@ -386,7 +387,7 @@ static int prepare_mount_points(struct view *view, const struct launch *launch, 
             return err_set(err, ERR_INPUT, "the mount point %s is not absolute", mount->at);
         if (file_climbs(mount->at))
             return err_set(err, ERR_INPUT, "the mount point %s has \"..\" in it", mount->at);
-        if (look_at_source(mount->from, account, &from, err) != 0)
+        if (look_at_source(launch, mount->from, account, &from, err) != 0)
             return -1;
         struct view_point point = { .at = mount->at, .dir = S_ISDIR(from.st_mode) };
         if (hold_point(view, launch, account, &point, err) != 0) {
@@ -478,7 +479,7 @@ int view_stage_code(struct view *view, const struct launch *launch, const char *
     if (!launch->code_dir || lies_in(launch->code_dir, work_dir))
         return 0;
     struct stat from;
-    if (look_at_source(launch->code_dir, launch->account, &from, err) != 0)
+    if (look_at_source(launch, launch->code_dir, launch->account, &from, err) != 0)
         return -1;
     AUTO_FREE char *at = under_own_name(launch->code_dir, work_dir);
     if (view->mount_ns < 0)

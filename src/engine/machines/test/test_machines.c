@@ -146,6 +146,40 @@ static void a_removed_machine_has_no_runs(void **state)
     UNTIL(f, !file_is_dir(dir));
 }
 
+/* Only muster-node is copied to a machine; its host makes the names it is called by. */
+static void launchers_are_the_hosts_own(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    struct arena *arena = arena_create();
+    struct launch_task task;
+    struct launch launch = fix_launch(f, &task, "readlink -f $(command -v torchrun dlrover-run)");
+    pairs_set(&task.env, arena, "MUSTER_LAUNCHERS", "torchrun dlrover");
+    fix_start_host(f);
+    assert_int_equal(fix_start(f, &launch, &err), 0);
+    UNTIL(f, f->facts[FACT_ENDED] == 1);
+    fix_end_well(f);
+    AUTO_FREE char *text = fix_log(f);
+    assert_string_equal(text, MUSTER_NODE "\n" MUSTER_NODE "\n");
+    arena_destroy(arena);
+}
+
+/* Data is the machine's, and so is what is wrong with it. */
+static void a_mount_that_is_not_there_is_named(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    struct launch_task task;
+    struct launch launch = fix_launch(f, &task, "true");
+    struct bind_mount mount = { .from = "/no/such/data", .at = "/mnt/x" };
+    launch.mounts = &mount;
+    launch.n_mounts = 1;
+    fix_start_host(f);
+    assert_int_equal(fix_start(f, &launch, &err), 0);
+    UNTIL(f, f->facts[FACT_REFUSED] == 1);
+    assert_non_null(strstr(f->refused, "/no/such/data of n1"));
+}
+
 /* ---- logs ---- */
 
 static void logs_come_to_the_server(void **state)
@@ -225,6 +259,8 @@ int main(void)
         TEST(a_machine_that_comes_back_empty_says_so),
         TEST(a_fenced_machine_keeps_nothing),
         TEST(a_removed_machine_has_no_runs),
+        TEST(launchers_are_the_hosts_own),
+        TEST(a_mount_that_is_not_there_is_named),
         TEST(logs_come_to_the_server),
         TEST(copies_go_on_after_a_restart),
         TEST(what_did_not_come_is_a_hole),
