@@ -22,7 +22,7 @@
 #define NAME_SHORT 100u /* what a header has room for */
 
 struct writer {
-    int out;
+    int out; /* -1: nowhere */
     const struct tar_tree_limits *limits;
     struct tar_tree_found *found;
     struct err *err;
@@ -35,7 +35,7 @@ struct writer {
 
 static int put(const struct writer *t, const void *bytes, size_t len)
 {
-    if (file_write_all(t->out, bytes, len) == 0)
+    if (t->out < 0 || file_write_all(t->out, bytes, len) == 0)
         return 0;
     return err_sys(t->err, "writing the archive");
 }
@@ -209,7 +209,7 @@ static int put_file(struct writer *t, int dir, const char *name, const char *pat
                               .size = (uint64_t)st.st_size };
     if (count(t, h.size) != 0 || put_entry(t, &h) != 0)
         return -1;
-    return put_bytes(t, fd, h.size);
+    return t->out < 0 ? 0 : put_bytes(t, fd, h.size);
 }
 
 /* ---- the tree ---- */
@@ -304,4 +304,9 @@ int tar_tree_write(int out, const struct tar_tree *tree, struct tar_tree_found *
         rc = put(t, end, sizeof end);
     free(t);
     return rc;
+}
+
+int tar_tree_measure(const struct tar_tree *tree, struct tar_tree_found *found, struct err *err)
+{
+    return tar_tree_write(-1, tree, found, err);
 }

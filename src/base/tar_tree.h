@@ -23,6 +23,8 @@ struct tar_tree_found {
 };
 /* What tools leave (.git, __pycache__, .venv ...) is no code and is left out without a word.
  * ERR_TOO_LARGE for a limit, or ERR_SYSTEM with the path. */
+int tar_tree_measure(const struct tar_tree *, struct tar_tree_found *,
+                     struct err *); /* only looks */
 int tar_tree_write(int out, const struct tar_tree *, struct tar_tree_found *, struct err *);
 
 #endif

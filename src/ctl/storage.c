@@ -8,11 +8,15 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "base/tar_tree.h"
+#include "job/job.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+
+#define LOOK_FILES 10000u
 
 /* Whole parts of a path only: "nfs://a" does not serve "nfs://ab". */
 static bool serves(const struct uri_root *root, const char *uri)
@@ -127,4 +131,20 @@ int storage_check_code(const char *dir, const struct code_at *code, uint64_t lim
         return err_hint(err, "keep data elsewhere and read it by its path");
     }
     return 0;
+}
+
+/* A look of milliseconds: what has more files than that is refused when it is packed, if it is too
+ * large. */
+int storage_check_travel(const char *dir, struct err *err)
+{
+    const struct tar_tree tree = { .dir = dir,
+                                   .limits = { .bytes = CODE_TRAVELS_MAX, .files = LOOK_FILES } };
+    struct tar_tree_found found;
+    char most[FMT_MAX];
+    if (tar_tree_measure(&tree, &found, NULL) == 0 || found.bytes <= CODE_TRAVELS_MAX)
+        return 0;
+    err_set(err, ERR_CANNOT, "%s holds more than %s: too much to send to machines", dir,
+            fmt_size(most, CODE_TRAVELS_MAX));
+    return err_hint(err, "name the directory of the code alone with --code DIR, and data by its "
+                         "path on the machines");
 }

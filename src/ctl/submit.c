@@ -219,13 +219,27 @@ static int refuse_field(struct submission *s, const char *path, struct err *err)
     return -1;
 }
 
+/* Nodes that do not see this server's disk. */
+static bool has_machines(const struct submission *s)
+{
+    const struct engine *engine = s->ctl->config.engine;
+    return engine->ops->caps(engine) & ENGINE_AWAY;
+}
+
 static int check_data(struct submission *s, const struct job_spec *spec, struct err *err)
 {
     AS_FS_USER(files_of(s));
     for (size_t i = 0; i < spec->inputs.n_data; i++) {
         const char *from = spec->inputs.data[i].from;
         const char *path = map_uri(s, from, err);
-        if (path && looked(s, !taped_replays(s->ctl) && !file_can_read(path) ? -1 : 0)) {
+        bool lacks = path && looked(s, !taped_replays(s->ctl) && !file_can_read(path) ? -1 : 0);
+        if (lacks && has_machines(s)) {
+            report_warn(&s->answer->report, (struct place){ 0 },
+                        arena_printf(s->arena, "inputs.data[%zu]", i),
+                        "%.200s cannot be read at the server: tasks start only on machines that "
+                        "have it",
+                        path);
+        } else if (lacks) {
             err_sys(err, "%s (%s)", from, path);
             err->code = ERR_CANNOT;
             path = NULL;
@@ -262,6 +276,16 @@ static int check_code(struct submission *s, const char *uri, struct err *err)
     return looked(s, replays ? 0 : storage_check_code(s->site.code_dir, &at, code->limit, err));
 }
 
+/* Code is copied to nodes that do not see it. */
+static int check_travel(struct submission *s, struct err *err)
+{
+    const char *dir = s->site.code_dir ? s->site.code_dir : s->site.work_dir;
+    if (!dir || !has_machines(s))
+        return 0;
+    AS_FS_USER(files_of(s));
+    return looked(s, taped_replays(s->ctl) ? 0 : storage_check_travel(dir, err));
+}
+
 /* Where the job's Python comes from, for who looks at the job later. */
 static void note_python(struct submission *s)
 {
@@ -289,10 +313,16 @@ static int map_storage(struct submission *s, struct err *err)
         if (!s->site.code_dir || check_code(s, uri, err))
             return refuse_field(s, "inputs.code", err);
     }
+    if (check_travel(s, err))
+        return refuse_field(s, "inputs.code", err);
     if (spec->output && *spec->output) {
         s->site.output_dir = map_uri(s, spec->output, err);
         if (!s->site.output_dir)
             return refuse_field(s, "output", err);
+        if (has_machines(s))
+            report_warn(&s->answer->report, (struct place){ 0 }, "output",
+                        "results lie in %.200s of the machine that a task runs on, and stay there",
+                        s->site.output_dir);
     }
     return check_data(s, spec, err);
 }

@@ -5,12 +5,12 @@
 #include "api/child.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "job/job.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define BYTES_MOST  (512ull << 20) /* as archives that are sent along */
 #define FILES_MOST  100000ull
 #define PACK_MS     600000u
 #define TEXT_ROOM   2048u
@@ -71,7 +71,8 @@ static void *start(void *arg, const struct machines_pack *what, machines_packed_
 {
     const struct packer_config *config = arg;
     char bytes[24], files[24];
-    uint64_t most = what->bytes && what->bytes < BYTES_MOST ? what->bytes : BYTES_MOST;
+    bool less = what->bytes && what->bytes < CODE_TRAVELS_MAX;
+    uint64_t most = less ? what->bytes : CODE_TRAVELS_MAX;
     snprintf(bytes, sizeof bytes, "%" PRIu64, most);
     snprintf(files, sizeof files, "%llu", FILES_MOST);
     const char *args[] = { "pack-code", what->dir, what->under ? what->under : "",

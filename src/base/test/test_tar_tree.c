@@ -180,7 +180,10 @@ static void more_than_the_limit_is_refused(void **state)
     AUTO_CLOSE int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
     make(f, "a", "123");
     assert_int_equal(tar_tree_write(out, &tree, &found, &err), 0);
+    assert_int_equal(tar_tree_measure(&tree, &found, &err), 0);
+    assert_true(found.bytes == 3 && found.files == 1);
     make(f, "b", "123");
+    assert_int_equal(tar_tree_measure(&tree, &found, &err), -1);
     assert_int_equal(tar_tree_write(out, &tree, &found, &err), -1);
     assert_int_equal(err.code, ERR_TOO_LARGE);
     tree.limits = (struct tar_tree_limits){ .files = 1 };

@@ -12,6 +12,7 @@
 #include "ctl/explain_view.h"
 #include "ctl/views.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,6 +100,44 @@ static void bad_texts_are_reported(void **state)
     assert_true(world_submit(w, "") == 0);
     assert_int_equal(w->code, ERR_INPUT);
     assert_true(world_submit(w, "{\"a\":1}") == 0);
+}
+
+static unsigned with_machines(const struct engine *e)
+{
+    (void)e;
+    return ENGINE_EXEC | ENGINE_HOSTS | ENGINE_MOUNTS | ENGINE_AWAY;
+}
+
+/* Code has to be sent there; data is theirs. */
+static void machines_do_not_see_this_disk(void **state)
+{
+    struct world *w = *state;
+    char dir[] = "/tmp/muster-travel-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    AUTO_FREE char *big = file_join(dir, "data.bin");
+    AUTO_FREE char *tools = file_join(dir, ".git");
+    AUTO_FREE char *kept = file_join(tools, "pack");
+    struct ctl_submit s = ask(ONE);
+    s.work_dir = dir;
+    assert_int_equal(mkdir(tools, 0700), 0);
+    assert_int_equal(close(open(kept, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+    assert_int_equal(truncate(kept, 600 << 20), 0); /* is no code */
+    w->fake.ops.caps = with_machines;
+    assert_true(world_submit_as(w, &s) != 0);
+    assert_int_equal(close(open(big, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+    assert_int_equal(truncate(big, 600 << 20), 0);
+    assert_true(world_submit_as(w, &s) == 0);
+    assert_int_equal(w->code, ERR_CANNOT);
+    assert_non_null(strstr(w->what, "too much to send"));
+    s.work_dir = NULL;
+    AUTO_FREE char *own = file_join(dir, "code");
+    assert_int_equal(mkdir(own, 0700), 0);
+    s.code_dir = own;
+    assert_true(world_submit_as(w, &s) != 0);
+    static const char data[] = "{\"name\":\"d\",\"inputs\":{\"data\":[{\"from\":\"/no/such/data\","
+                               "\"at\":\"/data\"}]},\"roles\":{\"w\":{\"run\":\"true\"}}}";
+    assert_true(world_submit(w, data) != 0);
+    file_remove_tree(dir, NULL);
 }
 
 static void what_cannot_run_is_refused(void **state)
@@ -364,6 +403,7 @@ int main(void)
         T(same_key_same_job),
         T(one_turn_one_commit),
         T(bad_texts_are_reported),
+        T(machines_do_not_see_this_disk),
         T(what_cannot_run_is_refused),
         T(too_large_can_wait),
         T(images_are_warned_about),
