@@ -164,7 +164,7 @@ def test_code_comes_over_the_connection(
     kept[0].write_bytes(b"something else")
     server.run(job)
     assert server.run(job)["state"] == "succeeded"
-    assert kept[0].stat().st_ino != came
+    assert sha256(kept[0].read_bytes()).hexdigest() == digest
 
 
 # ---- machines of their own ----
