@@ -148,7 +148,7 @@ static bool is_no_code(const char *name)
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return false;
+    return strncmp(name, TAR_TREE_MARKER, strlen(TAR_TREE_MARKER)) == 0;
 }
 
 static bool is_compiled(const char *name)
@@ -257,7 +257,7 @@ static int put_one(struct writer *t, int dir, const char *name, const char *path
     if (S_ISLNK(st.st_mode) && fits)
         return put_link(t, dir, name, path);
     if (S_ISREG(st.st_mode) && fits && !(st.st_mode & (S_ISUID | S_ISGID)))
-        return is_compiled(name) ? 0 : put_file(t, dir, name, path);
+        return is_compiled(name) || is_no_code(name) ? 0 : put_file(t, dir, name, path);
     leave_out(t, path);
     return 0;
 }

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#define TAR_TREE_MARKER ".muster-shared-" /* names of files that begin so are no code either */
+
 struct tar_tree_limits {
     uint64_t bytes; /* of all files; 0: none */
     uint64_t files; /* with directories and links; 0: none */

@@ -31,11 +31,11 @@ struct host_run {
     unsigned char token[HOST_TOKEN];
     bool sandbox;
     uint64_t leave_ms;
-    char code[HOST_CODE + 1]; /* "": none */
-    bool began;               /* not there means that it has ended */
-    bool fresh;               /* HOST_START was never sent */
-    bool end;                 /* HOST_END goes down */
-    bool shown;               /* in the HOST_RUNS that is looked at */
+    char code[HOST_CODE + 1], marker[HOST_MARKER + 1]; /* "": none */
+    bool began;                                        /* not there means that it has ended */
+    bool fresh;                                        /* HOST_START was never sent */
+    bool end;                                          /* HOST_END goes down */
+    bool shown;                                        /* in the HOST_RUNS that is looked at */
 };
 
 struct host {
@@ -138,7 +138,8 @@ static void send_start(struct host *host, struct host_run *run)
                                            .token_len = sizeof run->token,
                                            .sandbox = run->sandbox,
                                            .leave_ms = run->leave_ms,
-                                           .code = *run->code ? run->code : NULL };
+                                           .code = *run->code ? run->code : NULL,
+                                           .marker = *run->marker ? run->marker : NULL };
     run->fresh = false;
     wire_put(conn_out(host->conn), 0, &start);
 }
@@ -172,6 +173,7 @@ bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
     run->sandbox = start->sandbox;
     run->leave_ms = start->leave_ms;
     snprintf(run->code, sizeof run->code, "%s", start->code ? start->code : "");
+    snprintf(run->marker, sizeof run->marker, "%s", start->marker ? start->marker : "");
     memcpy(run->token, start->token, sizeof run->token);
     if (now) {
         send_start(host, run);

@@ -37,8 +37,8 @@ struct hosts_start {
     const char *node;
     const unsigned char *token; /* HOST_TOKEN bytes, of the agent */
     bool sandbox;
-    uint64_t leave_ms; /* as in HOST_START */
-    const char *code;  /* the same */
+    uint64_t leave_ms;         /* as in HOST_START */
+    const char *code, *marker; /* the same */
 };
 bool hosts_start(struct hosts *, const struct hosts_start *);
 /* A run of an earlier server: began when an agent of it was ever heard. One that did not begin may

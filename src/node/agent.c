@@ -50,6 +50,7 @@ struct agent {
     char *programs;
     char *code; /* path of site.code */
     char *code_tree;
+    char *shared; /* directory of the code, which this machine sees too; NULL: it does not */
     struct batch *coming; /* files of the next launch; NULL: none came */
     bool welcome;         /* the server has said what it has */
     bool leaving;
@@ -237,6 +238,7 @@ static void take_home(const struct agent *agent, struct batch *batch)
     const char *cache = agent->conf.cache, *slash = strrchr(cache, '/');
     const struct rebase_to to = {
         .dir = agent->site.dir,
+        .code = agent->shared,
         .packages =
             slash ? arena_printf(batch->arena, "%.*s/packages", (int)(slash - cache), cache) : NULL,
     };
@@ -518,7 +520,8 @@ static void find_code(struct agent *agent, const char *dir)
 {
     const struct conf *conf = &agent->conf;
     agent->site.code_tree = agent->code_tree = mem_printf("%s/code", agent->site.user_dir);
-    if (!*conf->code)
+    agent->shared = rebase_find_shared(conf->shared);
+    if (!*conf->code || agent->shared)
         return;
     agent->code = *conf->cache ? mem_printf("%s/%s", conf->cache, conf->code)
                                : mem_printf("%s/archives/%s", dir, conf->code);
@@ -604,6 +607,7 @@ int agent_run(const char *dir, pid_t keeper)
     free(agent->programs);
     free(agent->code);
     free(agent->code_tree);
+    free(agent->shared);
     free(agent);
     return released ? 0 : 1;
 }

@@ -35,6 +35,7 @@ static const struct key {
       .may_miss = true },
     { .name = "archive", .offset = offsetof(struct conf, archive), .size = 1024, .may_miss = true },
     { .name = "code", .offset = offsetof(struct conf, code), .size = 65, .may_miss = true },
+    { .name = "shared", .offset = offsetof(struct conf, shared), .size = 1200, .may_miss = true },
     { .name = "programs",
       .offset = offsetof(struct conf, programs),
       .size = 1024,

@@ -35,6 +35,7 @@ struct conf {
     char user_dir[1024]; /* "": the directory of the agent */
     char archive[1024];  /* "": the job has none, or it is to be fetched */
     char code[65];       /* SHA-256 of what the server is asked for; "": nothing */
+    char shared[1200];   /* "TEXT PATH": where that file has that text, so lies the code */
     char programs[1024]; /* with the launchers' folders; "": beside the program */
     char cache[1024];    /* where it is kept for all agents of the node; "": the agent's own */
     uint64_t cache_size; /* bytes at most; 0: a default */

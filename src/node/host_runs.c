@@ -250,6 +250,7 @@ static void spawn(struct host_run *one, const struct wire_host_start *start, con
                                      .send_logs = true,
                                      .leave_ms = start->leave_ms,
                                      .code = start->code,
+                                     .shared = start->marker,
                                      .cache = one->owner->cache,
                                      .programs = one->owner->programs };
     struct err err = { .what = "" };

@@ -12,13 +12,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PYTHON "python3"
+#define PYTHON     "python3"
+#define MARKER_MAX 256u
 
 struct rebase {
     struct arena *arena;
     const char *from, *to;
     size_t len; /* of from */
 };
+
+/* launch.dir/code, and what is below it. */
+static const char *move_code(const struct rebase *r, const char *path, const char *code)
+{
+    const char *front = "/code";
+    if (!path || !code || strncmp(path, r->from, r->len) != 0 ||
+        strncmp(path + r->len, front, strlen(front)) != 0)
+        return path;
+    const char *rest = path + r->len + strlen(front);
+    return *rest == '/' || *rest == '\0' ? code : path;
+}
 
 static const char *move_path(const struct rebase *r, const char *path)
 {
@@ -73,16 +85,29 @@ void rebase_launch(struct launch *launch, struct arena *arena, const struct reba
     const struct rebase r = {
         .arena = arena, .from = launch->dir, .to = to->dir, .len = strlen(launch->dir)
     };
-    launch->work_dir = move_path(&r, launch->work_dir);
-    launch->code_dir = move_path(&r, launch->code_dir);
+    launch->work_dir = move_path(&r, move_code(&r, launch->work_dir, to->code));
+    launch->code_dir = move_path(&r, move_code(&r, launch->code_dir, to->code));
     launch->requirements = move_path(&r, launch->requirements);
     for (size_t i = 0; i < launch->n_mounts; i++)
-        launch->mounts[i].from = move_path(&r, launch->mounts[i].from);
+        launch->mounts[i].from = move_path(&r, move_code(&r, launch->mounts[i].from, to->code));
     for (size_t i = 0; i < launch->n_tasks; i++)
         move_env(&r, &launch->tasks[i].env);
     launch->packages = to->packages;
     launch->python = find_python(arena, launch->python);
     launch->dir = to->dir;
+}
+
+char *rebase_find_shared(const char *marker)
+{
+    AUTO_FREE char *text = NULL;
+    size_t len, says = strcspn(marker, " ");
+    const char *path = marker + says + (marker[says] == ' ');
+    const char *slash = strrchr(path, '/');
+    if (says == 0 || *path != '/' || slash == path ||
+        file_read(path, MARKER_MAX, &text, &len, NULL) != 0 || len != says ||
+        memcmp(text, marker, says) != 0)
+        return NULL;
+    return mem_strndup(path, (size_t)(slash - path));
 }
 
 static int write_one(const struct launch_file *file, const char *path, struct err *err)

@@ -371,6 +371,8 @@ static int run_write_conf(struct run *run, const struct run_place *place,
         buf_addf(&text, "code=%s\n", place->code);
     if (place->cache)
         buf_addf(&text, "cache=%s\n", place->cache);
+    if (place->shared)
+        buf_addf(&text, "shared=%s\n", place->shared);
     if (place->programs)
         buf_addf(&text, "programs=%s\n", place->programs);
     if (launch->account)

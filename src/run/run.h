@@ -54,11 +54,11 @@ bool run_lives(const struct run *); /* has a keeper, or is not done with its las
  * holds keeper.lock as long as it or its agent lives. Refused while another does. */
 struct run_place {
     const char *program;
-    const char *server;                  /* lines of agent.conf: where it is (node/conf.h) */
-    const unsigned char *token;          /* 32 bytes */
-    bool send_logs;                      /* the server does not read this disk */
-    uint64_t leave_ms;                   /* as in node/conf.h */
-    const char *code, *cache, *programs; /* the same; NULL: none */
+    const char *server;         /* lines of agent.conf: where it is (node/conf.h) */
+    const unsigned char *token; /* 32 bytes */
+    bool send_logs;             /* the server does not read this disk */
+    uint64_t leave_ms;          /* as in node/conf.h */
+    const char *code, *cache, *programs, *shared; /* the same; NULL: none */
 };
 int run_spawn(struct run *, const struct run_place *, const struct launch *, struct err *err);
 /* The same lines for an agent that may live there already, which reads them when it connects again.

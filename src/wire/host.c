@@ -57,6 +57,9 @@ const struct codec_row wire_host_start_rows[] = {
         .flags = CODEC_TAIL),
     ROW(MAYBE, struct wire_host_start, code, "SHA-256 of what its agent is to ask for (WANT)",
         .max = HOST_CODE, .flags = CODEC_TAIL),
+    ROW(MAYBE, struct wire_host_start, marker,
+        "text and path of a file: where it is there, so is the directory of the code",
+        .max = HOST_MARKER, .flags = CODEC_TAIL),
     ROW_END,
 };
 const struct codec_row wire_host_end_rows[] = { GENERATION(struct wire_host_end), ROW_END };

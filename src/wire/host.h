@@ -9,8 +9,9 @@
 
 #include <stdint.h>
 
-#define HOST_TOKEN 32u /* bytes of an agent's token */
-#define HOST_CODE  64u /* digits of a SHA-256 */
+#define HOST_TOKEN  32u /* bytes of an agent's token */
+#define HOST_CODE   64u /* digits of a SHA-256 */
+#define HOST_MARKER 1150u
 
 struct wire_host_device {
     uint32_t minor;                 /* of /dev/nvidiaN */
@@ -52,6 +53,8 @@ struct wire_host_start { /* server -> host */
     bool sandbox;      /* tasks have the rights of a container */
     uint64_t leave_ms; /* how long the agent waits for the last acknowledgements; 0: as they take */
     const char *code;  /* SHA-256 of the code of its job, 64 digits; NULL: there is none */
+    const char *marker; /* "TEXT PATH": a file that says TEXT where the machine sees that
+                         * directory of code itself; NULL: it does not ask */
 };
 struct wire_host_end { /* server -> host */
     struct generation generation;

@@ -31,6 +31,7 @@ struct machine_run {
     const char *gone; /* to be told from the loop, and why; NULL: nothing is */
     bool over;        /* told */
     unsigned ticks;   /* of tidying, since then */
+    uint32_t noted;   /* the last launch whose tasks are among these */
     bool told;        /* its host was; or it began under an earlier server */
     bool waits;       /* for its code, to be started with these: */
     unsigned char token[HOST_TOKEN];
@@ -219,12 +220,14 @@ static void tell_host(struct machines *m, struct machine_run *run)
     }
     run->waits = false;
     run->told = true;
-    hosts_start(m->hosts, &(struct hosts_start){ .generation = run->generation,
-                                                 .node = run->node,
-                                                 .token = run->token,
-                                                 .sandbox = run->sandbox,
-                                                 .leave_ms = m->leave_ms,
-                                                 .code = run->code });
+    hosts_start(m->hosts,
+                &(struct hosts_start){ .generation = run->generation,
+                                       .node = run->node,
+                                       .token = run->token,
+                                       .sandbox = run->sandbox,
+                                       .leave_ms = m->leave_ms,
+                                       .code = run->code,
+                                       .marker = staging_marker(m->staging, run->generation) });
     sodium_memzero(run->token, sizeof run->token);
     vec_clear(&run->tasks);
 }
@@ -269,9 +272,13 @@ static void on_staged(void *arg, struct generation g, const struct err *problem)
 
 static void note_tasks(struct machine_run *run, const struct launch *launch)
 {
-    for (size_t i = 0; i < launch->n_tasks; i++)
-        *vec_add(&run->tasks) =
-            (struct launched_task){ launch->tasks[i].ref, launch->tasks[i].attempt };
+    if (launch->seq <= run->noted)
+        return;
+    run->noted = launch->seq;
+    for (size_t i = 0; i < launch->n_tasks; i++) {
+        const struct launch_task *task = &launch->tasks[i];
+        *vec_add(&run->tasks) = (struct launched_task){ task->ref, task->attempt };
+    }
 }
 
 /* 1: its code is there, or it has none; 0: it is being packed; -1. */

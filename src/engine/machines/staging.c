@@ -6,19 +6,24 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/tar_tree.h"
+#include "wire/host.h"
 
 #include <dirent.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define KEY_SIZE    40
 #define HASH_DIGITS 64u
+#define MARKER      "marker" /* what the file is, for the next server */
 
 struct stage {
     struct staging *all;
     struct generation generation;
     char *folder, *part, *path; /* path NULL: it is being packed */
+    char *marker;               /* NULL: there is none */
     void *packing;              /* of the packer; NULL: nothing is */
 };
 
@@ -47,6 +52,7 @@ static void free_stage(void *value)
         stage->all->packer.drop(stage->packing);
         (void)unlink(stage->part);
     }
+    free(stage->marker);
     free(stage->folder);
     free(stage->part);
     free(stage->path);
@@ -88,6 +94,55 @@ static void forget(struct stage *stage)
     free_stage(stage);
 }
 
+/* ---- the marker ---- */
+
+static char *note_of(const struct stage *stage)
+{
+    return file_join(stage->folder, MARKER);
+}
+
+/* What an earlier server noted. */
+static void read_marker(struct stage *stage)
+{
+    AUTO_FREE char *path = note_of(stage);
+    size_t len;
+    (void)file_read(path, HOST_MARKER, &stage->marker, &len, NULL);
+}
+
+/* Noted before it is made, so that one that a killed server left is found. A directory that cannot
+ * be written is copied. */
+static void make_marker(struct stage *stage, const char *dir)
+{
+    unsigned char raw[2][16];
+    char name[33], text[33];
+    AUTO_FREE char *path = note_of(stage);
+    randombytes_buf(raw, sizeof raw);
+    sodium_bin2hex(name, sizeof name, raw[0], sizeof raw[0]);
+    sodium_bin2hex(text, sizeof text, raw[1], sizeof raw[1]);
+    AUTO_FREE char *file = mem_printf("%s/" TAR_TREE_MARKER "%s", dir, name);
+    AUTO_FREE char *marker = mem_printf("%s %s", text, file);
+    if (dir[0] != '/' || strlen(marker) > HOST_MARKER || strchr(dir, '\n') ||
+        file_replace(path, marker, strlen(marker), 0600, NULL) != 0 ||
+        file_replace(file, text, strlen(text), 0644, NULL) != 0)
+        return;
+    stage->marker = TAKE(marker);
+}
+
+static void remove_marker(const struct stage *stage)
+{
+    AUTO_FREE char *note = note_of(stage);
+    const char *space = stage->marker ? strchr(stage->marker, ' ') : NULL;
+    if (space)
+        (void)unlink(space + 1);
+    (void)unlink(note);
+}
+
+const char *staging_marker(const struct staging *all, struct generation g)
+{
+    const struct stage *stage = find(all, g);
+    return stage ? stage->marker : NULL;
+}
+
 /* ---- packing ---- */
 
 static void on_packed(void *arg, const struct machines_packed *packed, const struct err *problem)
@@ -111,6 +166,7 @@ static void on_packed(void *arg, const struct machines_packed *packed, const str
                  packed->left);
     if (failed) {
         (void)unlink(stage->part);
+        remove_marker(stage);
         forget(stage); /* the next launch tries again */
     }
     all->sink.done(all->sink.arg, g, failed ? &err : NULL);
@@ -127,6 +183,7 @@ const char *staging_find(struct staging *all, struct generation g, const char *f
             continue;
         stage = add(all, g, folder);
         stage->path = file_join(folder, entry->d_name);
+        read_marker(stage);
     }
     if (dir)
         closedir(dir);
@@ -146,12 +203,17 @@ int staging_get(struct staging *all, struct generation g, const struct machines_
         return -1;
     stage = add(all, g, folder);
     stage->part = file_join(folder, "part");
+    read_marker(stage);
+    remove_marker(stage);
+    free(TAKE(stage->marker));
+    make_marker(stage, what->dir);
     (void)unlink(stage->part); /* of a server that was killed */
     struct machines_pack pack = *what;
     pack.file = stage->part;
     stage->packing = all->packer.start(all->packer.arg, &pack, on_packed, stage, err);
     if (stage->packing)
         return 0;
+    remove_marker(stage);
     forget(stage);
     return -1;
 }
@@ -169,5 +231,6 @@ void staging_drop(struct staging *all, struct generation g)
         return;
     if (stage->path)
         (void)unlink(stage->path);
+    remove_marker(stage);
     forget(stage);
 }

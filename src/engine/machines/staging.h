@@ -25,6 +25,9 @@ int staging_get(struct staging *, struct generation, const struct machines_pack 
 /* One of an earlier server; NULL: there is none. As above. */
 const char *staging_find(struct staging *, struct generation, const char *folder);
 const char *staging_path(const struct staging *, struct generation); /* NULL: not there (yet) */
-void staging_drop(struct staging *, struct generation);              /* its archive goes */
+/* "TEXT PATH" of a file in the directory itself, for machines that see it: there the directory is
+ * used. NULL: there is none. */
+const char *staging_marker(const struct staging *, struct generation);
+void staging_drop(struct staging *, struct generation); /* its archive goes */
 
 #endif

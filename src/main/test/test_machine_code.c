@@ -1,6 +1,6 @@
 /* What lies on the server's disk and tasks on a machine are to have: packed by the real program,
- * sent, unpacked and shown there. Nothing is opened by its path at the server: each test looks at
- * where its task was, or takes the directory away before it runs. */
+ * sent, unpacked and shown there. Where a machine sees the same directory, and where it does not,
+ * which is tried by taking the marker away. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,10 +63,29 @@ static void start_well(struct fix *f, const struct launch *launch)
     assert_int_equal(rc, 0);
 }
 
-/* What it said, once it is over. */
-static char *run_to_end(struct fix *f, const struct launch *launch)
+/* The machine of these tests sees the server's directories: as one that does not, its marker gone.
+ */
+static void hide_marker(const struct project *c)
 {
+    DIR *dir = opendir(c->dir);
+    unsigned n = 0;
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        if (strncmp(entry->d_name, ".muster-shared-", strlen(".muster-shared-")) == 0) {
+            assert_int_equal(unlinkat(dirfd(dir), entry->d_name, 0), 0);
+            n++;
+        }
+    closedir(dir);
+    assert_int_equal(n, 1);
+}
+
+/* What it said, once it is over. */
+static char *run_to_end(const struct project *c, const struct launch *launch)
+{
+    struct fix *f = c->f;
     start_well(f, launch);
+    if (launch->work_dir || launch->code_dir)
+        hide_marker(c);
     UNTIL(f, f->facts[FACT_ENDED] + f->facts[FACT_REFUSED] == 1);
     assert_string_equal(f->refused, "");
     fix_end_well(f);
@@ -104,7 +123,7 @@ static void a_working_directory_travels(void **state)
     write_text(c->dir, "word", "above\n");
     write_text(lib, "word", "below\n");
     fix_start_host(f);
-    AUTO_FREE char *text = run_to_end(f, &launch);
+    AUTO_FREE char *text = run_to_end(c, &launch);
     AUTO_FREE char *where = mem_printf("above\nbelow\n%s/runs/7.1.n1/code\n", f->host_dir);
     assert_string_equal(text, where);
     assert_true(access(result, F_OK) != 0);
@@ -120,7 +139,7 @@ static void a_code_directory_is_shown_by_its_name(void **state)
     launch.code_dir = c->dir;
     write_text(c->dir, "word", "it is here\n");
     fix_start_host(f);
-    AUTO_FREE char *text = run_to_end(f, &launch);
+    AUTO_FREE char *text = run_to_end(c, &launch);
     assert_non_null(strstr(text, f->host_dir));
     assert_non_null(strstr(text, "\nit is here\n"));
     assert_null(strstr(text, "written"));
@@ -161,10 +180,30 @@ static void files_of_the_server_travel(void **state)
     pairs_setf(&task.env, arena, "MUSTER_CONFIG", "%s/config.json", f->copies);
     pairs_set(&task.env, arena, "MUSTER_SERVER", "unix:/run/muster/sock");
     fix_start_host(f);
-    AUTO_FREE char *text = run_to_end(f, &launch);
+    AUTO_FREE char *text = run_to_end(c, &launch);
     AUTO_FREE char *said = mem_printf("%s/runs/7.1.n1/config.json\n{}\n<>\n", f->host_dir);
     assert_string_equal(text, said);
     arena_destroy(arena);
+}
+
+/* What tasks write there stays, as on the server's own machine. */
+static void a_directory_that_the_machine_sees_is_used(void **state)
+{
+    struct project *c = *state;
+    struct fix *f = c->f;
+    struct launch_task task;
+    struct launch launch = fix_launch(f, &task, "pwd; echo mine > result");
+    AUTO_FREE char *result = file_join(c->dir, "result");
+    AUTO_FREE char *where = mem_printf("%s\n", c->dir);
+    launch.work_dir = c->dir;
+    write_text(c->dir, "word", "shared\n");
+    fix_start_host(f);
+    start_well(f, &launch);
+    UNTIL(f, f->facts[FACT_ENDED] == 1);
+    fix_end_well(f);
+    AUTO_FREE char *text = fix_log(f);
+    assert_string_equal(text, where);
+    assert_int_equal(access(result, F_OK), 0);
 }
 
 static void too_much_is_refused_with_what_to_do(void **state)
@@ -200,7 +239,7 @@ static void a_restarted_server_has_packed_it(void **state)
     fix_open_server(f);
     fix_recover(f);
     fix_start_host(f);
-    AUTO_FREE char *text = run_to_end(f, &launch);
+    AUTO_FREE char *text = run_to_end(c, &launch);
     assert_string_equal(text, "as it was\n");
 }
 
@@ -225,9 +264,13 @@ static void a_stop_while_it_is_packed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_working_directory_travels),         TEST(a_code_directory_is_shown_by_its_name),
-        TEST(code_is_mounted_where_it_is_wanted),  TEST(files_of_the_server_travel),
-        TEST(too_much_is_refused_with_what_to_do), TEST(a_restarted_server_has_packed_it),
+        TEST(a_working_directory_travels),
+        TEST(a_code_directory_is_shown_by_its_name),
+        TEST(code_is_mounted_where_it_is_wanted),
+        TEST(files_of_the_server_travel),
+        TEST(a_directory_that_the_machine_sees_is_used),
+        TEST(too_much_is_refused_with_what_to_do),
+        TEST(a_restarted_server_has_packed_it),
         TEST(a_stop_while_it_is_packed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -285,6 +285,8 @@ static void hosts(struct fixture *f)
     TRY(f, "host-runs", host_runs, .runs = runs, .n_runs = 2);
     TRY(f, "host-start-leave", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
         .leave_ms = 86400000);
+    TRY(f, "host-start-marker", host_start, .generation = g, .token = token,
+        .token_len = HOST_TOKEN, .marker = "0123 /home/ada/.muster-shared-1");
     TRY(f, "host-start-code", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
         .code = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
     TRY(f, "host-start", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
