@@ -11,10 +11,12 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "wire/message.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static int set_up(void **state)
 {
@@ -180,6 +182,85 @@ static void a_mount_that_is_not_there_is_named(void **state)
     assert_non_null(strstr(f->refused, "/no/such/data of n1"));
 }
 
+/* ---- through the machine's connection ---- */
+
+static void take_heard(void *arg, int heard)
+{
+    int *to = arg;
+    *to = heard;
+}
+
+static void a_signal_reaches_a_task(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    int heard = INT32_MAX;
+    fix_start_host(f);
+    fix_start_well(f, "trap 'exit 9' USR1; echo ready; while :; do sleep 0.02; done");
+    UNTIL(f, fix_log_has(f, "ready"));
+    const struct engine_signal ask = { .generation = FIX_GENERATION,
+                                       .node = "n1",
+                                       .attempt = 1,
+                                       .signal = SIGUSR1,
+                                       .done = take_heard,
+                                       .arg = &heard };
+    assert_int_equal(f->engine->ops->signal(f->engine, &ask, &err), 0);
+    UNTIL(f, f->facts[FACT_ENDED] == 1);
+    UNTIL(f, heard != INT32_MAX);
+    assert_true(heard >= 1);
+    assert_int_equal(f->ending.code, 9);
+}
+
+/* All that came as output until the end of the command; its code in *code. */
+static char *read_channel(struct fix *f, int fd, int *code)
+{
+    AUTO_BUF struct buf in = BUF_INIT(1u << 20), out = BUF_INIT(1u << 20);
+    for (*code = -1; *code < 0;) {
+        char piece[4096];
+        struct wire_frame frame;
+        struct wire_data data;
+        struct wire_exit over;
+        size_t used;
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+        ssize_t n = recv(fd, piece, sizeof piece, MSG_DONTWAIT);
+        buf_add(&in, piece, n > 0 ? (size_t)n : 0);
+        while (in.len > 0 && wire_next(in.data, in.len, &frame, &used) == 1) {
+            if (frame.kind == WIRE_EXIT && wire_get(&frame, NULL, &over) == 0)
+                *code = (int)over.code;
+            else if (frame.kind == WIRE_STDOUT && wire_get_as(&frame, NULL, WIRE_STDIN, &data) == 0)
+                buf_add(&out, data.at, data.len);
+            buf_drop(&in, used);
+        }
+    }
+    return mem_strdup(buf_str(&out));
+}
+
+static void a_command_runs_beside_a_task(void **state)
+{
+    struct fix *f = *state;
+    struct err err = { .what = "" };
+    int pair[2], code;
+    const char *words[] = { "sh", "-c", "pwd; exit 5" };
+    fix_start_host(f);
+    fix_start_well(f, "echo ready; sleep 300");
+    UNTIL(f, fix_log_has(f, "ready"));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    const struct engine_exec exec = { .generation = FIX_GENERATION,
+                                      .node = "n1",
+                                      .attempt = 1,
+                                      .argv = { .at = words, .n = 3 },
+                                      .fd = pair[1] };
+    int rc = f->engine->ops->exec(f->engine, &exec, &err);
+    assert_string_equal(err.what, "");
+    assert_int_equal(rc, 0);
+    AUTO_FREE char *text = read_channel(f, pair[0], &code);
+    assert_int_equal(code, 5);
+    assert_non_null(strstr(text, f->host_dir));
+    close(pair[0]);
+    fix_stop(f, STOP_NOW);
+    UNTIL(f, f->facts[FACT_RELEASED] == 1);
+}
+
 /* ---- logs ---- */
 
 static void logs_come_to_the_server(void **state)
@@ -261,6 +342,8 @@ int main(void)
         TEST(a_removed_machine_has_no_runs),
         TEST(launchers_are_the_hosts_own),
         TEST(a_mount_that_is_not_there_is_named),
+        TEST(a_signal_reaches_a_task),
+        TEST(a_command_runs_beside_a_task),
         TEST(logs_come_to_the_server),
         TEST(copies_go_on_after_a_restart),
         TEST(what_did_not_come_is_a_hole),
