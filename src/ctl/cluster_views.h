@@ -23,7 +23,10 @@ struct gpu_parts { /* thousandths that are free of each device */
 struct node_answer {
     const char *name, *address, *host, *gpu_type, *gpu_driver, *gpu_error;
     enum node_state state;
-    bool declared; /* as the configuration says, not measured */
+    const char *engine; /* "local", "machines" */
+    const char *why;    /* it is down; NULL: it is not, or nobody knows */
+    uint64_t since_ms;  /* when it went down; 0: it is not */
+    bool declared;      /* as the configuration says, not measured */
     uint64_t cpu_milli, cpu_used_milli, memory, memory_used, disk, disk_used, gpus, gpu_used_milli,
         gpu_idle, tasks;
     struct gpu_parts gpu_free;

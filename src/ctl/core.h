@@ -83,7 +83,8 @@ struct ctl {
     struct afters *afters; /* who waits for which job */
     struct queues *queues;
     struct packing *packing;
-    struct smap *closed, *left; /* devices: not given out; left since a look, by which leaving */
+    struct smap *closed, *left, *away; /* devices: not given out; left since a look, by which
+                                        * leaving. Nodes that cannot be reached (nodes.h) */
     struct run_times *run_times;
     struct accounts *accounts;
     uint32_t noted; /* version of the queues for which live_running() is up to date */
@@ -220,7 +221,6 @@ void load_forget(struct ctl *, struct live_job *); /* gives its places back and 
 /* Jobs and arrays that have not ended; launches made before are made again a little later. */
 int load_jobs(struct ctl *, struct err *);
 void load_touched(struct ctl *); /* the jobs that the failed commit touched, as their rows say */
-void load_nodes(struct ctl *);   /* drained flags */
 
 /* ---- command.c ---- */
 /* Suspends or resumes a live job for its owner. */

@@ -10,6 +10,7 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
+#include "ctl/nodes.h"
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
 #include "ctl/strangers.h"
@@ -124,6 +125,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->packing = packing_create(ctl);
     ctl->closed = smap_create();
     ctl->left = smap_create();
+    ctl->away = smap_create();
     ctl->run_times = run_times_create();
     ctl->queues =
         queues_create(&(struct queues_config){ .store = config->store,
@@ -193,6 +195,7 @@ void ctl_destroy(struct ctl *ctl)
     run_times_destroy(ctl->run_times);
     smap_destroy_with(ctl->closed, free);
     smap_destroy(ctl->left);
+    nodes_forget(ctl);
     packing_destroy(ctl->packing); /* after what places by it */
     arena_destroy(ctl->scratch);
     arena_destroy(ctl->hearing);
@@ -205,7 +208,8 @@ static void hear(void *arg, const struct engine_fact *fact)
 {
     struct taped AUTO_TAPED taped = { .ctl = NULL };
     if (fact->kind != FACT_LOG) /* the end of a log decides nothing */
-        taped = taped_in(arg, (struct ctl_input){ .kind = INPUT_FACT, .fact = fact });
+        taped = taped_in(arg, (struct ctl_input){ .kind = fact->spec ? INPUT_MACHINE : INPUT_FACT,
+                                                  .fact = fact });
     facts_hear(arg, fact);
 }
 

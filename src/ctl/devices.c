@@ -203,10 +203,8 @@ void devices_touch(struct ctl *ctl, const char *node, uint32_t device)
             core_touch(ctl, job);
 }
 
-void ctl_device(struct ctl *ctl, const char *node, uint32_t device, const char *why)
+void devices_close(struct ctl *ctl, const char *node, uint32_t device, const char *why)
 {
-    struct taped AUTO_TAPED taped = taped_in(
-        ctl, (struct ctl_input){ .kind = INPUT_DEVICE, .name = node, .what = device, .why = why });
     char key[DEVICE_KEY_MAX];
     uint32_t at = cluster_find(ctl->cluster, node);
     if (at == UINT32_MAX)
@@ -221,6 +219,13 @@ void ctl_device(struct ctl *ctl, const char *node, uint32_t device, const char *
     free(before);
     cluster_close_device(ctl->cluster, at, device, *why != '\0');
     ctl->plan_due = true;
+}
+
+void ctl_device(struct ctl *ctl, const char *node, uint32_t device, const char *why)
+{
+    struct taped AUTO_TAPED taped = taped_in(
+        ctl, (struct ctl_input){ .kind = INPUT_DEVICE, .name = node, .what = device, .why = why });
+    devices_close(ctl, node, device, why);
 }
 
 void ctl_devices(struct ctl *ctl, const char *node, struct gpu_report *report)

@@ -3,6 +3,7 @@
  * so nothing hangs on an agent sending it twice. */
 #include "ctl/core.h"
 #include "ctl/meeting.h"
+#include "ctl/nodes.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -40,6 +41,7 @@ void facts_hear(struct ctl *ctl, const struct engine_fact *fact)
     *heard = *fact;
     heard->node = arena_strdup(ctl->hearing, fact->node ? fact->node : "");
     heard->reason = arena_strdup(ctl->hearing, fact->reason);
+    heard->spec = nodes_copy(ctl->hearing, fact->spec);
     heard->ending.reason =
         arena_strdup(ctl->hearing, fact->ending.reason ? fact->ending.reason : "");
     heard->ending.tail = arena_strdup(ctl->hearing, fact->ending.tail ? fact->ending.tail : "");
@@ -58,17 +60,6 @@ static void add_ack(struct ctl *ctl, const struct engine_fact *fact)
     }
     *vec_add(&ctl->acks) =
         (struct ack){ .generation = fact->generation, .node = fact->node, .seq = fact->seq };
-}
-
-static void node_changed(struct ctl *ctl, const struct engine_fact *fact)
-{
-    uint32_t node = cluster_find(ctl->cluster, fact->node);
-    if (node == UINT32_MAX)
-        return;
-    cluster_set_up(ctl->cluster, node, fact->kind == FACT_NODE_UP);
-    ctl->plan_due = true;
-    log_info(fact->kind == FACT_NODE_UP ? "node.up" : "node.down", "node=%s reason=\"%s\"",
-             fact->node, fact->reason ? fact->reason : "");
 }
 
 static void task_started(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
@@ -235,8 +226,9 @@ static bool apply(struct ctl *ctl, const struct engine_fact *fact)
 {
     if (fact->kind == FACT_AGENT_GONE)
         launch_held_back(ctl);
-    if (fact->kind == FACT_NODE_UP || fact->kind == FACT_NODE_DOWN) {
-        node_changed(ctl, fact);
+    if (fact->kind == FACT_NODE_UP || fact->kind == FACT_NODE_DOWN ||
+        fact->kind == FACT_NODE_GONE) {
+        nodes_hear(ctl, fact);
         return true;
     }
     struct live_job *job = job_of(ctl, fact);

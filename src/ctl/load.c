@@ -375,24 +375,3 @@ void load_touched(struct ctl *ctl)
         load_again(ctl, ids[i]);
     free(ids);
 }
-
-/* ---- nodes ---- */
-
-void load_nodes(struct ctl *ctl)
-{
-    struct arena *arena = arena_create();
-    struct object_row *rows;
-    size_t n = 0;
-    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++)
-        cluster_set_drained(ctl->cluster, i, false);
-    if (store_objects(ctl->config.store, arena, &(struct object_row){ .kind = "node" }, &rows, &n,
-                      NULL) == 0) {
-        for (size_t i = 0; i < n; i++) {
-            uint32_t node = cluster_find(ctl->cluster, rows[i].name);
-            if (node != UINT32_MAX)
-                cluster_set_drained(ctl->cluster, node,
-                                    strcmp(rows[i].spec, "{\"drained\":true}") == 0);
-        }
-    }
-    arena_destroy(arena);
-}

@@ -25,7 +25,9 @@ static bool uses_its_place(const struct live_task *task)
 void looks_leave(struct ctl *ctl, const struct task_place *place)
 {
     char key[DEVICE_KEY_MAX];
-    bool looked_at = ctl->config.look || taped_replays(ctl);
+    uint32_t at = cluster_find(ctl->cluster, place->node);
+    bool here = at != UINT32_MAX && !cluster_node(ctl->cluster, at).spec->machine;
+    bool looked_at = here && (ctl->config.look || taped_replays(ctl));
     if (!looked_at || devices_hold(ctl, place) == GPU_HOLD_NONE)
         return;
     for (uint32_t i = 0; i < place->n_gpus; i++)

@@ -8,6 +8,7 @@
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
+#include "ctl/nodes.h"
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
 
@@ -34,14 +35,14 @@ static void undo_catalogue(struct ctl *ctl)
 static int read_nodes(struct ctl *ctl, struct err *err)
 {
     (void)err;
-    load_nodes(ctl);
+    nodes_load(ctl);
     return 0;
 }
 
 static void undo_nodes(struct ctl *ctl)
 {
     if (ctl->nodes_touched)
-        load_nodes(ctl);
+        nodes_load(ctl);
 }
 
 static int read_queues(struct ctl *ctl, struct err *err)

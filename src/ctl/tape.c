@@ -139,6 +139,15 @@ uint64_t ctl_last_us(const struct ctl *ctl)
     return ctl->latched_us;
 }
 
+size_t ctl_tape_nodes(const struct ctl *ctl, struct arena *arena, struct node_spec **nodes)
+{
+    const uint32_t n = cluster_count(ctl->cluster);
+    *nodes = ARENA_ARRAY(arena, n, struct node_spec);
+    for (uint32_t i = 0; i < n; i++)
+        (*nodes)[i] = *cluster_node(ctl->cluster, i).spec;
+    return n;
+}
+
 void ctl_port_marks(const struct ctl *ctl, uint32_t *marks)
 {
     for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {

@@ -26,7 +26,8 @@ enum ctl_input_kind {
     INPUT_EVENT, /* whose cause is not on the tape: users, keys, tokens, another boot */
     INPUT_DEVICE,
     INPUT_DEVICES,
-    INPUT_SEEN, /* a device, by a look */
+    INPUT_SEEN,    /* a device, by a look */
+    INPUT_MACHINE, /* a node that came or changed: the fact with its spec */
     INPUT_N,
 };
 
@@ -100,7 +101,9 @@ void ctl_server_event(struct ctl *, const char *type, const char *text, ctl_done
 /* The time of the last input. */
 uint64_t ctl_last_ms(const struct ctl *);
 uint64_t ctl_last_us(const struct ctl *);
-/* Of each node's host where ports are looked for next (0: from the start); n: cluster's nodes. */
+/* All nodes there are or were, by position; until the next turn. */
+size_t ctl_tape_nodes(const struct ctl *, struct arena *, struct node_spec **);
+/* Of each node's host where ports are looked for next (0: from the start); n: all nodes. */
 void ctl_port_marks(const struct ctl *, uint32_t *marks);
 void ctl_set_port_marks(struct ctl *, const uint32_t *marks, size_t n);
 /* The live state as text in stable order: jobs, tasks, attempts, agents, nodes, shares. */

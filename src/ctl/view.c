@@ -10,6 +10,7 @@
 #include "ctl/devices.h"
 #include "ctl/free.h"
 #include "ctl/listed.h"
+#include "ctl/nodes.h"
 #include "ctl/notes.h"
 #include "ctl/reasons.h"
 #include "ctl/tasks.h"
@@ -501,7 +502,13 @@ static struct node_answer node_of(const struct ctl *ctl, struct arena *arena, ui
                                 .gpu_free = { free->device, free->n },
                                 .labels = spec->labels,
                                 .custom = spec->custom,
+                                .engine = spec->machine ? "machines" : "local",
                                 .declared = spec->declared };
+    const struct node_away *away = node.up ? NULL : nodes_away(ctl, spec->name);
+    if (away) {
+        view.why = arena_strdup(arena, away->why);
+        view.since_ms = away->since_ms;
+    }
     if (spec->report) {
         view.gpu_driver = spec->report->driver;
         view.gpu_error = spec->report->error;
@@ -514,10 +521,11 @@ struct nodes_view ctl_nodes_view(struct ctl *ctl, struct arena *arena)
 {
     const struct free_node *free = free_nodes(ctl, arena);
     struct nodes_view view = { .free = free_sum(ctl, free) };
-    view.nodes.n = cluster_count(ctl->cluster);
-    view.nodes.at = ARENA_ARRAY(arena, view.nodes.n, struct node_answer);
-    for (uint32_t i = 0; i < view.nodes.n; i++)
-        view.nodes.at[i] = node_of(ctl, arena, i, &free[i]);
+    const uint32_t n = cluster_count(ctl->cluster);
+    view.nodes.at = ARENA_ARRAY(arena, n, struct node_answer);
+    for (uint32_t i = 0; i < n; i++)
+        if (!cluster_node(ctl->cluster, i).spec->gone)
+            view.nodes.at[view.nodes.n++] = node_of(ctl, arena, i, &free[i]);
     return view;
 }
 

@@ -32,11 +32,14 @@ enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */
  * be skipped). DIED: the attempt's program is gone, what it left is being ended; ENDED follows
  * (without a DIED before it, when nothing was left). RELEASED: nothing of the generation on this
  * node is left. LAUNCHER: a launcher inside a task said something (unsequenced; its channels are
- * void after the next AGENT_JOINED of the node, AGENT_GONE or RELEASED). */
+ * void after the next AGENT_JOINED of the node, AGENT_GONE or RELEASED). NODE_UP: the node can be
+ * reached; with a spec it came or changed. NODE_DOWN: it cannot be reached, which says nothing of
+ * what it runs. NODE_GONE: it is no node any more. */
 #define ENGINE_FACTS(X)                                                                            \
     X(AGENT_JOINED)                                                                                \
     X(AGENT_GONE)                                                                                  \
-    X(STARTED) X(ENDED) X(REFUSED) X(LOG) X(RELEASED) X(NODE_UP) X(NODE_DOWN) X(LAUNCHER) X(DIED)
+    X(STARTED)                                                                                     \
+    X(ENDED) X(REFUSED) X(LOG) X(RELEASED) X(NODE_UP) X(NODE_DOWN) X(LAUNCHER) X(DIED) X(NODE_GONE)
 #define FACT_ENUM(id) FACT_##id,
 enum engine_fact_kind { FACT_NONE, ENGINE_FACTS(FACT_ENUM) FACT_N };
 #undef FACT_ENUM
@@ -46,6 +49,7 @@ enum launcher_what {
     LAUNCHER_DATA,
     LAUNCHER_CLOSE
 };
+struct node_spec;
 struct launcher_said {
     uint32_t channel; /* of that node's agent; the core answers on it (tell_launcher) */
     enum launcher_what what;
@@ -70,6 +74,8 @@ struct engine_fact {
     uint64_t wakeup;      /* ENDED DIED: ends of one node with the same number were seen at the same
                            * moment; 0: not known */
     const char *reason;   /* NODE_DOWN, AGENT_GONE */
+    const struct node_spec *spec; /* NODE_UP: what the node is; NULL: what it was. Its report
+                                   * outlives the core, the rest only the call */
     struct launcher_said launcher;
 };
 

@@ -102,20 +102,21 @@ static const struct codec_row custom_rows[] = {
     ROW(U64, struct amount, milli, "thousandths"),
     ROW_END,
 };
+#define NODE_SPEC                                                                                  \
+    NAME(struct node_spec, name, "of the node"),                                                   \
+        NAME(struct node_spec, address, "where peers reach it"),                                   \
+        NAME(struct node_spec, host, "whose ports it shares"),                                     \
+        NAME(struct node_spec, gpu_type, "model of its devices"),                                  \
+        ROW(U64, struct node_spec, cpu_milli, "thousandths of a processor"),                       \
+        ROW(U64, struct node_spec, memory, "bytes"), ROW(U64, struct node_spec, disk, "bytes"),    \
+        ROW(U32, struct node_spec, gpus, "devices"),                                               \
+        ROW(U64, struct node_spec, price_milli, "what a spot job has to bid"),                     \
+        ROW(FLAG, struct node_spec, declared, "may be larger than the machine"),                   \
+        ROW(PAIRS, struct node_spec, labels, "by name"),                                           \
+        ROW_MANY(LIST, struct node_spec, custom.at, custom.n, "resources", .table = custom_rows),  \
+        REPORT(struct node_spec)
 static const struct codec_row node_rows[] = {
-    NAME(struct node_spec, name, "of the node"),
-    NAME(struct node_spec, address, "where peers reach it"),
-    NAME(struct node_spec, host, "whose ports it shares"),
-    NAME(struct node_spec, gpu_type, "model of its devices"),
-    ROW(U64, struct node_spec, cpu_milli, "thousandths of a processor"),
-    ROW(U64, struct node_spec, memory, "bytes"),
-    ROW(U64, struct node_spec, disk, "bytes"),
-    ROW(U32, struct node_spec, gpus, "devices"),
-    ROW(U64, struct node_spec, price_milli, "what a spot job has to bid"),
-    ROW(FLAG, struct node_spec, declared, "may be larger than the machine"),
-    ROW(PAIRS, struct node_spec, labels, "by name"),
-    ROW_MANY(LIST, struct node_spec, custom.at, custom.n, "resources", .table = custom_rows),
-    REPORT(struct node_spec),
+    NODE_SPEC,
     ROW(U32, struct recorded_node, mark, "where ports are looked for next; 0: from the start"),
     ROW_END,
 };
@@ -390,6 +391,13 @@ static const struct codec_row fact_rows[] = {
     ROW_END,
 };
 
+static const struct codec_row spec_rows[] = { NODE_SPEC, ROW_END };
+static const struct codec_row machine_fact_rows[] = {
+    ROW(U64, struct engine_fact, at_ms, "when it happened"),
+    ROW_POINTER(struct engine_fact, spec, "the node", .table = spec_rows),
+    ROW_END,
+};
+
 /* ---- inputs ---- */
 
 #define HEAD                                                                                       \
@@ -482,6 +490,7 @@ const struct codec_message entry_inputs[INPUT_N] = {
     MESSAGE(DEVICE, device_rows, "a device is closed or open"),
     MESSAGE(DEVICES, devices_rows, "devices that are found later"),
     MESSAGE(SEEN, seen_rows, "a device was looked at before it is given on"),
+    MESSAGE(MACHINE, INPUT(fact, machine_fact_rows), "a node came or changed"),
 };
 
 /* With a seal what may be secret goes out sealed. */
@@ -521,6 +530,15 @@ static bool good_fact(struct ctl_input *in)
     return fact->kind != FACT_LOG;
 }
 
+static bool good_machine(struct ctl_input *in)
+{
+    struct engine_fact *fact = (struct engine_fact *)(uintptr_t)in->fact;
+    fact->kind = FACT_NODE_UP;
+    fact->node = fact->spec->name;
+    fact->reason = "";
+    return *fact->node != '\0';
+}
+
 static bool good_kinds(const struct ctl_objects *o)
 {
     for (size_t i = 0; i < o->n; i++)
@@ -542,6 +560,7 @@ bool entry_get_input(const struct frame *frame, struct arena *a, const struct se
     case INPUT_COMMAND: return in->what != CTL_PRIORITY;
     case INPUT_DEVICES: return in->report != NULL;
     case INPUT_FACT: return good_fact(in);
+    case INPUT_MACHINE: return good_machine(in);
     case INPUT_OBJECTS: return good_kinds(in->objects);
     default: return true;
     }

@@ -144,7 +144,9 @@ static int prepare(struct recorder *r, struct err *err)
 static void put_header(struct recorder *r, uint64_t at_ms, uint64_t mono_us)
 {
     const struct ctl_about about = ctl_about(r->ctl);
-    const uint32_t n = (uint32_t)r->core.n_nodes;
+    struct arena *arena = arena_create();
+    struct node_spec *nodes;
+    const uint32_t n = (uint32_t)ctl_tape_nodes(r->ctl, arena, &nodes);
     char hash[CTL_HASH_TEXT] = "";
     size_t meetings = 0;
     struct recording_header h = { .version = r->config.version,
@@ -159,7 +161,7 @@ static void put_header(struct recorder *r, uint64_t at_ms, uint64_t mono_us)
                                   .caps = about.caps,
                                   .settings = r->config.settings,
                                   .trees = r->config.trees,
-                                  .nodes = (struct node_spec *)(uintptr_t)r->core.nodes,
+                                  .nodes = nodes,
                                   .n_nodes = n,
                                   .marks = mem_new((n ? n : 1) * sizeof *h.marks) };
     if (!r->started) {
@@ -174,6 +176,7 @@ static void put_header(struct recorder *r, uint64_t at_ms, uint64_t mono_us)
     entry_put_header(&r->out, &h);
     frame_done(&r->out, mark);
     free(h.marks);
+    arena_destroy(arena);
     r->bytes = 0;
     r->unchecked = 0;
     r->started = false;

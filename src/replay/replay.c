@@ -266,6 +266,15 @@ static struct gpu_report *lasting(struct replay *r, const struct gpu_report *fro
     return copy;
 }
 
+static void feed_machine(struct replay *r, const struct engine_fact *said)
+{
+    struct engine_fact fact = *said;
+    struct node_spec spec = *said->spec;
+    spec.report = spec.report ? lasting(r, spec.report) : NULL;
+    fact.spec = &spec;
+    r->engine->sink.fact(r->engine->sink.arg, &fact);
+}
+
 static void feed(struct replay *r, const struct ctl_input *in)
 {
     struct ctl *ctl = r->ctl;
@@ -294,6 +303,7 @@ static void feed(struct replay *r, const struct ctl_input *in)
     case INPUT_OBJECTS: ctl_objects_put(ctl, in->objects, on_answer, r); break;
     case INPUT_EVENT: ctl_server_event(ctl, in->name, NULL, on_answer, r); break;
     case INPUT_FACT: r->engine->sink.fact(r->engine->sink.arg, in->fact); break;
+    case INPUT_MACHINE: feed_machine(r, in->fact); break;
     case INPUT_TURN: ctl_turn(ctl); break;
     case INPUT_TICK: ctl_tick(ctl); break;
     case INPUT_PLAN: ctl_plan(ctl); break;

@@ -6,26 +6,11 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/pairs.h"
+#include "job/node_spec.h"
 #include "job/place.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-struct gpu_report;
-struct node_spec { /* as declared or detected */
-    const char *name;
-    const char *address; /* IPv4 text; each virtual node has a loopback address of its own */
-    const char *host;    /* physical host: nodes with the same host share its ports */
-    uint64_t cpu_milli, memory, disk;
-    uint32_t gpus;
-    const char *gpu_type;      /* "" unknown; several models: joined by GPU_MODELS_APART */
-    struct gpu_report *report; /* which devices those are; NULL: declared, only numbers. Not
-                                * copied: it outlives the cluster */
-    struct pairs labels;
-    struct amounts custom;
-    uint64_t price_milli; /* what a spot job has to bid; 0: nothing */
-    bool declared;        /* said to be so by the configuration, may be larger than the machine */
-};
 
 struct cluster; /* owns copies of its nodes */
 struct cluster *cluster_create(uint32_t port_first, uint32_t port_last, uint32_t port_start);

@@ -37,6 +37,8 @@ static bool misfits(const struct crew *crew, const struct group *g, uint32_t nod
 static void look(struct tally *t, const struct crew *crew, const struct group *g, uint32_t node)
 {
     const struct node *n = &crew->cluster->nodes[node];
+    if (cluster_form(crew->cluster, node)->spec.gone)
+        return;
     if (!n->up || n->drained) {
         count(t, n->up ? UNFIT_DRAINED : UNFIT_DOWN, "");
         return;

@@ -200,6 +200,19 @@ static void facts(struct fixture *f)
     for (fact.kind = FACT_NONE + 1; fact.kind < FACT_N; fact.kind++)
         if (fact.kind != FACT_LOG)
             one_input(f, "fact", in);
+    struct node_spec spec = { .name = "m1",
+                              .address = "10.0.0.2",
+                              .host = "m1",
+                              .gpu_type = "A100",
+                              .cpu_milli = 1,
+                              .memory = 2,
+                              .disk = 3,
+                              .gpus = 4,
+                              .price_milli = 5,
+                              .report = a_report(f->arena, NULL) };
+    pairs_set(&spec.labels, f->arena, "zone", "a");
+    const struct engine_fact up = { .kind = FACT_NODE_UP, .node = "m1", .at_ms = 7, .spec = &spec };
+    one_input(f, "machine", (struct ctl_input){ .kind = INPUT_MACHINE, .fact = &up });
     fact.kind = FACT_ENDED;
     fact.wakeup = 13;
     fact.reason = fact.ending.reason = fact.ending.tail = NULL;

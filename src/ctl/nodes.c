@@ -1,0 +1,294 @@
+/* What becomes of nodes by what the engine says of them. What is known of a machine is a row of
+ * its own, so that a server that starts anew knows it before it has come back. */
+#include "ctl/nodes.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "ctl/core.h"
+#include "ctl/devices.h"
+#include "ctl/notes.h"
+#include "engine/engine.h"
+#include "job/gpu.h"
+#include "sched/cluster.h"
+#include "store/store.h"
+#include "text/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KIND "machine"
+
+struct away {
+    struct node_away said; /* first */
+    char *why;
+};
+
+static void free_away(void *value)
+{
+    struct away *away = value;
+    free(away->why);
+    free(away);
+}
+
+static void come_back(struct ctl *ctl, const char *node)
+{
+    struct away *away = smap_remove(ctl->away, node);
+    if (away)
+        free_away(away);
+}
+
+static void go_away(struct ctl *ctl, const char *node, uint64_t since_ms, const char *why)
+{
+    struct away *away = mem_new(sizeof *away);
+    come_back(ctl, node);
+    away->why = mem_strdup(why ? why : "");
+    away->said = (struct node_away){ .since_ms = since_ms, .why = away->why };
+    smap_set(ctl->away, node, away);
+}
+
+const struct node_away *nodes_away(const struct ctl *ctl, const char *node)
+{
+    return smap_get(ctl->away, node);
+}
+
+void nodes_forget(struct ctl *ctl)
+{
+    smap_destroy_with(ctl->away, free_away);
+}
+
+const struct node_spec *nodes_copy(struct arena *arena, const struct node_spec *from)
+{
+    if (!from)
+        return NULL;
+    struct node_spec *copy = ARENA_NEW(arena, struct node_spec);
+    *copy = *from;
+    copy->name = arena_strdup(arena, from->name);
+    copy->address = arena_strdup(arena, from->address);
+    copy->host = arena_strdup(arena, from->host);
+    copy->gpu_type = arena_strdup(arena, from->gpu_type);
+    copy->labels = (struct pairs){ .n = 0 };
+    for (size_t i = 0; i < from->labels.n; i++)
+        pairs_set(&copy->labels, arena, from->labels.at[i].name, from->labels.at[i].value);
+    copy->custom = (struct amounts){ .at = ARENA_ARRAY(arena, from->custom.n, struct amount),
+                                     .n = from->custom.n };
+    for (size_t i = 0; i < from->custom.n; i++)
+        copy->custom.at[i] = (struct amount){ arena_strdup(arena, from->custom.at[i].name),
+                                              from->custom.at[i].milli };
+    return copy;
+}
+
+/* ---- rows ---- */
+
+static void keep(struct ctl *ctl, uint32_t at)
+{
+    struct arena *arena = arena_create();
+    const struct node_view node = cluster_node(ctl->cluster, at);
+    const struct node_spec *spec = node.spec;
+    const struct node_away *away = nodes_away(ctl, spec->name);
+    struct text_node *map = text_map(arena, NULL, NULL);
+    text_int(arena, map, "position", at);
+    text_bool(arena, map, "gone", spec->gone);
+    text_bool(arena, map, "up", node.up);
+    text_str(arena, map, "address", spec->address);
+    text_int(arena, map, "cpu_milli", (int64_t)spec->cpu_milli);
+    text_int(arena, map, "memory", (int64_t)spec->memory);
+    text_int(arena, map, "disk", (int64_t)spec->disk);
+    text_int(arena, map, "gpus", spec->gpus);
+    text_str(arena, map, "gpu_type", spec->gpu_type);
+    text_pairs(arena, text_map(arena, map, "labels"), &spec->labels);
+    if (away) {
+        text_int(arena, map, "since", (int64_t)away->since_ms);
+        text_str(arena, map, "why", away->why);
+    }
+    const struct object_row row = {
+        .kind = KIND, .project = "", .name = spec->name, .spec = notes_print(arena, map)
+    };
+    store_put_object(ctl->config.store, &row, NULL);
+    ctl->nodes_touched = true;
+    arena_destroy(arena);
+}
+
+struct kept {
+    const struct text_node *map;
+    const char *name;
+    int64_t position;
+};
+
+static int64_t number(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->kind == TEXT_INT && node->integer > 0 ? node->integer : 0;
+}
+
+static bool flag(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->kind == TEXT_BOOL && node->boolean;
+}
+
+static const char *word(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->kind == TEXT_STR ? node->str : "";
+}
+
+static int by_position(const void *a, const void *b)
+{
+    int64_t x = ((const struct kept *)a)->position, y = ((const struct kept *)b)->position;
+    return x < y ? -1 : x > y;
+}
+
+/* What its driver said last is not in the row: it says it again when it comes. */
+static struct gpu_report *report_of(const struct ctl *ctl, const char *name, uint32_t gpus)
+{
+    uint32_t at = cluster_find(ctl->cluster, name);
+    struct gpu_report *report =
+        at == UINT32_MAX ? NULL : cluster_node(ctl->cluster, at).spec->report;
+    return report && report->n_slots == gpus ? report : NULL;
+}
+
+static void put_again(struct ctl *ctl, struct arena *arena, const struct kept *kept)
+{
+    const struct text_node *map = kept->map, *labels = text_get(map, "labels");
+    struct node_spec spec = { .name = kept->name,
+                              .host = kept->name,
+                              .address = word(map, "address"),
+                              .cpu_milli = (uint64_t)number(map, "cpu_milli"),
+                              .memory = (uint64_t)number(map, "memory"),
+                              .disk = (uint64_t)number(map, "disk"),
+                              .gpus = (uint32_t)number(map, "gpus"),
+                              .gpu_type = word(map, "gpu_type"),
+                              .machine = true,
+                              .gone = flag(map, "gone") };
+    for (const struct text_node *n = labels ? labels->first : NULL; n; n = n->next)
+        pairs_set(&spec.labels, arena, n->key, n->str ? n->str : "");
+    spec.report = report_of(ctl, spec.name, spec.gpus);
+    spec.price_milli = core_price(ctl, spec.gpu_type);
+    uint32_t at = cluster_put(ctl->cluster, &spec);
+    bool up = flag(map, "up") && !spec.gone;
+    cluster_set_up(ctl->cluster, at, up);
+    if (up || spec.gone)
+        come_back(ctl, spec.name);
+    else
+        go_away(ctl, spec.name, (uint64_t)number(map, "since"), word(map, "why"));
+}
+
+static void load_machines(struct ctl *ctl, struct arena *arena)
+{
+    struct object_row *rows;
+    size_t n = 0, n_kept = 0;
+    if (store_objects(ctl->config.store, arena, &(struct object_row){ .kind = KIND }, &rows, &n,
+                      NULL))
+        return;
+    struct kept *kept = ARENA_ARRAY(arena, n, struct kept);
+    for (size_t i = 0; i < n; i++) {
+        struct report report;
+        report_init(&report, arena);
+        const struct text_node *map =
+            json_parse(arena, rows[i].spec, strlen(rows[i].spec), 0, &report);
+        if (map && map->kind == TEXT_MAP)
+            kept[n_kept++] = (struct kept){ map, rows[i].name, number(map, "position") };
+        else
+            log_error("machine.row", "node=%s note=\"it cannot be read\"", rows[i].name);
+    }
+    if (n_kept)
+        qsort(kept, n_kept, sizeof *kept, by_position);
+    for (size_t i = 0; i < n_kept; i++)
+        put_again(ctl, arena, &kept[i]);
+    if (n_kept)
+        queues_declare(ctl->queues, ctl->catalogue); /* shares of what there is now */
+}
+
+static void load_drained(struct ctl *ctl, struct arena *arena)
+{
+    struct object_row *rows;
+    size_t n = 0;
+    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++)
+        cluster_set_drained(ctl->cluster, i, false);
+    if (store_objects(ctl->config.store, arena, &(struct object_row){ .kind = "node" }, &rows, &n,
+                      NULL))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t node = cluster_find(ctl->cluster, rows[i].name);
+        if (node != UINT32_MAX)
+            cluster_set_drained(ctl->cluster, node,
+                                strcmp(rows[i].spec, "{\"drained\":true}") == 0);
+    }
+}
+
+void nodes_load(struct ctl *ctl)
+{
+    struct arena *arena = arena_create();
+    load_machines(ctl, arena);
+    load_drained(ctl, arena);
+    arena_destroy(arena);
+}
+
+/* ---- facts ---- */
+
+static void changed(struct ctl *ctl)
+{
+    map_destroy(ctl->possible); /* answers for the nodes of before */
+    ctl->possible = map_create();
+    queues_declare(ctl->queues, ctl->catalogue);
+    ctl->plan_due = true;
+}
+
+static uint32_t put(struct ctl *ctl, const struct node_spec *said)
+{
+    struct node_spec spec = *said;
+    spec.machine = true;
+    spec.price_milli = core_price(ctl, spec.gpu_type ? spec.gpu_type : "");
+    uint32_t at = cluster_put(ctl->cluster, &spec);
+    for (uint32_t slot = 0; slot < spec.gpus && spec.report; slot++) {
+        const struct gpu_device *device = gpu_in_slot(spec.report, slot);
+        devices_close(ctl, spec.name, slot, device && device->error ? device->error : "");
+    }
+    changed(ctl);
+    return at;
+}
+
+static void leave(struct ctl *ctl, uint32_t at)
+{
+    AUTO_FREE char *name = mem_strdup(cluster_node(ctl->cluster, at).spec->name);
+    const struct node_spec nothing = {
+        .name = name, .address = "", .host = name, .gpu_type = "", .machine = true, .gone = true
+    };
+    come_back(ctl, name);
+    cluster_put(ctl->cluster, &nothing);
+    cluster_set_up(ctl->cluster, at, false);
+    changed(ctl);
+}
+
+static uint64_t date_of(const struct ctl *ctl, const struct engine_fact *fact)
+{
+    return fact->at_ms ? fact->at_ms : core_date(ctl);
+}
+
+void nodes_hear(struct ctl *ctl, const struct engine_fact *fact)
+{
+    static const char *const events[FACT_N] = {
+        [FACT_NODE_UP] = "node.up", [FACT_NODE_DOWN] = "node.down", [FACT_NODE_GONE] = "node.gone"
+    };
+    uint32_t at = cluster_find(ctl->cluster, fact->node);
+    if (fact->kind == FACT_NODE_UP && fact->spec)
+        at = put(ctl, fact->spec);
+    if (at == UINT32_MAX)
+        return;
+    if (fact->kind == FACT_NODE_GONE) {
+        leave(ctl, at);
+    } else if (fact->kind == FACT_NODE_DOWN) {
+        if (cluster_node(ctl->cluster, at).up)
+            go_away(ctl, fact->node, date_of(ctl, fact), fact->reason);
+        cluster_set_up(ctl->cluster, at, false);
+    } else {
+        come_back(ctl, fact->node);
+        cluster_set_up(ctl->cluster, at, true);
+    }
+    if (cluster_node(ctl->cluster, at).spec->machine)
+        keep(ctl, at);
+    ctl->plan_due = true;
+    log_info(events[fact->kind], "node=%s reason=\"%s\"", fact->node,
+             fact->reason ? fact->reason : "");
+}

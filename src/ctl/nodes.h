@@ -1,0 +1,28 @@
+/* Nodes that come, change and leave while the core runs: machines. Each keeps its position for
+ * ever, so that a recording can begin anywhere. */
+#ifndef CTL_NODES_H
+#define CTL_NODES_H
+
+#include <stdint.h>
+
+struct ctl;
+struct engine_fact;
+struct node_spec;
+
+/* FACT_NODE_UP, FACT_NODE_DOWN, FACT_NODE_GONE. */
+void nodes_hear(struct ctl *, const struct engine_fact *);
+/* As the records say: which machines there are, whether they can be reached, drained flags. */
+void nodes_load(struct ctl *);
+
+struct node_away {     /* a node that cannot be reached */
+    uint64_t since_ms; /* wall clock */
+    const char *why;
+};
+void nodes_forget(struct ctl *); /* all of it, at the end */
+/* In arena, but for its report. NULL of NULL. */
+struct arena;
+const struct node_spec *nodes_copy(struct arena *, const struct node_spec *);
+/* NULL: it can be. Until the next fact of it. */
+const struct node_away *nodes_away(const struct ctl *, const char *node);
+
+#endif
