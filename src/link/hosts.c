@@ -327,6 +327,7 @@ static int on_hello(struct host *host, const struct wire_frame *frame)
 {
     const struct hosts_sink *sink = &host->hosts->sink;
     struct wire_host_hello hello;
+    char from[ADDRESS_MAX];
     if (wire_get(frame, host->hosts->scratch, &hello) < 0 || hello.version != WIRE_VERSION)
         return -1;
     if (strcmp(hello.node, host->node) != 0) {
@@ -341,7 +342,8 @@ static int on_hello(struct host *host, const struct wire_frame *frame)
                                                                .ask_ms = ASK_MS,
                                                                .silence_ms = SILENCE_MS });
     }
-    sink->up(sink->arg, host->node, &hello);
+    conn_address(host->conn, true, from);
+    sink->up(sink->arg, host->node, from, &hello);
     return 0;
 }
 

@@ -11,8 +11,8 @@
 /* All from the loop, never from inside a call; texts last as long as the call. Inside one, no
  * machine is to be forgotten. */
 struct hosts_sink {
-    /* It has connected, or something of it changed. */
-    void (*up)(void *arg, const char *node, const struct wire_host_hello *);
+    /* It has connected, or something of it changed; the address that it connects from. */
+    void (*up)(void *arg, const char *node, const char *address, const struct wire_host_hello *);
     void (*down)(void *arg, const char *node, const char *why); /* it is not connected any more */
     /* Once for each run that was wanted or recovered: nothing of it lives, says its host. */
     void (*ended)(void *arg, struct generation, const char *node, const char *reason);

@@ -10,6 +10,8 @@
 #include "base/vec.h"
 #include "engine/machines/away.h"
 #include "engine/machines/staging.h"
+#include "job/gpu.h"
+#include "job/node_spec.h"
 #include "link/hosts.h"
 
 #include <sodium.h>
@@ -40,12 +42,18 @@ struct machine_run {
     VEC(struct launched_task) tasks; /* while it waits */
 };
 
+struct machine {
+    char *address; /* what its peers call it; "": as its host connects */
+};
+
 struct machines {
     struct engine base; /* first */
+    struct arena *reports;
     struct link_hub *link;
     struct hosts *hosts;
     struct staging *staging;
-    struct smap *runs; /* of struct machine_run, by key_of() */
+    struct smap *runs;     /* of struct machine_run, by key_of() */
+    struct smap *machines; /* of struct machine, by node */
     uint64_t leave_ms;
     uv_timer_t later, tidy;
     unsigned handles;
@@ -76,6 +84,13 @@ static struct machine_run *add(struct machines *m, struct generation g, const ch
     run->node = mem_strdup(node);
     smap_set(m->runs, key_of(key, g, node), run);
     return run;
+}
+
+static void free_machine(void *value)
+{
+    struct machine *machine = value;
+    free(machine->address);
+    free(machine);
 }
 
 static void free_run(void *value)
@@ -179,11 +194,49 @@ static void tell_later(struct machines *m, struct machine_run *run, const char *
     uv_timer_start(&m->later, on_later, 0, 0);
 }
 
-static void on_up(void *arg, const char *node, const struct wire_host_hello *hello)
+/* What its driver says stays for as long as the engine: the core reads it. */
+static struct gpu_report *report_of(struct machines *m, const struct wire_host_hello *hello)
+{
+    struct gpu_report *report = ARENA_NEW(m->reports, struct gpu_report);
+    *report =
+        (struct gpu_report){ .driver = "",
+                             .error = arena_strdup(m->reports, hello->device_error),
+                             .at = ARENA_ARRAY(m->reports, hello->n_devices, struct gpu_device),
+                             .n = hello->n_devices };
+    for (uint32_t i = 0; i < hello->n_devices; i++) {
+        const struct wire_host_device *from = &hello->devices[i];
+        report->at[i] = (struct gpu_device){ .number = i,
+                                             .minor = from->minor,
+                                             .model = arena_strdup(m->reports, from->model),
+                                             .uuid = arena_strdup(m->reports, from->uuid),
+                                             .pci = arena_strdup(m->reports, from->pci),
+                                             .memory = from->memory,
+                                             .error = arena_strdup(m->reports, from->error) };
+    }
+    gpu_offer(m->reports, report, NULL);
+    return report;
+}
+
+static void on_up(void *arg, const char *node, const char *address,
+                  const struct wire_host_hello *hello)
 {
     struct machines *m = arg;
-    (void)hello;
-    tell(m, &(struct engine_fact){ .kind = FACT_NODE_UP, .node = node });
+    const struct machine *machine = smap_get(m->machines, node);
+    struct arena *arena = arena_create();
+    struct gpu_report *report = report_of(m, hello);
+    struct node_spec spec = { .name = node,
+                              .host = node,
+                              .address = machine && *machine->address ? machine->address : address,
+                              .cpu_milli = hello->cpu_milli,
+                              .memory = hello->memory,
+                              .disk = hello->disk,
+                              .gpus = report->n_slots,
+                              .gpu_type = gpu_models(report, arena),
+                              .report = report,
+                              .labels = hello->labels,
+                              .machine = true };
+    tell(m, &(struct engine_fact){ .kind = FACT_NODE_UP, .node = node, .spec = &spec });
+    arena_destroy(arena);
 }
 
 static void on_down(void *arg, const char *node, const char *why)
@@ -462,6 +515,8 @@ static void machines_destroy(struct engine *e)
     hosts_destroy(m->hosts);
     staging_destroy(m->staging);
     smap_destroy_with(m->runs, free_run);
+    smap_destroy_with(m->machines, free_machine);
+    arena_destroy(m->reports);
     uv_close((uv_handle_t *)&m->later, on_closed);
     uv_close((uv_handle_t *)&m->tidy, on_closed);
 }
@@ -489,6 +544,8 @@ struct engine *machines_create(const struct machines_config *config)
     m->runs = smap_create();
     m->staging =
         staging_create(config->packer, (struct staging_sink){ .done = on_staged, .arg = m });
+    m->machines = smap_create();
+    m->reports = arena_create();
     m->hosts = hosts_create(
         config->link,
         (struct hosts_sink){ .up = on_up, .down = on_down, .ended = on_ended, .arg = m });
@@ -501,9 +558,40 @@ struct engine *machines_create(const struct machines_config *config)
 
 /* ---- machines ---- */
 
-void machines_add(struct engine *e, const char *node, const unsigned char token_hash[32])
+void machines_add(struct engine *e, const char *node, const char *address,
+                  const unsigned char token_hash[32])
 {
-    hosts_expect(machines_of(e)->hosts, node, token_hash);
+    struct machines *m = machines_of(e);
+    struct machine *machine = mem_new(sizeof *machine);
+    machine->address = mem_strdup(address);
+    struct machine *before = smap_remove(m->machines, node);
+    if (before)
+        free_machine(before);
+    smap_set(m->machines, node, machine);
+    hosts_expect(m->hosts, node, token_hash);
+}
+
+bool machines_have(const struct engine *e, const char *node)
+{
+    const struct machines *m = (const struct machines *)(const void *)e;
+    return hosts_has(m->hosts, node);
+}
+
+bool machines_reach(const struct engine *e, const char *node)
+{
+    const struct machines *m = (const struct machines *)(const void *)e;
+    return hosts_connected(m->hosts, node);
+}
+
+void machines_begin(struct engine *e)
+{
+    struct machines *m = machines_of(e);
+    size_t cursor = 0;
+    const char *node;
+    void *machine;
+    while (smap_next(m->machines, &cursor, &node, &machine))
+        if (!hosts_connected(m->hosts, node))
+            on_down(m, node, "it has not come back since the server started");
 }
 
 static void give_up(struct machines *m, const char *node, const char *reason)
@@ -523,6 +611,13 @@ void machines_remove(struct engine *e, const char *node)
     struct machines *m = machines_of(e);
     give_up(m, node, "its machine was removed from this server");
     hosts_forget(m->hosts, node);
+    struct machine *machine = smap_remove(m->machines, node);
+    if (!machine)
+        return;
+    free_machine(machine);
+    tell(m, &(struct engine_fact){ .kind = FACT_NODE_GONE,
+                                   .node = node,
+                                   .reason = "it was removed from this server" });
 }
 
 void machines_fence(struct engine *e, const char *node)

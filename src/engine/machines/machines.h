@@ -21,10 +21,17 @@ struct machines_config {
  * came back without it, or when the machine was fenced. */
 struct engine *machines_create(const struct machines_config *);
 
-/* A machine that is the node of that name; the hash of its host's token as in link_expect. To be
- * told before recover. */
-void machines_add(struct engine *, const char *node, const unsigned char token_hash[32]);
-/* It is no machine of this server any more: its runs are gone, from the loop. */
+/* A machine that is the node of that name, and what its peers call it ("": the address that its
+ * host connects from); the hash of its host's token as in link_expect. To be told before recover.
+ */
+void machines_add(struct engine *, const char *node, const char *address,
+                  const unsigned char token_hash[32]);
+bool machines_have(const struct engine *, const char *node);
+bool machines_reach(const struct engine *, const char *node); /* its host is connected */
+/* After recover, once: those that have not come back yet are down. */
+void machines_begin(struct engine *);
+/* It is no machine of this server any more: the node is gone, and its runs, from the loop. Not from
+ * inside a fact. */
 void machines_remove(struct engine *, const char *node);
 /* Somebody made sure that nothing lives there (switched it off, say): its runs are gone, from the
  * loop. What it still has when it comes back is ended. */

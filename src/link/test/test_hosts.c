@@ -40,7 +40,8 @@ static const struct generation first = { .job = 7, .number = 1 },
 
 /* ---- what it tells ---- */
 
-static void on_up(void *arg, const char *node, const struct wire_host_hello *hello)
+static void on_up(void *arg, const char *node, const char *address,
+                  const struct wire_host_hello *hello)
 {
     struct fix *f = arg;
     const char *zone = pairs_get(&hello->labels, "zone");

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "wire/log_reader.h"
+#include "job/node_spec.h"
 
 #include <signal.h>
 #include <sodium.h>
@@ -23,6 +24,9 @@ static void on_fact(void *arg, const struct engine_fact *fact)
 {
     struct fix *f = arg;
     f->facts[fact->kind]++;
+    if (fact->spec)
+        f->fits = fact->spec->machine && fact->spec->cpu_milli > 0 && fact->spec->memory > 0 &&
+                  strcmp(fact->spec->name, "n1") == 0;
     if (fact->seq)
         f->last_seq = fact->seq;
     if (fact->kind == FACT_ENDED) {
@@ -42,7 +46,7 @@ void fix_open_server(struct fix *f)
     f->engine = machines_create(
         &(struct machines_config){ .loop = &f->loop, .link = f->hub, .packer = f->packer });
     f->engine->sink = sink;
-    machines_add(f->engine, "n1", f->hash);
+    machines_add(f->engine, "n1", "", f->hash);
     door_open(&f->door, &f->loop, f->socket);
 }
 

@@ -137,11 +137,14 @@ static void a_removed_machine_has_no_runs(void **state)
     fix_start_host(f);
     fix_start_well(f, "sleep 300");
     UNTIL(f, f->facts[FACT_STARTED] == 1);
+    assert_true(f->fits && machines_reach(f->engine, "n1"));
     machines_remove(f->engine, "n1");
+    assert_int_equal(f->facts[FACT_NODE_GONE], 1);
+    assert_false(machines_have(f->engine, "n1"));
     UNTIL(f, f->facts[FACT_AGENT_GONE] == 1);
     assert_int_equal(fix_start(f, &launch, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);
-    machines_add(f->engine, "n1", f->hash);
+    machines_add(f->engine, "n1", "", f->hash);
     AUTO_FREE char *dir = file_join(f->host_dir, "runs/7.1.n1");
     fix_end_host(f, SIGTERM);
     fix_start_host(f); /* what it still has goes */
