@@ -1,0 +1,166 @@
+/* Nothing is kept here: which engine has a node is asked anew with every call. */
+#include "engine/several/several.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+struct several {
+    struct engine base; /* first */
+    struct several_config config;
+};
+
+static struct several *several_of(struct engine *e)
+{
+    return (struct several *)(void *)e;
+}
+
+static struct engine *engine_of(struct engine *e, const char *node)
+{
+    const struct several_config *c = &several_of(e)->config;
+    return c->other_has(c->other, node) ? c->other : c->first;
+}
+
+static void on_fact(void *arg, const struct engine_fact *fact)
+{
+    const struct several *s = arg;
+    s->base.sink.fact(s->base.sink.arg, fact);
+}
+
+static int several_start(struct engine *e, const struct launch *launch, struct err *err)
+{
+    struct engine *to = engine_of(e, launch->node);
+    return to->ops->start(to, launch, err);
+}
+
+/* A node may have left its engine since: each ends what it has. */
+static int several_stop(struct engine *e, struct generation g, const struct task_ref *task,
+                        enum stop_how how, enum end_by why, struct err *err)
+{
+    const struct several_config *c = &several_of(e)->config;
+    int first = c->first->ops->stop(c->first, g, task, how, why, err);
+    int other = c->other->ops->stop(c->other, g, task, how, why, err);
+    return first < 0 || other < 0 ? -1 : 0;
+}
+
+static void several_ack(struct engine *e, struct generation g, const char *node, uint64_t seq)
+{
+    struct engine *to = engine_of(e, node);
+    to->ops->ack(to, g, node, seq);
+}
+
+static int several_recover(struct engine *e, const struct engine_known *known, size_t n,
+                           struct err *err)
+{
+    const struct several_config *c = &several_of(e)->config;
+    struct engine_known *parted = mem_new((n ? n : 1) * sizeof *parted);
+    size_t firsts = 0, others = 0;
+    for (size_t i = 0; i < n; i++) /* those of the other from the end */
+        if (engine_of(e, known[i].node) == c->first)
+            parted[firsts++] = known[i];
+        else
+            parted[n - ++others] = known[i];
+    int rc = c->first->ops->recover(c->first, parted, firsts, err);
+    if (rc == 0)
+        rc = c->other->ops->recover(c->other, parted + firsts, others, err);
+    free(parted);
+    return rc;
+}
+
+static int several_leave(struct engine *e, const char *dir, struct engine_stranger *out)
+{
+    struct engine *first = several_of(e)->config.first;
+    return first->ops->leave ? first->ops->leave(first, dir, out) : 0;
+}
+
+static int several_end(struct engine *e, const char *dir, struct engine_stranger *out,
+                       struct err *err)
+{
+    struct engine *first = several_of(e)->config.first;
+    return first->ops->end ? first->ops->end(first, dir, out, err) : 0;
+}
+
+static int several_exec(struct engine *e, const struct engine_exec *exec, struct err *err)
+{
+    struct engine *to = engine_of(e, exec->node);
+    return to->ops->exec(to, exec, err);
+}
+
+static int cannot(const char *node, struct err *err)
+{
+    return err_set(err, ERR_CANNOT, "the engine of %s cannot do that", node);
+}
+
+static int several_attach(struct engine *e, const struct engine_attach *attach, struct err *err)
+{
+    struct engine *to = engine_of(e, attach->node);
+    return to->ops->attach ? to->ops->attach(to, attach, err) : cannot(attach->node, err);
+}
+
+static int several_signal(struct engine *e, const struct engine_signal *ask, struct err *err)
+{
+    struct engine *to = engine_of(e, ask->node);
+    return to->ops->signal ? to->ops->signal(to, ask, err) : cannot(ask->node, err);
+}
+
+static void several_tell_launcher(struct engine *e, struct generation g, const char *node,
+                                  uint32_t channel, const void *bytes, size_t len)
+{
+    struct engine *to = engine_of(e, node);
+    if (to->ops->tell_launcher)
+        to->ops->tell_launcher(to, g, node, channel, bytes, len);
+}
+
+static int several_find_process(struct engine *e, uint32_t pid, struct generation *of)
+{
+    struct engine *first = several_of(e)->config.first;
+    return first->ops->find_process ? first->ops->find_process(first, pid, of) : 0;
+}
+
+static size_t several_room(const struct engine *e, size_t *all)
+{
+    const struct engine *first = ((const struct several *)(const void *)e)->config.first;
+    *all = SIZE_MAX;
+    return first->ops->room ? first->ops->room(first, all) : SIZE_MAX;
+}
+
+static unsigned several_caps(const struct engine *e)
+{
+    const struct several_config *c = &((const struct several *)(const void *)e)->config;
+    return c->first->ops->caps(c->first) & c->other->ops->caps(c->other);
+}
+
+static void several_destroy(struct engine *e)
+{
+    struct several *s = several_of(e);
+    s->config.first->ops->destroy(s->config.first);
+    s->config.other->ops->destroy(s->config.other);
+    free(s);
+}
+
+static const struct engine_ops several_ops = {
+    .name = "several",
+    .start = several_start,
+    .stop = several_stop,
+    .ack = several_ack,
+    .recover = several_recover,
+    .leave = several_leave,
+    .end = several_end,
+    .exec = several_exec,
+    .attach = several_attach,
+    .signal = several_signal,
+    .tell_launcher = several_tell_launcher,
+    .find_process = several_find_process,
+    .room = several_room,
+    .caps = several_caps,
+    .destroy = several_destroy,
+};
+
+struct engine *several_create(const struct several_config *config)
+{
+    struct several *s = mem_new(sizeof *s);
+    s->base.ops = &several_ops;
+    s->config = *config;
+    config->first->sink = config->other->sink = (struct engine_sink){ .fact = on_fact, .arg = s };
+    return &s->base;
+}
