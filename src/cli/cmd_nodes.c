@@ -1,5 +1,5 @@
 /* muster nodes: what there is and what is taken, or what is free, device by device; undrain; and
- * setting the nodes that the server gives out. */
+ * setting the nodes that the server gives out. Machines that become nodes: machines.c. */
 #include "cli/cmd.h"
 
 #include "base/mem.h"
@@ -7,6 +7,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/device_text.h"
+#include "cli/machines.h"
 #include "cli/out.h"
 #include "cli/server_start.h"
 #include "cli/table.h"
@@ -18,6 +19,7 @@
 struct nodes_opts {
     struct common_opts common;
     bool free;
+    struct machines_opts machines;
 };
 static const struct opt opts[] = {
     { .name = "free",
@@ -25,6 +27,49 @@ static const struct opt opts[] = {
       .type = OPT_FLAG,
       .offset = offsetof(struct nodes_opts, free),
       .help = "what is free of each node, device by device, and in what blocks in all" },
+    { .name = "ssh",
+      .type = OPT_STR,
+      .offset = offsetof(struct nodes_opts, machines.ssh),
+      .arg = "COMMAND",
+      .help = "add, rm: how machines are reached (ssh); \"ssh -J gate\"" },
+    { .name = "address",
+      .type = OPT_STR,
+      .offset = offsetof(struct nodes_opts, machines.address),
+      .arg = "ADDR",
+      .help = "add: what the other nodes call it (where its connection comes from)" },
+    { .name = "label",
+      .type = OPT_LIST,
+      .offset = offsetof(struct nodes_opts, machines.labels),
+      .arg = "K=V",
+      .help = "add: a label of the node; may be repeated" },
+    { .name = "dir",
+      .type = OPT_STR,
+      .offset = offsetof(struct nodes_opts, machines.dir),
+      .arg = "DIR",
+      .help = "add, rm: the directory there, below the home directory (.muster/NAME)" },
+    { .name = "dial",
+      .type = OPT_STR,
+      .offset = offsetof(struct nodes_opts, machines.dial),
+      .arg = "ADDR:PORT",
+      .help = "add: where the machine reaches the server (as the server says)" },
+    { .name = "wait",
+      .type = OPT_DURATION,
+      .offset = offsetof(struct nodes_opts, machines.wait_ms),
+      .arg = "TIME",
+      .help = "add: how long it may take to connect (20s)" },
+    { .name = "force",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct nodes_opts, machines.force),
+      .help = "add: also one that another server has; rm: also while jobs run there" },
+    { .name = "keep",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct nodes_opts, machines.keep),
+      .help = "rm: from the server alone, leave the machine as it is" },
+    { .name = "reason",
+      .type = OPT_STR,
+      .offset = offsetof(struct nodes_opts, machines.reason),
+      .arg = "TEXT",
+      .help = "fence: how it is known that nothing lives there" },
     COMMON_OPTS,
     OPT_END,
 };
@@ -318,27 +363,65 @@ static int set(struct cli *cli, int argc, char **argv, struct err *err)
     return server_set(cli, &given, err) < 0 ? -1 : list(cli, false, err);
 }
 
+/* An option of another verb of nodes would be passed over in silence. */
+static int check_taken(const struct nodes_opts *o, const char *sub, struct err *err)
+{
+    const struct machines_opts *m = &o->machines;
+    const struct {
+        const char *name;
+        bool given;
+    } rows[] = {
+        { "ssh", m->ssh },     { "address", m->address }, { "label", m->labels.n },
+        { "dir", m->dir },     { "dial", m->dial },       { "wait", m->wait_ms },
+        { "force", m->force }, { "keep", m->keep },       { "reason", m->reason },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (!rows[i].given || machines_takes(sub, rows[i].name))
+            continue;
+        err_set(err, ERR_INPUT, "--%s is not of nodes%s%s", rows[i].name, *sub ? " " : "", sub);
+        return err_remedy_of(err, REMEDY_HELP_VERB, "nodes");
+    }
+    return 0;
+}
+
+static int order_nodes(struct cli *cli, const struct nodes_opts *o, int argc, char **argv,
+                       struct err *err)
+{
+    if (strcmp(argv[0], "add") == 0)
+        return machines_add(cli, &o->machines, argc - 1, argv + 1, err);
+    if (strcmp(argv[0], "rm") == 0)
+        return machines_remove(cli, &o->machines, argc - 1, argv + 1, err);
+    return order(cli, argv[0], argv + 1, argc - 1, err);
+}
+
 static int run_nodes(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
-    static const char *const subs[] = { "drain", "undrain", "set" };
+    static const char *const subs[] = { "add", "rm", "fence", "drain", "undrain", "set" };
     const struct nodes_opts *o = opts_;
-    if (argc == 0)
-        return list(cli, o->free, err);
-    if (o->free) {
+    bool known = false;
+    for (size_t i = 0; argc && i < ARRAY_LEN(subs); i++)
+        known |= strcmp(argv[0], subs[i]) == 0;
+    if (argc && o->free) {
         err_set(err, ERR_INPUT, "--free lists nodes, and %s changes them", argv[0]);
         return err_remedy(err, REMEDY_FREE_NODES);
     }
-    if (strcmp(argv[0], "set") == 0)
-        return set(cli, argc, argv, err);
-    if (strcmp(argv[0], subs[0]) != 0 && strcmp(argv[0], subs[1]) != 0) {
+    if (argc && !known) {
         const char *near = scan_nearest(argv[0], subs, ARRAY_LEN(subs));
-        err_set(err, ERR_INPUT, "nodes %s: drain, undrain or set", argv[0]);
+        err_set(err, ERR_INPUT, "nodes %s: add, rm, fence, drain, undrain or set", argv[0]);
         return near && argc > 1 ? err_remedy_of(err, REMEDY_NODES_SUB, "%s\n%s", near, argv[1])
                                 : err_remedy(err, REMEDY_LIST_NODES);
     }
-    if (cmd_operands(&cmd_nodes, argc, 2, INT_MAX, err) < 0)
+    if (check_taken(o, argc ? argv[0] : "", err) < 0)
         return -1;
-    return order(cli, argv[0], argv + 1, argc - 1, err);
+    if (argc == 0)
+        return list(cli, o->free, err);
+    if (strcmp(argv[0], "set") == 0)
+        return set(cli, argc, argv, err);
+    bool fence = strcmp(argv[0], "fence") == 0;
+    if (cmd_operands(&cmd_nodes, argc, 2, fence ? 2 : INT_MAX, err) < 0)
+        return -1;
+    return fence ? machines_fence(cli, &o->machines, 1, argv + 1, err)
+                 : order_nodes(cli, o, argc, argv, err);
 }
 
 static const char *const examples[] = {
@@ -348,15 +431,19 @@ static const char *const examples[] = {
     "what is free, device by device",
     "muster nodes drain n2",
     "no new tasks there",
+    "muster nodes add gpu2 gpu3 --ssh 'ssh -J gate'",
+    "machines that ssh reaches become nodes",
+    "muster nodes rm gpu3",
+    "and this one is none any more",
     NULL,
 };
 const struct cmd cmd_nodes = {
     .name = "nodes",
     .summary = "nodes and what is taken of them",
-    .operands = "[drain|undrain NODE... | set LIST]",
+    .operands = "[add|rm NAME... | fence NAME | drain|undrain NODE... | set LIST]",
     .opts = opts,
     .size = sizeof(struct nodes_opts),
-    .subs = "drain undrain set",
+    .subs = "add rm fence drain undrain set",
     .examples = examples,
     .run = run_nodes,
 };
