@@ -296,6 +296,7 @@ static int add_one(void *arg, size_t i, struct worker_report *to, struct err *er
     if (machine_program(&m, call->program, err) < 0)
         return -1;
     AUTO_CLOSE int fd = m.program_fd;
+    (void)fd; /* closed at the end */
     if (open_there(call, i, &m, err) < 0)
         return -1;
     int rc = set_up(call, i, &m, to, err);

@@ -44,6 +44,7 @@ static void on_up(void *arg, const char *node, const char *address,
                   const struct wire_host_hello *hello)
 {
     struct fix *f = arg;
+    (void)address;
     const char *zone = pairs_get(&hello->labels, "zone");
     assert_string_equal(node, "n1");
     snprintf(f->zone, sizeof f->zone, "%s", zone ? zone : "");
