@@ -446,9 +446,15 @@ int machines_add(struct cli *cli, const struct machines_opts *opts, int n, char 
     if (take_names(&call, n, names, err) < 0 || check_opts(&call, err) < 0)
         return -1;
     call.program = cli->host->node_program(cli->arena, err);
-    /* No server, or one that takes no machines: before any is looked at. */
-    if (!call.program || !call_get(cli, "/v1/machines", err))
+    if (!call.program)
         return -1;
+    /* No server, or one that takes no machines: before any is looked at. */
+    if (!call_get(cli, "/v1/machines", err)) {
+        if (err->code != ERR_NOT_FOUND)
+            return -1;
+        err_set(err, ERR_CANNOT, "the server takes no machines");
+        return err_hint(err, "it is of an older version: start it anew with this one");
+    }
     return run_call(&call, add_one, on_added, err);
 }
 
