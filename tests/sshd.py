@@ -1,5 +1,5 @@
-"""A real sshd of the test's own: on a loopback port, as the test's user, with keys, configuration and
-a home directory of its own for whoever logs in."""
+"""A real sshd of the test's own: on a loopback port, as the test's user, with keys, configuration
+and a home directory of its own for whoever logs in."""
 
 from __future__ import annotations
 
@@ -86,20 +86,22 @@ class Machine:
 
     def start(self) -> None:
         assert SSHD
+        (self.folder / "sshd.log").unlink(missing_ok=True)
         if os.geteuid() == 0:  # where the system's own has never run
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         with (self.folder / "sshd.log").open("ab") as log:
-            self.process = subprocess.Popen(
+            process = subprocess.Popen(
                 [*self.before, SSHD, "-D", "-e", "-f", str(self.folder / "sshd_config")],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
+        log_file = self.folder / "sshd.log"
         wait_for(
-            lambda: "listening" in (self.folder / "sshd.log").read_text() or self.process.poll(),
-            what="sshd",
+            lambda: "listening" in log_file.read_text() or process.poll() is not None, what="sshd"
         )
-        assert self.process.poll() is None, (self.folder / "sshd.log").read_text()
+        assert process.poll() is None, log_file.read_text()
+        self.process = process
 
     def stop(self) -> None:
         if self.process:

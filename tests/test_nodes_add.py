@@ -1,6 +1,6 @@
 """muster nodes add and rm against a real sshd and the real muster-node. What the server does with
-machines is no part of this: a small one here speaks POST, GET and DELETE /v1/machines, and a machine
-counts as connected when its host has come to the port that it was told."""
+machines is no part of this: a small one here speaks POST, GET and DELETE /v1/machines, and a
+machine counts as connected when its host has come to the port that it was told."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ class Nodes:
                 row = nodes.rows.setdefault(asked["name"], {})
                 row.update(asked, token=f"{len(nodes.asked):064x}")
                 nodes.came.clear()
-                self.answer(201, {"name": asked["name"], "token": row["token"], "pin": nodes.pin,
-                                  "server": [f"127.0.0.1:{nodes.port.getsockname()[1]}"]})  # fmt: skip
+                place = f"127.0.0.1:{nodes.port.getsockname()[1]}"
+                answer = {"name": asked["name"], "token": row["token"]}
+                self.answer(201, {**answer, "pin": nodes.pin, "server": [place]})
 
             def do_DELETE(self) -> None:
                 self.body()
@@ -286,8 +287,9 @@ def test_each_machine_has_its_result(scene: Scene) -> None:
         ("add", "far1", "--label", "a b=c"), ("add", "far1", "--dial", "gate:1"),
         ("add", "far1", "--dial", "10.0.0.1"), ("add", "far1", "--ssh", "ssh '"),
         ("add", "far1", "far2", "--address", "10.0.0.1"), ("add", "far1", "--reason", "x"),
-        ("add", "far1", "--keep"), ("rm", "far1", "--label", "a=b"), ("rm", "far1", "--wait", "3s"), ("fence", "far1"),
-        ("fence", "far1", "far2", "--reason", "x"), ("add", *(f"m{i}" for i in range(33))), ("add",),
+        ("add", "far1", "--keep"), ("rm", "far1", "--label", "a=b"), ("rm", "far1", "--wait", "3s"),
+        ("fence", "far1"), ("fence", "far1", "far2", "--reason", "x"),
+        ("add", *(f"m{i}" for i in range(33))), ("add",),
     ],
 )  # fmt: skip
 def test_what_is_no_machine(scene: Scene, args: tuple[str, ...]) -> None:
@@ -357,6 +359,45 @@ def test_two_servers(scene: Scene) -> None:
     assert done.returncode == 1 and "the host of another server runs there" in done.stderr
     assert scene.machine.conf() == was and len(scene.hosts()) == 1
     assert scene.add("--force").returncode == 0 and scene.machine.conf()["pin"] == "cd" * 32
+
+
+# What of systemctl and loginctl is used, for units of one line: there is no systemd in a test.
+SYSTEMCTL = """#!/bin/sh
+echo "$*" >>{log}
+for unit; do :; done
+stop() {{ [ ! -f {log}.pid ] || kill "$(cat {log}.pid)" 2>/dev/null; rm -f {log}.pid; }}
+case "$*" in
+*show-user*) echo no ;;
+*restart*)
+    start=$(sed -n 's/^ExecStart=//p' "$HOME/.config/systemd/user/$unit")
+    setsid "$start" </dev/null >/dev/null 2>&1 &
+    echo $! >{log}.pid ;;
+*" stop "* | *disable*) stop ;;
+esac
+"""
+
+
+def test_a_service_keeps_it(scene: Scene, tmp_path: Path) -> None:
+    log = tmp_path / "units"
+    for name in ("systemctl", "loginctl"):
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(SYSTEMCTL.format(log=log))
+        path.chmod(0o755)
+    scene.machine.stop()
+    scene.machine.path = str(tmp_path / "bin")
+    scene.machine.configure()
+    scene.machine.start()
+    done = scene.add("--json")
+    assert done.returncode == 0, done.stdout
+    (row,) = json.loads(done.stdout)["machines"]
+    assert row["kept_by"] == "systemd" and "enable-linger" in row["notes"][0], row
+    (unit,) = scene.machine.home.glob(".config/systemd/user/*")
+    assert f"ExecStart={scene.machine.dir}/start" in unit.read_text()
+    assert "KillMode=process" in unit.read_text(), "agents outlive the host"
+    assert scene.add().returncode == 0 and len(scene.hosts()) == 1
+    assert scene.remove().returncode == 0 and not scene.hosts() and not unit.exists()
+    assert f"disable --now {unit.name}" in log.read_text()
 
 
 class Slow:
