@@ -3,6 +3,7 @@
 #ifndef API_API_H
 #define API_API_H
 
+#include "api/machines.h"
 #include "base/arena.h"
 #include "base/err.h"
 
@@ -48,6 +49,7 @@ struct api_config {
      * one is), "agents" (where those of other machines connect). */
     void (*put_parts)(void *arg, struct arena *, struct text_node *map);
     void *put_parts_arg;
+    struct api_machines machines;
     void (*stop)(void *arg); /* asks the owner to end the server */
     void *stop_arg;
 };

@@ -76,9 +76,14 @@ void hosts_destroy(struct hosts *hosts)
 
 void hosts_expect(struct hosts *hosts, const char *node, const unsigned char token_hash[32])
 {
-    if (smap_get(hosts->by_node, node))
+    struct host *host = smap_get(hosts->by_node, node);
+    if (host) { /* with another token from now on; who is connected stays */
+        smap_remove(hosts->by_hash, host->hash_hex);
+        sodium_bin2hex(host->hash_hex, sizeof host->hash_hex, token_hash, 32);
+        smap_set(hosts->by_hash, host->hash_hex, host);
         return;
-    struct host *host = mem_new(sizeof *host);
+    }
+    host = mem_new(sizeof *host);
     host->hosts = hosts;
     host->node = mem_strdup(node);
     host->runs = smap_create();

@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <uv.h>
 
 #define STRANGERS_LEAST 16u
 #define STRANGERS_MOST  512u
@@ -124,4 +125,31 @@ void agents_put(const struct agents *agents, struct arena *a, struct text_node *
     text_int(a, put, "resumed", (int64_t)counts.resumed);
     text_int(a, put, "refused", (int64_t)counts.refused);
     text_int(a, put, "strangers", (int64_t)counts.strangers);
+}
+
+/* A wildcard stands for the addresses that this machine has, and that others may know. */
+void agents_put_where(const struct agents *agents, struct arena *a, struct text_node *map)
+{
+    struct text_node *list = text_list(a, map, "server");
+    uv_interface_address_t *at = NULL;
+    int n = 0;
+    if (!agents)
+        return;
+    const char *port = strrchr(agents->address, ':');
+    bool any =
+        strncmp(agents->address, "0.0.0.0:", 8) == 0 || strncmp(agents->address, "[::]:", 5) == 0;
+    if (any && uv_interface_addresses(&at, &n) != 0)
+        n = 0;
+    for (int i = 0; any && i < n; i++) {
+        char text[64];
+        if (at[i].is_internal || at[i].address.address4.sin_family != AF_INET)
+            continue;
+        uv_ip4_name(&at[i].address.address4, text, sizeof text);
+        text_str(a, list, NULL, arena_printf(a, "%s%s", text, port));
+    }
+    if (at)
+        uv_free_interface_addresses(at, n);
+    if (!any || list->count == 0)
+        text_str(a, list, NULL, agents->address);
+    text_str(a, map, "pin", agents->identity.pin);
 }

@@ -21,6 +21,8 @@ int agents_open(const struct agents_config *, struct agents **out, struct err *e
 void agents_close(struct agents *); /* no more come; those that are there stay. Before the hub */
 void agents_destroy(
     struct agents *); /* after the hub's last connection; NULL-safe, as agents_close */
+/* "server": [ADDR:PORT, ...] that other machines may reach, "pin". */
+void agents_put_where(const struct agents *, struct arena *, struct text_node *map);
 /* "agents": {address, pin, ...}; nothing of NULL. */
 void agents_put(const struct agents *, struct arena *, struct text_node *map);
 

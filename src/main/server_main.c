@@ -26,7 +26,9 @@
 #include "main/core_config.h"
 #include "main/descriptors.h"
 #include "main/gpu_watch.h"
+#include "main/machines.h"
 #include "main/nodes.h"
+#include "main/packer.h"
 #include "main/server_files.h"
 #include "main/wire.h"
 #include "replay/recorder.h"
@@ -85,6 +87,8 @@ struct server {
     struct store *store;
     struct link_hub *link;
     struct engine *engine;
+    struct engine *machines; /* a part of it, for other machines */
+    struct packer_config packer;
     struct ctl *ctl;
     struct gpu_watch *gpus;    /* NULL: the machine's devices are not given out */
     struct recorder *recorder; /* NULL: nothing is recorded */
@@ -450,8 +454,11 @@ static int make_core(struct server *s, struct err *err)
     if (s->recorder)
         recorder_attach(s->recorder, s->ctl, &config);
     s->sink = ctl_sink(s->ctl);
+    if (machines_load(s->machines, s->ctl, err) < 0)
+        return -1;
     if (ctl_recover(s->ctl, err) < 0)
         return -1;
+    machines_begin(s->machines);
     if (s->clock.rebooted)
         clock_tell_reboot(s->ctl, s->clock.away_ms);
     ctl_tell_mended(s->ctl);
@@ -521,6 +528,11 @@ static void put_parts(void *arg, struct arena *a, struct text_node *map)
     agents_put(s->agents, a, map);
 }
 
+static void put_where(void *arg, struct arena *a, struct text_node *map)
+{
+    agents_put_where(((struct server *)arg)->agents, a, map);
+}
+
 static struct api *make_api(struct server *s, struct err *err)
 {
     struct api_setting *rows = ARENA_ARRAY(s->arena, SETTING_N, struct api_setting);
@@ -558,6 +570,11 @@ static struct api *make_api(struct server *s, struct err *err)
                                  .put_parts_arg = s,
                                  .stop = on_stop,
                                  .stop_arg = s };
+    if (strcmp(s->config.at[SETTING_AGENTS].text, "none") != 0) {
+        config.machines = machines_served(s->machines);
+        config.machines.put_where = put_where;
+        config.machines.where_arg = s;
+    }
     return api_create(&config, err);
 }
 
@@ -613,6 +630,17 @@ static int make_http(struct server *s, struct err *err)
     return 0;
 }
 
+/* Also where no port is open for machines: what runs on those that are known is not lost. */
+static void add_machines(struct server *s)
+{
+    s->packer = (struct packer_config){ .loop = &s->loop, .program = own_program(s->arena) };
+    s->engine = machines_beside(s->engine,
+                                &(struct machines_config){ .loop = &s->loop,
+                                                           .link = s->link,
+                                                           .packer = packer_of(&s->packer) },
+                                &s->machines);
+}
+
 static int make_parts(struct server *s, struct err *err)
 {
     const char *node = wire_node_program(s->arena, err);
@@ -626,6 +654,8 @@ static int make_parts(struct server *s, struct err *err)
     s->link = link_create(&s->loop, (struct engine_sink){ .fact = on_fact, .arg = s });
     place.link = s->link;
     s->engine = wire_engine(&place, err);
+    if (s->engine)
+        add_machines(s);
     if (!s->engine || find_public_socket(s, err) < 0 || make_core(s, err) < 0)
         return -1;
     s->gpus = gpu_watch_create(

@@ -43,7 +43,9 @@ struct machine_run {
 };
 
 struct machine {
-    char *address; /* what its peers call it; "": as its host connects */
+    struct arena *arena;
+    const char *address; /* what its peers call it; "": as its host connects */
+    struct pairs labels; /* beside those that its host says */
 };
 
 struct machines {
@@ -89,7 +91,7 @@ static struct machine_run *add(struct machines *m, struct generation g, const ch
 static void free_machine(void *value)
 {
     struct machine *machine = value;
-    free(machine->address);
+    arena_destroy(machine->arena);
     free(machine);
 }
 
@@ -233,8 +235,11 @@ static void on_up(void *arg, const char *node, const char *address,
                               .gpus = report->n_slots,
                               .gpu_type = gpu_models(report, arena),
                               .report = report,
-                              .labels = hello->labels,
                               .machine = true };
+    for (size_t i = 0; i < hello->labels.n; i++)
+        pairs_set(&spec.labels, arena, hello->labels.at[i].name, hello->labels.at[i].value);
+    for (size_t i = 0; machine && i < machine->labels.n; i++)
+        pairs_set(&spec.labels, arena, machine->labels.at[i].name, machine->labels.at[i].value);
     tell(m, &(struct engine_fact){ .kind = FACT_NODE_UP, .node = node, .spec = &spec });
     arena_destroy(arena);
 }
@@ -558,17 +563,20 @@ struct engine *machines_create(const struct machines_config *config)
 
 /* ---- machines ---- */
 
-void machines_add(struct engine *e, const char *node, const char *address,
-                  const unsigned char token_hash[32])
+void machines_add(struct engine *e, const struct machines_one *one)
 {
     struct machines *m = machines_of(e);
     struct machine *machine = mem_new(sizeof *machine);
-    machine->address = mem_strdup(address);
-    struct machine *before = smap_remove(m->machines, node);
+    machine->arena = arena_create();
+    machine->address = arena_strdup(machine->arena, one->address);
+    for (size_t i = 0; i < one->labels.n; i++)
+        pairs_set(&machine->labels, machine->arena, one->labels.at[i].name,
+                  one->labels.at[i].value);
+    struct machine *before = smap_remove(m->machines, one->node);
     if (before)
         free_machine(before);
-    smap_set(m->machines, node, machine);
-    hosts_expect(m->hosts, node, token_hash);
+    smap_set(m->machines, one->node, machine);
+    hosts_expect(m->hosts, one->node, one->token_hash);
 }
 
 bool machines_have(const struct engine *e, const char *node)

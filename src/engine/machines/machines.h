@@ -4,6 +4,7 @@
 #ifndef ENGINE_MACHINES_MACHINES_H
 #define ENGINE_MACHINES_MACHINES_H
 
+#include "base/pairs.h"
 #include "engine/engine.h"
 #include "engine/machines/packing.h"
 #include "link/link.h"
@@ -21,11 +22,14 @@ struct machines_config {
  * came back without it, or when the machine was fenced. */
 struct engine *machines_create(const struct machines_config *);
 
-/* A machine that is the node of that name, and what its peers call it ("": the address that its
- * host connects from); the hash of its host's token as in link_expect. To be told before recover.
- */
-void machines_add(struct engine *, const char *node, const char *address,
-                  const unsigned char token_hash[32]);
+struct machines_one {
+    const char *node;
+    const char *address; /* what its peers call it; "": the address that its host connects from */
+    struct pairs labels; /* beside those that its host says */
+    unsigned char token_hash[32]; /* of its host's token, as in link_expect */
+};
+/* A machine that may connect, or what is now true of one that may. To be told before recover. */
+void machines_add(struct engine *, const struct machines_one *);
 bool machines_have(const struct engine *, const char *node);
 bool machines_reach(const struct engine *, const char *node); /* its host is connected */
 /* After recover, once: those that have not come back yet are down. */

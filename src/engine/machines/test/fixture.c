@@ -39,6 +39,13 @@ static void on_fact(void *arg, const struct engine_fact *fact)
         snprintf(f->reason, sizeof f->reason, "%s", fact->reason);
 }
 
+void fix_add_machine(struct fix *f)
+{
+    struct machines_one one = { .node = "n1", .address = "" };
+    memcpy(one.token_hash, f->hash, sizeof one.token_hash);
+    machines_add(f->engine, &one);
+}
+
 void fix_open_server(struct fix *f)
 {
     const struct engine_sink sink = { .fact = on_fact, .arg = f };
@@ -46,7 +53,7 @@ void fix_open_server(struct fix *f)
     f->engine = machines_create(
         &(struct machines_config){ .loop = &f->loop, .link = f->hub, .packer = f->packer });
     f->engine->sink = sink;
-    machines_add(f->engine, "n1", "", f->hash);
+    fix_add_machine(f);
     door_open(&f->door, &f->loop, f->socket);
 }
 

@@ -36,6 +36,7 @@ struct fix {
 
 struct fix *fix_create(void);
 void fix_destroy(struct fix *);
+void fix_add_machine(struct fix *); /* fix_open_server has */
 void fix_open_server(struct fix *); /* fix_create has */
 void fix_close_server(struct fix *);
 void fix_start_host(struct fix *);

@@ -144,7 +144,7 @@ static void a_removed_machine_has_no_runs(void **state)
     UNTIL(f, f->facts[FACT_AGENT_GONE] == 1);
     assert_int_equal(fix_start(f, &launch, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);
-    machines_add(f->engine, "n1", "", f->hash);
+    fix_add_machine(f);
     AUTO_FREE char *dir = file_join(f->host_dir, "runs/7.1.n1");
     fix_end_host(f, SIGTERM);
     fix_start_host(f); /* what it still has goes */

@@ -1,0 +1,58 @@
+/* The engine of machines beside that of the server's own nodes: what the records have of machines is
+ * told to it when the server starts, and what becomes of them afterwards by whoever was asked. */
+#include "main/machines.h"
+
+#include "base/log.h"
+#include "ctl/machines.h"
+#include "engine/machines/machines.h"
+#include "engine/several/several.h"
+
+#include <string.h>
+
+struct engine *machines_beside(struct engine *local, const struct machines_config *config,
+                               struct engine **machines)
+{
+    *machines = machines_create(config);
+    return several_create(
+        &(struct several_config){ .first = local, .other = *machines, .other_has = machines_have });
+}
+
+static void add(void *arg, const struct machine *m)
+{
+    struct machines_one one = { .node = m->name, .address = m->address, .labels = m->labels };
+    memcpy(one.token_hash, m->token_hash, sizeof one.token_hash);
+    machines_add(arg, &one);
+}
+
+int machines_load(struct engine *machines, struct ctl *ctl, struct err *err)
+{
+    struct arena *arena = arena_create();
+    struct machine_list list;
+    int rc = ctl_machines(ctl, arena, &list, err);
+    for (size_t i = 0; rc == 0 && i < list.n; i++)
+        add(machines, &list.at[i]);
+    arena_destroy(arena);
+    return rc;
+}
+
+static void on_remove(void *arg, const char *name)
+{
+    machines_remove(arg, name);
+}
+
+static void on_fence(void *arg, const char *name)
+{
+    machines_fence(arg, name);
+}
+
+static bool on_reach(void *arg, const char *name)
+{
+    return machines_reach(arg, name);
+}
+
+struct api_machines machines_served(struct engine *machines)
+{
+    return (struct api_machines){
+        .add = add, .remove = on_remove, .fence = on_fence, .reach = on_reach, .arg = machines
+    };
+}

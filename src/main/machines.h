@@ -1,0 +1,17 @@
+/* Machines of a server: their engine, those that the records have, what HTTP does with them. */
+#ifndef MAIN_MACHINES_H
+#define MAIN_MACHINES_H
+
+#include "api/machines.h"
+#include "base/err.h"
+#include "engine/machines/machines.h"
+
+struct ctl;
+
+/* One engine of both; *machines is that of machines alone. */
+struct engine *machines_beside(struct engine *local, const struct machines_config *,
+                               struct engine **machines);
+int machines_load(struct engine *machines, struct ctl *, struct err *); /* before recovery */
+struct api_machines machines_served(struct engine *machines);           /* but for put_where */
+
+#endif

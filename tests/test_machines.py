@@ -1,0 +1,138 @@
+"""Machines as nodes of a server: added over HTTP, a host started there by hand, jobs placed on them
+like on any node."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from conftest import Starter
+from elsewhere import told
+from harness import Json, Server, kill, native, program, until_there, wait_for
+
+AGENTS = ("--agents", "127.0.0.1:0")
+
+
+def ask(server: Server, method: str, path: str, body: Json | None = None) -> tuple[int, Any]:
+    reply = server.api(method, path, json.dumps(body) if body is not None else None)
+    return reply.status, reply.json()
+
+
+def add(server: Server, name: str = "m1", **more: Any) -> Json:
+    status, said = ask(server, "POST", "/v1/machines", {"name": name, **more})
+    assert status in (200, 201), said
+    return cast(Json, said)
+
+
+def node(server: Server, name: str = "m1") -> Json | None:
+    nodes = server.get("/v1/nodes")["nodes"]
+    return next((one for one in nodes if one["name"] == name), None)
+
+
+def wait_state(server: Server, state: str, name: str = "m1") -> Json:
+    def is_so() -> Json | None:
+        one = node(server, name)
+        return one if one and one["state"] == state else None
+
+    found = wait_for(is_so, what=f"{name} {state}")
+    assert found
+    return found
+
+
+def write_conf(server: Server, home: Path, said: Json) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    lines = [f"tcp={told(server)['address']}", f"pin={said['pin']}", f"token={said['token']}"]
+    (home / "host.conf").write_text("\n".join([*lines, f"node={said['name']}", ""]))
+    (home / "host.conf").chmod(0o600)
+
+
+@contextmanager
+def host(home: Path) -> Iterator[subprocess.Popen[bytes]]:
+    exe = program().resolve().with_name("muster-node")
+    with open(home / "host.err", "ab") as err:
+        running = subprocess.Popen([exe, "host", str(home)], stderr=err)
+    try:
+        yield running
+    finally:
+        with suppress(ProcessLookupError):
+            running.terminate()
+        running.wait()
+
+
+@pytest.fixture
+def server(start: Starter) -> Server:
+    return start(nodes="name=here,1cpu,1Gi", flags=AGENTS)
+
+
+def test_a_job_runs_on_a_machine(server: Server, tmp_path: Path) -> None:
+    said = add(server, labels={"zone": "b"})
+    assert said["name"] == "m1" and len(said["token"]) == 64
+    assert said["server"] == [told(server)["address"]]
+    listed = server.get("/v1/machines")["machines"]
+    assert [one["state"] for one in listed] == ["never came"]
+    home = tmp_path / "m1"
+    write_conf(server, home, said)
+    with host(home):
+        one = wait_state(server, "up")
+        assert one["engine"] == "machines" and one["labels"]["zone"] == "b"
+        job = native("far", f"pwd > {tmp_path}/where; exit 7", resources={"cpu": 2})
+        attempts = server.wait(server.submit(job))["task_list"][0]["attempts"]
+        assert [last["exit_code"] for last in attempts] == [7]
+        assert attempts[0]["node"] == "m1"
+        assert (tmp_path / "where").read_text().startswith(str(home))
+    assert wait_state(server, "down")["why"].startswith("the machine cannot be reached")
+
+
+def test_what_runs_there_outlives_server_and_host(server: Server, tmp_path: Path) -> None:
+    home = tmp_path / "m1"
+    write_conf(server, home, add(server))
+    go = tmp_path / "go"
+    with host(home) as running:
+        wait_state(server, "up")
+        number = server.submit(native("long", f"{until_there(go)}; exit 5", resources={"cpu": 2}))
+        server.wait(number, "running")
+        kill(running.pid, signal.SIGKILL)
+        wait_state(server, "down")
+    assert server.get(f"/v1/jobs/{number}")["state"] == "running"
+    with host(home):
+        wait_state(server, "up")
+        assert server.get(f"/v1/jobs/{number}")["state"] == "running"
+        go.touch()
+        attempts = server.wait(number)["task_list"][0]["attempts"]
+        assert [one["exit_code"] for one in attempts] == [5]
+
+
+def test_a_machine_is_removed_and_its_name_comes_again(server: Server, tmp_path: Path) -> None:
+    home = tmp_path / "m1"
+    write_conf(server, home, add(server))
+    with host(home):
+        wait_state(server, "up")
+        number = server.submit(native("stays", "sleep 600", resources={"cpu": 2}))
+        server.wait(number, "running")
+        status, problem = ask(server, "DELETE", "/v1/machines/m1")
+        assert status == 409 and "1 task is on m1" in str(problem)
+        status, _ = ask(server, "DELETE", "/v1/machines/m1?force=1")
+        assert status == 200
+        wait_for(lambda: node(server) is None, what="the node to go")
+    assert server.get("/v1/machines")["machines"] == []
+    write_conf(server, home, add(server))
+    with host(home):
+        wait_state(server, "up")
+    actions = [row["action"] for row in server.get("/v1/audit")["entries"]]
+    assert actions.count("machine.add") == 2 and actions.count("machine.remove") == 1
+
+
+def test_names_and_ports_that_cannot_be(server: Server, start: Starter) -> None:
+    assert ask(server, "POST", "/v1/machines", {"name": "here"})[0] == 409
+    assert ask(server, "POST", "/v1/machines", {"name": "../x"})[0] == 400
+    assert ask(server, "DELETE", "/v1/machines/nobody")[0] == 404
+    alone = start(nodes="1cpu,1Gi")
+    status, problem = ask(alone, "POST", "/v1/machines", {"name": "m1"})
+    assert status >= 400 and "--agents" in str(problem)
+
