@@ -1,12 +1,12 @@
 /* The server reads what its machine sends; both ends are in this process and its children, and all
  * they have lies in a directory below /tmp that goes with them. */
+#include "engine/machines/test/fixture.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-
-#include "engine/machines/test/fixture.h"
 
 #include "base/file.h"
 #include "base/mem.h"
