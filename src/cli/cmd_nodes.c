@@ -388,9 +388,9 @@ static int order_nodes(struct cli *cli, const struct nodes_opts *o, int argc, ch
                        struct err *err)
 {
     if (strcmp(argv[0], "add") == 0)
-        return machines_add(cli, &o->machines, argc - 1, argv + 1, err);
+        return add_machines(cli, &o->machines, argc - 1, argv + 1, err);
     if (strcmp(argv[0], "rm") == 0)
-        return machines_remove(cli, &o->machines, argc - 1, argv + 1, err);
+        return remove_machines(cli, &o->machines, argc - 1, argv + 1, err);
     return order(cli, argv[0], argv + 1, argc - 1, err);
 }
 
@@ -420,7 +420,7 @@ static int run_nodes(struct cli *cli, const void *opts_, int argc, char **argv, 
     bool fence = strcmp(argv[0], "fence") == 0;
     if (cmd_operands(&cmd_nodes, argc, 2, fence ? 2 : INT_MAX, err) < 0)
         return -1;
-    return fence ? machines_fence(cli, &o->machines, 1, argv + 1, err)
+    return fence ? fence_machines(cli, &o->machines, 1, argv + 1, err)
                  : order_nodes(cli, o, argc, argv, err);
 }
 

@@ -439,7 +439,7 @@ static int run_call(struct machines_call *call,
     return failed ? EXIT_FOUND : EXIT_OK;
 }
 
-int machines_add(struct cli *cli, const struct machines_opts *opts, int n, char **names,
+int add_machines(struct cli *cli, const struct machines_opts *opts, int n, char **names,
                  struct err *err)
 {
     struct machines_call call = { .cli = cli, .opts = opts };
@@ -458,7 +458,7 @@ int machines_add(struct cli *cli, const struct machines_opts *opts, int n, char 
     return run_call(&call, add_one, on_added, err);
 }
 
-int machines_remove(struct cli *cli, const struct machines_opts *opts, int n, char **names,
+int remove_machines(struct cli *cli, const struct machines_opts *opts, int n, char **names,
                     struct err *err)
 {
     struct machines_call call = { .cli = cli, .opts = opts };
@@ -467,7 +467,7 @@ int machines_remove(struct cli *cli, const struct machines_opts *opts, int n, ch
     return run_call(&call, remove_one, on_removed, err);
 }
 
-int machines_fence(struct cli *cli, const struct machines_opts *opts, int n, char **names,
+int fence_machines(struct cli *cli, const struct machines_opts *opts, int n, char **names,
                    struct err *err)
 {
     struct machines_call call = { .cli = cli, .opts = opts };

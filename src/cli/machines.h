@@ -19,10 +19,10 @@ struct machines_opts {
 bool machines_takes(const char *sub, const char *option);
 
 /* Exit status, or -1 with err: none was tried. */
-int machines_add(struct cli *, const struct machines_opts *, int n, char **names, struct err *err);
-int machines_remove(struct cli *, const struct machines_opts *, int n, char **names,
+int add_machines(struct cli *, const struct machines_opts *, int n, char **names, struct err *err);
+int remove_machines(struct cli *, const struct machines_opts *, int n, char **names,
                     struct err *err);
-int machines_fence(struct cli *, const struct machines_opts *, int n, char **names,
+int fence_machines(struct cli *, const struct machines_opts *, int n, char **names,
                    struct err *err);
 
 #endif

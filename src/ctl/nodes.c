@@ -52,6 +52,15 @@ const struct node_away *nodes_away(const struct ctl *ctl, const char *node)
     return smap_get(ctl->away, node);
 }
 
+/* They come after those of the configuration. */
+bool nodes_have_machines(const struct ctl *ctl)
+{
+    for (uint32_t i = (uint32_t)ctl->config.n_nodes; i < cluster_count(ctl->cluster); i++)
+        if (!cluster_node(ctl->cluster, i).spec->gone)
+            return true;
+    return false;
+}
+
 void nodes_forget(struct ctl *ctl)
 {
     smap_destroy_with(ctl->away, free_away);

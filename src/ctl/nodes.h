@@ -3,6 +3,7 @@
 #ifndef CTL_NODES_H
 #define CTL_NODES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct ctl;
@@ -18,6 +19,8 @@ struct node_away {     /* a node that cannot be reached */
     uint64_t since_ms; /* wall clock */
     const char *why;
 };
+/* Is there any, reached or not? They do not see this server's disk. */
+bool nodes_have_machines(const struct ctl *);
 void nodes_forget(struct ctl *); /* all of it, at the end */
 /* In arena, but for its report. NULL of NULL. */
 struct arena;

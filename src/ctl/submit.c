@@ -7,6 +7,7 @@
 #include "ctl/archives.h"
 #include "ctl/array.h"
 #include "ctl/bundle.h"
+#include "ctl/nodes.h"
 #include "ctl/notes.h"
 #include "ctl/packing.h"
 #include "ctl/redact.h"
@@ -219,13 +220,6 @@ static int refuse_field(struct submission *s, const char *path, struct err *err)
     return -1;
 }
 
-/* Nodes that do not see this server's disk. */
-static bool has_machines(const struct submission *s)
-{
-    const struct engine *engine = s->ctl->config.engine;
-    return engine->ops->caps(engine) & ENGINE_AWAY;
-}
-
 static int check_data(struct submission *s, const struct job_spec *spec, struct err *err)
 {
     AS_FS_USER(files_of(s));
@@ -233,7 +227,7 @@ static int check_data(struct submission *s, const struct job_spec *spec, struct 
         const char *from = spec->inputs.data[i].from;
         const char *path = map_uri(s, from, err);
         bool lacks = path && looked(s, !taped_replays(s->ctl) && !file_can_read(path) ? -1 : 0);
-        if (lacks && has_machines(s)) {
+        if (lacks && nodes_have_machines(s->ctl)) {
             report_warn(&s->answer->report, (struct place){ 0 },
                         arena_printf(s->arena, "inputs.data[%zu]", i),
                         "%.200s cannot be read at the server: tasks start only on machines that "
@@ -280,7 +274,7 @@ static int check_code(struct submission *s, const char *uri, struct err *err)
 static int check_travel(struct submission *s, struct err *err)
 {
     const char *dir = s->site.code_dir ? s->site.code_dir : s->site.work_dir;
-    if (!dir || !has_machines(s))
+    if (!dir || !nodes_have_machines(s->ctl))
         return 0;
     AS_FS_USER(files_of(s));
     return looked(s, taped_replays(s->ctl) ? 0 : storage_check_travel(dir, err));
@@ -319,7 +313,7 @@ static int map_storage(struct submission *s, struct err *err)
         s->site.output_dir = map_uri(s, spec->output, err);
         if (!s->site.output_dir)
             return refuse_field(s, "output", err);
-        if (has_machines(s))
+        if (nodes_have_machines(s->ctl))
             report_warn(&s->answer->report, (struct place){ 0 }, "output",
                         "results lie in %.200s of the machine that a task runs on, and stay there",
                         s->site.output_dir);

@@ -20,7 +20,6 @@ enum engine_caps {
     ENGINE_MEMORY_LIMIT = 1 << 5,
     ENGINE_EXEC = 1 << 6,
     ENGINE_STDIN = 1 << 8,   /* keeps the stdin of a task open, and lets clients at it */
-    ENGINE_AWAY = 1 << 9,    /* has nodes that do not see this disk: code is copied to them */
     ENGINE_NUMBERS = 1 << 7, /* runs no program: a launch says which tasks and what they hold, and
                               * nothing is read, made or kept for it */
 };

@@ -102,10 +102,18 @@ static void bad_texts_are_reported(void **state)
     assert_true(world_submit(w, "{\"a\":1}") == 0);
 }
 
-static unsigned with_machines(const struct engine *e)
+static void machine_comes(struct world *w)
 {
-    (void)e;
-    return ENGINE_EXEC | ENGINE_HOSTS | ENGINE_MOUNTS | ENGINE_AWAY;
+    const struct node_spec spec = { .name = "gpu2",
+                                    .address = "10.0.0.2",
+                                    .host = "gpu2",
+                                    .gpu_type = "",
+                                    .cpu_milli = 1000,
+                                    .memory = 1 << 30,
+                                    .machine = true };
+    const struct engine_fact up = { .kind = FACT_NODE_UP, .node = "gpu2", .spec = &spec };
+    w->fake.base.sink.fact(w->fake.base.sink.arg, &up);
+    world_run(w);
 }
 
 /* Code has to be sent there; data is theirs. */
@@ -122,7 +130,7 @@ static void machines_do_not_see_this_disk(void **state)
     assert_int_equal(mkdir(tools, 0700), 0);
     assert_int_equal(close(open(kept, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
     assert_int_equal(truncate(kept, 600 << 20), 0); /* is no code */
-    w->fake.ops.caps = with_machines;
+    machine_comes(w);
     assert_true(world_submit_as(w, &s) != 0);
     assert_int_equal(close(open(big, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
     assert_int_equal(truncate(big, 600 << 20), 0);

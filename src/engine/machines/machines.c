@@ -504,7 +504,7 @@ static unsigned machines_caps(const struct engine *e)
 {
     (void)e;
     return ENGINE_EXEC | ENGINE_STDIN | ENGINE_HOSTS | ENGINE_MOUNTS | ENGINE_MEMORY_LIMIT |
-           ENGINE_CPU_LIMIT | ENGINE_AWAY;
+           ENGINE_CPU_LIMIT;
 }
 
 static void on_closed(uv_handle_t *handle)
