@@ -135,4 +135,3 @@ def test_names_and_ports_that_cannot_be(server: Server, start: Starter) -> None:
     alone = start(nodes="1cpu,1Gi")
     status, problem = ask(alone, "POST", "/v1/machines", {"name": "m1"})
     assert status >= 400 and "--agents" in str(problem)
-

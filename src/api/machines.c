@@ -1,8 +1,8 @@
 /* Machines over HTTP: added, listed, removed, fenced. What the core has committed is then told to
  * who knows the engine. */
-#include "api/facade.h"
-
 #include "api/machines.h"
+
+#include "api/facade.h"
 #include "ctl/cluster_views.h"
 #include "ctl/machines.h"
 
