@@ -120,6 +120,8 @@ def test_a_machine_is_removed_and_its_name_comes_again(server: Server, tmp_path:
         status, _ = ask(server, "DELETE", "/v1/machines/m1?force=1")
         assert status == 200
         wait_for(lambda: node(server) is None, what="the node to go")
+        server.stop(number)  # else it would run again on the next machine of that name
+        server.wait(number)
     assert server.get("/v1/machines")["machines"] == []
     write_conf(server, home, add(server))
     with host(home):
