@@ -115,6 +115,10 @@ NATIVE = table(
         POST /v1/backup
         POST /v1/nodes/{node}/drain
         POST /v1/nodes/{node}/undrain
+        GET /v1/machines
+        POST /v1/machines
+        DELETE /v1/machines/{machine}
+        POST /v1/machines/{machine}/fence
         POST /v1/users
         DELETE /v1/users/{user}
         POST /v1/catalogue

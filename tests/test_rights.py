@@ -288,6 +288,7 @@ class Native:
             "hash": "0" * 64,
             "queue": "default",
             "node": "n1",
+            "machine": "m1",
             "user": world.new_user() if row.startswith("DELETE") else of.owner,
             "key": of.key,
             "token": of.token,

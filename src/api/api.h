@@ -3,7 +3,7 @@
 #ifndef API_API_H
 #define API_API_H
 
-#include "api/machines.h"
+#include "api/machine_calls.h"
 #include "base/arena.h"
 #include "base/err.h"
 

@@ -1,6 +1,6 @@
 /* Machines over HTTP: added, listed, removed, fenced. What the core has committed is then told to
  * who knows the engine. */
-#include "api/machines.h"
+#include "api/machine_calls.h"
 
 #include "api/facade.h"
 #include "ctl/cluster_views.h"

@@ -16,7 +16,6 @@
 
 #define STEP_MAX    (256u << 10)
 #define PROGRAM_MAX (1u << 30)
-#define IDLE_S      60u
 #define SPARE_KIB   (64u << 10) /* beside the program: logs and what comes first */
 
 static const struct {
@@ -69,7 +68,7 @@ static int do_step(struct machine *m, const struct buf *step, const struct ssh_d
     int status;
     if (step->overflow)
         return err_set(err, ERR_TOO_LARGE, "that is more than %u bytes for one machine", STEP_MAX);
-    if (ssh_step(m->ssh, buf_str(step), data, IDLE_S, out, &status, err) < 0)
+    if (ssh_step(m->ssh, buf_str(step), data, out, &status, err) < 0)
         return -1;
     const char *failed = ssh_value(m->arena, out, "error");
     if (failed)

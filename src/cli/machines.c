@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define CONNECT_S    15u
+#define IDLE_S       60u    /* of a step there */
 #define APPEAR_MS    20000u /* for the host to connect */
 #define LOOK_MS      200
 #define NEWS_MS      1000
@@ -143,7 +144,8 @@ static int open_there(const struct machines_call *call, size_t i, struct machine
     const struct ssh_config config = { .command = call->opts->ssh ? call->opts->ssh : "ssh",
                                        .to = call->to[i],
                                        .ask = call->ask,
-                                       .connect_s = CONNECT_S };
+                                       .connect_s = CONNECT_S,
+                                       .idle_s = IDLE_S };
     m->arena = call->cli->arena;
     m->dir = dir_of(call, i);
     m->ssh = ssh_open(m->arena, &config, err);
@@ -295,12 +297,11 @@ static int add_one(void *arg, size_t i, struct worker_report *to, struct err *er
     m.arena = call->cli->arena;
     if (machine_program(&m, call->program, err) < 0)
         return -1;
-    AUTO_CLOSE int fd = m.program_fd;
-    (void)fd; /* closed at the end */
-    if (open_there(call, i, &m, err) < 0)
-        return -1;
-    int rc = set_up(call, i, &m, to, err);
+    int rc = open_there(call, i, &m, err);
+    if (rc == 0)
+        rc = set_up(call, i, &m, to, err);
     ssh_close(m.ssh);
+    close(m.program_fd);
     return rc;
 }
 

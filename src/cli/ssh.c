@@ -29,6 +29,7 @@ static const char loop[] =
 struct ssh {
     pid_t pid;
     int in, out, err;
+    unsigned idle_s; /* bound of a step's silence */
     struct buf read; /* of out, not taken yet */
     struct buf said;
 };
@@ -297,6 +298,7 @@ struct ssh *ssh_open(struct arena *arena, const struct ssh_config *config, struc
     if (!argv)
         return NULL;
     struct ssh *ssh = mem_new(sizeof *ssh);
+    ssh->idle_s = config->idle_s;
     bool idle = false;
     /* Questions take as long as people do. */
     unsigned idle_s = config->ask ? 600 : 2 * config->connect_s + 10;
@@ -354,9 +356,10 @@ static int send_data(struct ssh *ssh, const struct ssh_data *data, unsigned idle
     return 0;
 }
 
-int ssh_step(struct ssh *ssh, const char *step, const struct ssh_data *data, unsigned idle_s,
-             struct buf *out, int *status, struct err *err)
+int ssh_step(struct ssh *ssh, const char *step, const struct ssh_data *data, struct buf *out,
+             int *status, struct err *err)
 {
+    const unsigned idle_s = ssh->idle_s;
     static const char done[] = "muster-done ";
     AUTO_BUF struct buf line = BUF_INIT(LINES_MAX);
     char head[32];

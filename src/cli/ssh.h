@@ -21,6 +21,7 @@ struct ssh_config {
     const char *to;      /* "gpu2", "me@gpu2"; does not begin with "-" */
     bool ask;            /* passwords and host keys may be asked for on the terminal */
     unsigned connect_s;
+    unsigned idle_s; /* a step that says nothing for so long has failed */
 };
 struct ssh;
 /* Connected, and the shell there answers. NULL with err: which of the ways to fail, and what to do.
@@ -33,9 +34,9 @@ struct ssh_data { /* goes when the step says "go" */
     uint64_t size;
 };
 /* Has the shell there do a step, and adds the lines it answers to out (apart by newlines). *status
- * is its exit status. A step that says nothing for idle_s, or a connection that ends: -1. */
-int ssh_step(struct ssh *, const char *step, const struct ssh_data *data, unsigned idle_s,
-             struct buf *out, int *status, struct err *err);
+ * is its exit status. A step that says nothing for too long, or a connection that ends: -1. */
+int ssh_step(struct ssh *, const char *step, const struct ssh_data *data, struct buf *out,
+             int *status, struct err *err);
 /* The value behind "KEY " in such lines, in the arena; NULL: there is none. The first of them. */
 const char *ssh_value(struct arena *, const struct buf *lines, const char *key);
 

@@ -10,7 +10,6 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
-#include "ctl/nodes.h"
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
 #include "ctl/strangers.h"
@@ -195,7 +194,7 @@ void ctl_destroy(struct ctl *ctl)
     run_times_destroy(ctl->run_times);
     smap_destroy_with(ctl->closed, free);
     smap_destroy(ctl->left);
-    nodes_forget(ctl);
+    smap_destroy_with(ctl->away, free);
     packing_destroy(ctl->packing); /* after what places by it */
     arena_destroy(ctl->scratch);
     arena_destroy(ctl->hearing);

@@ -19,31 +19,21 @@
 
 #define KIND "machine"
 
-struct away {
-    struct node_away said; /* first */
-    char *why;
-};
-
-static void free_away(void *value)
-{
-    struct away *away = value;
-    free(away->why);
-    free(away);
-}
-
 static void come_back(struct ctl *ctl, const char *node)
 {
-    struct away *away = smap_remove(ctl->away, node);
-    if (away)
-        free_away(away);
+    free(smap_remove(ctl->away, node));
 }
 
+/* In one block, so that whoever ends the core frees it like any. */
 static void go_away(struct ctl *ctl, const char *node, uint64_t since_ms, const char *why)
 {
-    struct away *away = mem_new(sizeof *away);
+    size_t len = why ? strlen(why) : 0;
+    struct node_away *away = mem_new(sizeof *away + len + 1);
+    char *text = (char *)(away + 1);
+    if (len)
+        memcpy(text, why, len);
+    *away = (struct node_away){ .since_ms = since_ms, .why = text };
     come_back(ctl, node);
-    away->why = mem_strdup(why ? why : "");
-    away->said = (struct node_away){ .since_ms = since_ms, .why = away->why };
     smap_set(ctl->away, node, away);
 }
 
@@ -59,11 +49,6 @@ bool nodes_have_machines(const struct ctl *ctl)
         if (!cluster_node(ctl->cluster, i).spec->gone)
             return true;
     return false;
-}
-
-void nodes_forget(struct ctl *ctl)
-{
-    smap_destroy_with(ctl->away, free_away);
 }
 
 const struct node_spec *nodes_copy(struct arena *arena, const struct node_spec *from)

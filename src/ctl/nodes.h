@@ -21,7 +21,6 @@ struct node_away {     /* a node that cannot be reached */
 };
 /* Is there any, reached or not? They do not see this server's disk. */
 bool nodes_have_machines(const struct ctl *);
-void nodes_forget(struct ctl *); /* all of it, at the end */
 /* In arena, but for its report. NULL of NULL. */
 struct arena;
 const struct node_spec *nodes_copy(struct arena *, const struct node_spec *);

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/tar_tree.h"
-#include "job/job.h"
+#include "job/launch.h"
 
 #include <errno.h>
 #include <string.h>

@@ -12,12 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JOB_MAX_TASKS    65536u
-#define JOB_MAX_ROLES    256u
-#define JOB_NAME_MAX     128u
-#define JOB_PRIORITY     9u             /* the highest */
-#define CODE_TRAVELS_MAX (512ull << 20) /* bytes of a directory that is sent to machines */
-#define CODE_ARCHIVE     "sha256:"
+#define JOB_MAX_TASKS 65536u
+#define JOB_MAX_ROLES 256u
+#define JOB_NAME_MAX  128u
+#define JOB_PRIORITY  9u /* the highest */
+#define CODE_ARCHIVE  "sha256:"
 
 /* A count with words: never (0 of them), a number, always / all. */
 enum count_kind {

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define CODE_TRAVELS_MAX (512ull << 20) /* bytes of a directory that is sent to machines */
+
 struct host_name { /* a line of the tasks' /etc/hosts */
     const char *address, *name;
 };

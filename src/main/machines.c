@@ -1,5 +1,6 @@
-/* The engine of machines beside that of the server's own nodes: what the records have of machines is
- * told to it when the server starts, and what becomes of them afterwards by whoever was asked. */
+/* The engine of machines beside that of the server's own nodes: what the records have of machines
+ * is told to it when the server starts, and what becomes of them afterwards by whoever was asked.
+ */
 #include "main/machines.h"
 
 #include "base/log.h"

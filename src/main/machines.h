@@ -2,9 +2,11 @@
 #ifndef MAIN_MACHINES_H
 #define MAIN_MACHINES_H
 
-#include "api/machines.h"
+#include "api/machine_calls.h"
 #include "base/err.h"
 #include "engine/machines/machines.h"
+#include "main/agents.h"
+#include "main/packer.h"
 
 struct ctl;
 

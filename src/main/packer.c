@@ -5,7 +5,7 @@
 #include "api/child.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "job/job.h"
+#include "job/launch.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -21,14 +21,12 @@
 #include "http/certificate.h"
 #include "http/server.h"
 #include "main/account_settings.h"
-#include "main/agents.h"
 #include "main/config.h"
 #include "main/core_config.h"
 #include "main/descriptors.h"
 #include "main/gpu_watch.h"
 #include "main/machines.h"
 #include "main/nodes.h"
-#include "main/packer.h"
 #include "main/server_files.h"
 #include "main/wire.h"
 #include "replay/recorder.h"
@@ -634,11 +632,11 @@ static int make_http(struct server *s, struct err *err)
 static void add_machines(struct server *s)
 {
     s->packer = (struct packer_config){ .loop = &s->loop, .program = own_program(s->arena) };
-    s->engine = machines_beside(s->engine,
-                                &(struct machines_config){ .loop = &s->loop,
-                                                           .link = s->link,
-                                                           .packer = packer_of(&s->packer) },
-                                &s->machines);
+    s->engine =
+        machines_beside(s->engine,
+                        &(struct machines_config){
+                            .loop = &s->loop, .link = s->link, .packer = packer_of(&s->packer) },
+                        &s->machines);
 }
 
 static int make_parts(struct server *s, struct err *err)

@@ -1,4 +1,5 @@
-/* Nothing is kept here: which engine has a node is asked anew with every call. */
+/* Nothing is kept here: which engine has a node is asked anew with every call. A run whose node has
+ * left its engine is still ended by a stop, which goes to both. */
 #include "engine/several/several.h"
 
 #include "base/mem.h"

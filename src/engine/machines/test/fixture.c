@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "wire/log_reader.h"
 #include "job/node_spec.h"
+#include "wire/log_reader.h"
 
 #include <signal.h>
 #include <sodium.h>

@@ -1,4 +1,5 @@
-/* Two engines of numbers as one: which of them a call reaches, and that facts of both come up. */
+/* Two engines of numbers as one: which of them a call reaches, that facts of both come up, and that
+ * runs of an earlier server are found where they were. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

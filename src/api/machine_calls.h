@@ -1,6 +1,6 @@
 /* What the server's owner does with machines once the records have them. */
-#ifndef API_MACHINES_H
-#define API_MACHINES_H
+#ifndef API_MACHINE_CALLS_H
+#define API_MACHINE_CALLS_H
 
 #include "base/arena.h"
 
