@@ -127,28 +127,51 @@ void agents_put(const struct agents *agents, struct arena *a, struct text_node *
     text_int(a, put, "strangers", (int64_t)counts.strangers);
 }
 
-/* A wildcard stands for the addresses that this machine has, and that others may know. */
+/* ---- where that is, for others ---- */
+
+static bool is_any(const char *where)
+{
+    return strncmp(where, "0.0.0.0:", 8) == 0 || strncmp(where, "[::]:", 5) == 0;
+}
+
+/* The i-th address that others may know this machine by, of IPv4; NULL: there are no more. */
+static const char *own_address(struct arena *a, size_t i)
+{
+    uv_interface_address_t *at = NULL;
+    const char *found = NULL;
+    int n = 0;
+    if (uv_interface_addresses(&at, &n) != 0)
+        return NULL;
+    for (int k = 0; k < n && !found; k++) {
+        char text[64];
+        if (at[k].is_internal || at[k].address.address4.sin_family != AF_INET || i-- > 0)
+            continue;
+        uv_ip4_name(&at[k].address.address4, text, sizeof text);
+        found = arena_strdup(a, text);
+    }
+    uv_free_interface_addresses(at, n);
+    return found;
+}
+
+const char *agents_host(struct arena *a, const char *where)
+{
+    const char *colon = strrchr(where, ':');
+    if (!colon || (*where == '[' && !is_any(where)) || strncmp(where, "127.", 4) == 0)
+        return NULL;
+    return is_any(where) ? own_address(a, 0) : arena_strndup(a, where, (size_t)(colon - where));
+}
+
+/* A wildcard stands for all of them. */
 void agents_put_where(const struct agents *agents, struct arena *a, struct text_node *map)
 {
     struct text_node *list = text_list(a, map, "server");
-    uv_interface_address_t *at = NULL;
-    int n = 0;
+    const char *own;
     if (!agents)
         return;
     const char *port = strrchr(agents->address, ':');
-    bool any =
-        strncmp(agents->address, "0.0.0.0:", 8) == 0 || strncmp(agents->address, "[::]:", 5) == 0;
-    if (any && uv_interface_addresses(&at, &n) != 0)
-        n = 0;
-    for (int i = 0; any && i < n; i++) {
-        char text[64];
-        if (at[i].is_internal || at[i].address.address4.sin_family != AF_INET)
-            continue;
-        uv_ip4_name(&at[i].address.address4, text, sizeof text);
-        text_str(a, list, NULL, arena_printf(a, "%s%s", text, port));
-    }
-    if (at)
-        uv_free_interface_addresses(at, n);
+    const bool any = is_any(agents->address);
+    for (size_t i = 0; any && (own = own_address(a, i)); i++)
+        text_str(a, list, NULL, arena_printf(a, "%s%s", own, port));
     if (!any || list->count == 0)
         text_str(a, list, NULL, agents->address);
     text_str(a, map, "pin", agents->identity.pin);

@@ -17,6 +17,9 @@ struct agents_config {
     unsigned most; /* agents */
 };
 /* *out NULL: none. When the core has said which agents it expects. */
+/* The first address of this machine that machines which connect there can know, in arena; NULL: it
+ * is only reached from here. */
+const char *agents_host(struct arena *, const char *where);
 int agents_open(const struct agents_config *, struct agents **out, struct err *err);
 void agents_close(struct agents *); /* no more come; those that are there stay. Before the hub */
 void agents_destroy(

@@ -240,6 +240,8 @@ static int read_nodes(struct server *s, struct err *err)
     if (*nodes->text)
         return nodes_parse(s->arena, nodes->text, machine.host, &s->nodes, err);
     s->nodes.at = ARENA_ARRAY(s->arena, 1, struct node_spec);
+    const char *known = agents_host(s->arena, s->config.at[SETTING_AGENTS].text);
+    machine.address = known ? known : machine.address; /* its tasks have peers elsewhere */
     wire_gpus(s->arena, &machine);
     s->nodes.at[0] = machine;
     s->nodes.n = 1;
