@@ -171,6 +171,9 @@ static const char *note_of(struct arena *a, const struct text_node *node)
     AUTO_BUF struct buf out = BUF_INIT(64 << 10);
     const char *error = answer_text(node, "gpu_error", "");
     const struct text_node *list = text_get(node, "devices");
+    if (answer_has(node, "why"))
+        return arena_printf(a, "%s, since %s", answer_text(node, "why", ""),
+                            answer_text(node, "since", "?"));
     if (answer_flag(node, "declared"))
         return "declared";
     if (*error)
