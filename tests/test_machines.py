@@ -4,6 +4,7 @@ like on any node."""
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -106,6 +107,74 @@ def test_what_runs_there_outlives_server_and_host(server: Server, tmp_path: Path
         go.touch()
         attempts = server.wait(number)["task_list"][0]["attempts"]
         assert [one["exit_code"] for one in attempts] == [5]
+
+
+def test_a_server_that_starts_anew(server: Server, tmp_path: Path) -> None:
+    """Also one without a port for machines: it knows them, and takes nothing there for lost."""
+    home, go = tmp_path / "m1", tmp_path / "go"
+    said = add(server)
+    write_conf(server, home, said)
+    with host(home):
+        wait_state(server, "up")
+        number = server.submit(native("long", f"{until_there(go)}; exit 5", resources={"cpu": 2}))
+        server.wait(number, "running")
+        server.kill()
+        server.flags = ()
+        server.start()
+        assert wait_state(server, "down")["tasks"] == 1
+        assert server.state_of(number) == "running"
+        go.touch()  # it ends while nobody hears of it
+        server.kill()
+        server.flags = AGENTS
+        server.start()
+        write_conf(server, home, said)  # the port is another one
+        attempts = server.wait(number)["task_list"][0]["attempts"]
+        assert [one["exit_code"] for one in attempts] == [5]
+        assert "why" not in wait_state(server, "up")
+
+
+def of_machine(home: Path) -> list[int]:
+    """What lives there: all of it has its directory in its command line or below its feet."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (entry / "cmdline").read_bytes()
+            if str(home).encode() in command or os.readlink(entry / "cwd").startswith(str(home)):
+                found.append(int(entry.name))
+    return found
+
+
+def power_off(home: Path) -> None:
+    """Until none is left: one may be starting another."""
+    while pids := of_machine(home):
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_a_machine_that_was_fenced_is_used_again(server: Server, tmp_path: Path) -> None:
+    home, go, runs = tmp_path / "m1", tmp_path / "go", tmp_path / "runs"
+    write_conf(server, home, add(server))
+    run = f"echo $$ >> {runs}; {until_there(go)}; exit 5"
+    number = 0
+    with host(home):
+        wait_state(server, "up")
+        number = server.submit(native("twice", run, resources={"cpu": 2}, retry={"platform": 1}))
+        wait_for(lambda: runs.exists() and runs.read_text(), what="the first attempt")
+        status, said = ask(server, "POST", "/v1/machines/m1/fence", {"reason": "not so"})
+        assert status == 409 and "connected" in str(said)
+        power_off(home)
+        wait_state(server, "down")
+    assert server.state_of(number) == "running"
+    assert "cannot be reached" in server.muster("nodes").stdout
+    status, said = ask(server, "POST", "/v1/machines/m1/fence", {"reason": "switched off"})
+    assert status == 200, said
+    wait_for(lambda: server.state_of(number) != "running", what="the loss of the run")
+    with host(home):
+        wait_for(lambda: len(runs.read_text().split()) == 2, what="the second attempt")
+        go.touch()
+        attempts = server.wait(number)["task_list"][0]["attempts"]
+        assert len(attempts) == 2 and attempts[1]["exit_code"] == 5
 
 
 def test_a_machine_is_removed_and_its_name_comes_again(server: Server, tmp_path: Path) -> None:

@@ -150,8 +150,15 @@ void machine_fence(struct call *call)
 {
     struct text_node *body;
     struct err err;
+    const struct api_machines *machines = machines_of(call);
     if (!have_port(call))
         return;
+    if (machines->reach(machines->arg, call->param[0])) {
+        err_set(&err, ERR_CONFLICT, "%.80s is connected: what runs there lives", call->param[0]);
+        err_hint(&err, "drain it, or stop its jobs");
+        call_problem(call, &err, NULL);
+        return;
+    }
     if (facade_body(call, FACADE_JSON, &body, &err)) {
         call_problem(call, &err, NULL);
         return;

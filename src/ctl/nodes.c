@@ -27,11 +27,11 @@ static void come_back(struct ctl *ctl, const char *node)
 /* In one block, so that whoever ends the core frees it like any. */
 static void go_away(struct ctl *ctl, const char *node, uint64_t since_ms, const char *why)
 {
-    size_t len = why ? strlen(why) : 0;
-    struct node_away *away = mem_new(sizeof *away + len + 1);
+    const char *said = why ? why : "";
+    const size_t size = strlen(said) + 1;
+    struct node_away *away = mem_new(sizeof *away + size);
     char *text = (char *)(away + 1);
-    if (len)
-        memcpy(text, why, len);
+    memcpy(text, said, size);
     *away = (struct node_away){ .since_ms = since_ms, .why = text };
     come_back(ctl, node);
     smap_set(ctl->away, node, away);
