@@ -383,6 +383,7 @@ def test_native_routes(world: World) -> None:
         "pod": Part(pods, [(pod, "absent") for pod in their_pods]),
         "queue": Part(["default"]),
         "node": Part(["n1"]),
+        "machine": Part(["m1"]),
         "kind": Part(["datasets", "workspaces", "images", "quotas"]),
         "name": Part(["x"]),
         "hash": Part(["0" * 64]),
