@@ -27,7 +27,7 @@ struct agent {
     size_t n_wants, most;
     int asked, done;
     bool good;
-    char why[128];
+    char why[256];
 };
 struct scene {
     uv_loop_t loop;
