@@ -133,6 +133,29 @@ def test_a_server_that_starts_anew(server: Server, tmp_path: Path) -> None:
         assert "why" not in wait_state(server, "up")
 
 
+def test_what_lives_on_a_fenced_machine_ends_first(server: Server, tmp_path: Path) -> None:
+    """Whoever fenced it was wrong: only its host was away."""
+    home, go, runs = tmp_path / "m1", tmp_path / "go", tmp_path / "runs"
+    write_conf(server, home, add(server))
+    run = f"echo $$ >> {runs}; {until_there(go)}; exit 5"
+    with host(home) as running:
+        wait_state(server, "up")
+        number = server.submit(native("twice", run, resources={"cpu": 2}, retry={"platform": 1}))
+        wait_for(lambda: runs.exists() and runs.read_text(), what="the first attempt")
+        kill(running.pid, signal.SIGKILL)
+        wait_state(server, "down")
+    status, said = ask(server, "POST", "/v1/machines/m1/fence", {"reason": "it seemed off"})
+    assert status == 200, said
+    wait_for(lambda: server.state_of(number) != "running", what="the loss of the run")
+    with host(home):
+        wait_for(lambda: len(runs.read_text().split()) == 2, what="the second attempt")
+        first, second = (int(pid) for pid in runs.read_text().split())
+        assert not Path(f"/proc/{first}").exists() and Path(f"/proc/{second}").exists()
+        go.touch()
+        attempts = server.wait(number)["task_list"][0]["attempts"]
+        assert len(attempts) == 2 and attempts[1]["exit_code"] == 5
+
+
 def of_machine(home: Path) -> list[int]:
     """What lives there: all of it has its directory in its command line or below its feet."""
     found = []

@@ -3,7 +3,9 @@
  * is the first place where a run is looked at; before it nothing goes down.
  *
  * A run that was started for the first time by this process and yet is shown as ended is an earlier
- * one of the same generation, whose HOST_CLEAN was lost: it is sent again. */
+ * one of the same generation, whose HOST_CLEAN was lost: it is sent again. One that was given up
+ * while its host had not said that it has ended is ended first: until then the next of the
+ * generation is not started, and its agent, which has the same token, is not let in. */
 #include "link/hosts.h"
 
 #include "base/log.h"
@@ -21,8 +23,9 @@
 #define KEY_SIZE   40
 
 /* WANTED: HOST_START goes down until the host shows it. RECOVERED: of an earlier server, its host
- * has not been heard. ABSENT: recovered, and its host has none. */
-enum run_stage { RUN_WANTED, RUN_RECOVERED, RUN_ABSENT, RUN_LIVES, RUN_OVER };
+ * has not been heard. ABSENT: recovered, and its host has none. LEAVING: nobody wants it any more,
+ * and its host has not said that it has ended. */
+enum run_stage { RUN_WANTED, RUN_RECOVERED, RUN_ABSENT, RUN_LIVES, RUN_OVER, RUN_LEAVING };
 
 struct host_run {
     char key[KEY_SIZE]; /* "job.generation" */
@@ -36,6 +39,7 @@ struct host_run {
     bool fresh;                                        /* HOST_START was never sent */
     bool end;                                          /* HOST_END goes down */
     bool shown;                                        /* in the HOST_RUNS that is looked at */
+    bool again; /* LEAVING: another of the generation is wanted, as the other members say */
 };
 
 struct host {
@@ -159,12 +163,26 @@ static void send_clean(struct host *host, struct generation g)
     wire_put(conn_out(host->conn), 0, &(struct wire_host_clean){ .generation = g });
 }
 
+static void note_start(struct host_run *run, const struct hosts_start *start)
+{
+    run->sandbox = start->sandbox;
+    run->leave_ms = start->leave_ms;
+    snprintf(run->code, sizeof run->code, "%s", start->code ? start->code : "");
+    snprintf(run->marker, sizeof run->marker, "%s", start->marker ? start->marker : "");
+    memcpy(run->token, start->token, sizeof run->token);
+}
+
 bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
 {
     struct host *host = smap_get(hosts->by_node, start->node);
     struct host_run *run = find_run(host, start->generation);
     if (!host)
         return false;
+    if (run && run->stage == RUN_LEAVING) {
+        run->again = true;
+        note_start(run, start);
+        return true;
+    }
     if (run && run->stage != RUN_RECOVERED && run->stage != RUN_ABSENT)
         return true;
     bool now = host->synced;
@@ -175,11 +193,7 @@ bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
     if (run->began) /* it is not started anew before its host has said what became of it */
         return true;
     run->stage = RUN_WANTED;
-    run->sandbox = start->sandbox;
-    run->leave_ms = start->leave_ms;
-    snprintf(run->code, sizeof run->code, "%s", start->code ? start->code : "");
-    snprintf(run->marker, sizeof run->marker, "%s", start->marker ? start->marker : "");
-    memcpy(run->token, start->token, sizeof run->token);
+    note_start(run, start);
     if (now) {
         send_start(host, run);
         conn_flush(host->conn);
@@ -204,6 +218,10 @@ bool hosts_cancel(struct hosts *hosts, struct generation g, const char *node)
 {
     struct host *host = smap_get(hosts->by_node, node);
     struct host_run *run = find_run(host, g);
+    if (run && run->stage == RUN_LEAVING && run->again) {
+        run->again = false;
+        return true;
+    }
     if (!run || !run->fresh)
         return false;
     smap_remove(host->runs, run->key);
@@ -233,9 +251,16 @@ bool hosts_clean(struct hosts *hosts, struct generation g, const char *node)
     struct host_run *run = find_run(host, g);
     if (!host)
         return false;
-    if (host->synced) {
-        if (run && run->stage != RUN_OVER)
+    if (run && !run->fresh && run->stage != RUN_OVER && run->stage != RUN_ABSENT) {
+        run->stage = RUN_LEAVING;
+        run->again = false;
+        if (host->synced) {
             send_end(host, g);
+            conn_flush(host->conn);
+        }
+        return true;
+    }
+    if (host->synced) {
         send_clean(host, g);
         conn_flush(host->conn);
     }
@@ -249,10 +274,32 @@ bool hosts_clean(struct hosts *hosts, struct generation g, const char *node)
 bool hosts_runs(const struct hosts *hosts, struct generation g, const char *node)
 {
     const struct host_run *run = find_run(smap_get(hosts->by_node, node), g);
-    return run && run->stage != RUN_OVER;
+    return run && run->stage != RUN_OVER && (run->stage != RUN_LEAVING || run->again);
+}
+
+bool hosts_leaves(const struct hosts *hosts, struct generation g, const char *node)
+{
+    const struct host_run *run = find_run(smap_get(hosts->by_node, node), g);
+    return run && run->stage == RUN_LEAVING;
 }
 
 /* ---- what a host says ---- */
+
+/* Nothing lives of one that was given up: its directory goes, and the next may come. */
+static void let_next(struct host *host, struct host_run *run)
+{
+    send_clean(host, run->generation);
+    link_bar(host->hosts->hub, run->generation, host->node, false);
+    if (!run->again) {
+        smap_remove(host->runs, run->key);
+        free(run);
+        return;
+    }
+    run->stage = RUN_WANTED;
+    run->began = run->end = run->again = false;
+    run->shown = true; /* no more of it in what is looked at */
+    send_start(host, run);
+}
 
 /* The owner may clean the run meanwhile. */
 static void end_run(struct host *host, struct host_run *run, const char *reason)
@@ -279,7 +326,12 @@ static void look_at_shown(struct host *host, const struct wire_host_run *shown)
         return;
     }
     run->shown = true;
-    if (lives) {
+    if (run->stage == RUN_LEAVING) {
+        if (lives)
+            send_end(host, run->generation);
+        else
+            let_next(host, run);
+    } else if (lives) {
         run->stage = RUN_LIVES;
         run->began = true;
         if (run->end)
@@ -296,7 +348,9 @@ static void look_at_missing(struct host *host, struct host_run *run)
 {
     if (run->stage == RUN_OVER)
         return;
-    if (run->began || run->end)
+    if (run->stage == RUN_LEAVING)
+        let_next(host, run);
+    else if (run->began || run->end)
         end_run(host, run, "its machine has nothing of it any more");
     else if (run->stage == RUN_WANTED)
         send_start(host, run);
@@ -368,8 +422,12 @@ static int on_ended(struct host *host, const struct wire_frame *frame)
     if (!host->synced || wire_get(frame, host->hosts->scratch, &ended) < 0)
         return -1;
     struct host_run *run = find_run(host, ended.generation);
-    if (run)
+    if (run && run->stage == RUN_LEAVING) {
+        let_next(host, run);
+        conn_flush(host->conn);
+    } else if (run) {
         end_run(host, run, ended.reason);
+    }
     return 0;
 }
 

@@ -50,6 +50,9 @@ bool hosts_end(struct hosts *, struct generation, const char *node); /* ended fo
 /* It is known no more and its directory may go: after ended, once that is committed. Runs that no
  * one knows any more are ended and cleaned, as soon as their host shows them. */
 bool hosts_clean(struct hosts *, struct generation, const char *node);
+/* Was one of that generation given up (cleaned) there before its host said that it has ended? The
+ * next is started, and its agent let in (link_bar), when it has. */
+bool hosts_leaves(const struct hosts *, struct generation, const char *node);
 /* Is it wanted or recovered, and not ended yet? */
 bool hosts_runs(const struct hosts *, struct generation, const char *node);
 

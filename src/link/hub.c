@@ -556,7 +556,17 @@ void link_hold(struct link_hub *hub, const char *token)
 bool link_holds(const struct link_hub *hub, const char *token)
 {
     char hex[HASH_HEX];
-    return hash_token(token, hex) && smap_get(hub->held, hex);
+    if (!hash_token(token, hex))
+        return false;
+    const struct agent *a = smap_get(hub->by_hash, hex);
+    return smap_get(hub->held, hex) || (a && a->barred);
+}
+
+void link_bar(struct link_hub *hub, struct generation g, const char *node, bool barred)
+{
+    struct agent *a = hub_find(hub, g, node);
+    if (a)
+        a->barred = barred;
 }
 
 void link_set_guests(struct link_hub *hub, struct link_guests guests)

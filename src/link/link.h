@@ -31,6 +31,8 @@ void link_forget(struct link_hub *, struct generation, const char *node);
 /* An agent of no job that is known here: it is not let in, and not told to leave either. */
 void link_hold(struct link_hub *, const char *token);
 bool link_holds(const struct link_hub *, const char *token);
+/* One that is expected is not let in, and told to come again later, until that is undone. */
+void link_bar(struct link_hub *, struct generation, const char *node, bool barred);
 /* Has it reported, as its last word, that nothing of its tasks is left? */
 bool link_released(const struct link_hub *, struct generation, const char *node);
 bool link_connected(const struct link_hub *, struct generation, const char *node);

@@ -367,6 +367,8 @@ static int start_run(struct machines *m, const struct launch *launch, const stru
         run = add(m, launch->generation, launch->node);
     crypto_hash_sha256(hash, launch->token, sizeof launch->token);
     link_expect(m->link, launch->generation, launch->node, hash, 0);
+    link_bar(m->link, launch->generation, launch->node,
+             hosts_leaves(m->hosts, launch->generation, launch->node));
     link_keep_logs(m->link, launch->generation, launch->node, launch->dir);
     if (run->told)
         return 0;

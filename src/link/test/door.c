@@ -33,7 +33,8 @@ static void on_caller(void *arg, int fd)
 {
     static const char key[] = "Authorization: Bearer ",
                       yes[] = "HTTP/1.1 101 Switching Protocols\r\n\r\n",
-                      no[] = "HTTP/1.1 401 Unauthorized\r\n\r\n";
+                      no[] = "HTTP/1.1 401 Unauthorized\r\n\r\n",
+                      later[] = "HTTP/1.1 503 Service Unavailable\r\n\r\n";
     struct door *door = arg;
     char text[2000];
     struct err err;
@@ -45,6 +46,12 @@ static void on_caller(void *arg, int fd)
     assert_non_null(token);
     token += sizeof key - 1;
     token[strcspn(token, "\r")] = '\0';
+    if (link_holds(door->hub, token)) {
+        door->held++;
+        (void)file_write_all(fd, later, sizeof later - 1);
+        close(fd);
+        return;
+    }
     bool known = link_knows(door->hub, token);
     if (known && file_write_all(fd, yes, sizeof yes - 1) == 0) {
         assert_int_equal(link_attach(door->hub, token, fd, "", 0, &err), 0);

@@ -10,6 +10,7 @@ struct door {
     struct link_hub *hub;
     struct listener *listener;
     unsigned refused; /* whom the hub does not know */
+    unsigned held;    /* who is told to come later */
 };
 void door_open(struct door *, struct uv_loop_s *, const char *path); /* for its hub */
 void door_close(struct door *);

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/proc_stat.h"
 #include "link/agent_listener.h"
 #include "link/test/door.h"
 #include "tls/identity.h"
@@ -170,6 +171,7 @@ static void start_run(struct fix *f, struct generation g)
     unsigned char token[32] = { (unsigned char)g.number, 9 }, hash[32];
     crypto_hash_sha256(hash, token, sizeof token);
     link_expect(f->hub, g, "n1", hash, 0);
+    link_bar(f->hub, g, "n1", hosts_leaves(f->hosts, g, "n1"));
     assert_true(hosts_start(
         f->hosts, &(struct hosts_start){ .generation = g, .node = "n1", .token = token }));
 }
@@ -325,6 +327,66 @@ static void a_machine_comes_over_tls(void **state)
     UNTIL(f, hosts_connected(f->hosts, "n1"));
 }
 
+static pid_t keeper_of_first(const struct fix *f)
+{
+    AUTO_FREE char *path = file_join(f->host_dir, "runs/7.1.n1/keeper.pid");
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    assert_int_equal(file_read(path, 100, &text, &len, NULL), 0);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+/* Somebody said that nothing lives there, and was wrong: its host was away, its agent was not, and
+ * knows the same token as the next one of the generation. */
+static void what_was_given_up_ends_before_the_next(void **state)
+{
+    struct fix *f = *state;
+    start_run(f, first);
+    UNTIL(f, f->joined == 1);
+    const pid_t keeper = keeper_of_first(f);
+    struct proc_stat stat;
+    end_host(f, SIGKILL);
+    UNTIL(f, f->down == 1);
+    assert_true(hosts_clean(f->hosts, first, "n1"));
+    link_forget(f->hub, first, "n1");
+    assert_true(hosts_leaves(f->hosts, first, "n1"));
+    assert_false(hosts_runs(f->hosts, first, "n1"));
+    start_run(f, first);
+    start_run(f, first); /* once more is the same */
+    assert_true(hosts_runs(f->hosts, first, "n1"));
+    UNTIL(f, f->door.held > 1); /* it tries */
+    assert_int_equal(f->joined, 1);
+    start_host(f);
+    UNTIL(f, f->joined == 2);
+    assert_true(!proc_stat_read(keeper, &stat) || stat.ended);
+    assert_true(keeper_of_first(f) != keeper);
+    assert_false(hosts_leaves(f->hosts, first, "n1"));
+    assert_int_equal(f->ended, 0);
+    assert_true(hosts_end(f->hosts, first, "n1"));
+    UNTIL(f, f->ended == 1);
+}
+
+/* Given up, and nobody wants another: it goes when its host is back, and nothing is told of it. */
+static void what_was_given_up_goes(void **state)
+{
+    struct fix *f = *state;
+    AUTO_FREE char *dir = file_join(f->host_dir, "runs/7.1.n1");
+    start_run(f, first);
+    UNTIL(f, f->joined == 1);
+    end_host(f, SIGKILL);
+    UNTIL(f, f->down == 1);
+    assert_true(hosts_clean(f->hosts, first, "n1"));
+    link_forget(f->hub, first, "n1");
+    start_run(f, first);
+    assert_true(hosts_cancel(f->hosts, first, "n1"));
+    assert_false(hosts_runs(f->hosts, first, "n1"));
+    start_host(f);
+    UNTIL(f, !file_is_dir(dir));
+    UNTIL(f, !hosts_leaves(f->hosts, first, "n1"));
+    assert_int_equal(f->joined, 1);
+    assert_int_equal(f->ended, 0);
+}
+
 /* A token admits the machine that it was made for. */
 static void a_machine_of_another_name_stays_out(void **state)
 {
@@ -350,10 +412,15 @@ static void a_machine_of_another_name_stays_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_machine_says_what_it_is),           TEST(runs_start_end_and_go),
-        TEST(an_unreachable_machine_is_not_gone),  TEST(a_new_server_finds_what_lives),
-        TEST(what_a_boot_ended_is_told),           TEST(a_machine_comes_over_tls),
+        TEST(a_machine_says_what_it_is),
+        TEST(runs_start_end_and_go),
+        TEST(an_unreachable_machine_is_not_gone),
+        TEST(a_new_server_finds_what_lives),
+        TEST(what_a_boot_ended_is_told),
+        TEST(a_machine_comes_over_tls),
         TEST(a_machine_of_another_name_stays_out),
+        TEST(what_was_given_up_ends_before_the_next),
+        TEST(what_was_given_up_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
