@@ -81,18 +81,23 @@ void hosts_destroy(struct hosts *hosts)
 void hosts_expect(struct hosts *hosts, const char *node, const unsigned char token_hash[32])
 {
     struct host *host = smap_get(hosts->by_node, node);
-    if (host) { /* with another token from now on; who is connected stays */
-        smap_remove(hosts->by_hash, host->hash_hex);
-        sodium_bin2hex(host->hash_hex, sizeof host->hash_hex, token_hash, 32);
-        smap_set(hosts->by_hash, host->hash_hex, host);
+    char hex[65];
+    sodium_bin2hex(hex, sizeof hex, token_hash, 32);
+    if (host && strcmp(host->hash_hex, hex) == 0)
         return;
+    if (host) {
+        smap_remove(hosts->by_hash, host->hash_hex);
+        host->synced = false;
+        if (host->conn)
+            conn_finish(host->conn);
+    } else {
+        host = mem_new(sizeof *host);
+        host->hosts = hosts;
+        host->node = mem_strdup(node);
+        host->runs = smap_create();
+        smap_set(hosts->by_node, node, host);
     }
-    host = mem_new(sizeof *host);
-    host->hosts = hosts;
-    host->node = mem_strdup(node);
-    host->runs = smap_create();
-    sodium_bin2hex(host->hash_hex, sizeof host->hash_hex, token_hash, 32);
-    smap_set(hosts->by_node, node, host);
+    memcpy(host->hash_hex, hex, sizeof hex);
     smap_set(hosts->by_hash, host->hash_hex, host);
 }
 

@@ -25,7 +25,8 @@ struct hosts;
 struct hosts *hosts_create(struct link_hub *, struct hosts_sink);
 void hosts_destroy(struct hosts *); /* closes connections; hosts and their runs go on */
 
-/* A machine that may connect, with its token as in link_expect; the one of before is void. */
+/* A machine that may connect, with its token as in link_expect; another one of before is void, and
+ * who came with it is sent away. */
 void hosts_expect(struct hosts *, const char *node, const unsigned char token_hash[32]);
 void hosts_forget(struct hosts *, const char *node); /* and its runs, without a word to it */
 bool hosts_has(const struct hosts *, const char *node);

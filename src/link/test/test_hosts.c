@@ -387,6 +387,25 @@ static void what_was_given_up_goes(void **state)
     assert_int_equal(f->ended, 0);
 }
 
+static void a_new_token_sends_the_old_away(void **state)
+{
+    struct fix *f = *state;
+    unsigned char other[32] = { 7 };
+    start_run(f, first);
+    UNTIL(f, f->joined == 1);
+    hosts_expect(f->hosts, "n1", f->hash); /* the same: nothing happens */
+    assert_true(hosts_connected(f->hosts, "n1"));
+    hosts_expect(f->hosts, "n1", other);
+    assert_false(hosts_connected(f->hosts, "n1"));
+    UNTIL(f, f->down == 1 && f->door.refused > 0);
+    assert_true(hosts_runs(f->hosts, first, "n1"));
+    hosts_expect(f->hosts, "n1", f->hash);
+    UNTIL(f, hosts_connected(f->hosts, "n1"));
+    assert_int_equal(f->ended, 0);
+    assert_true(hosts_end(f->hosts, first, "n1"));
+    UNTIL(f, f->ended == 1);
+}
+
 /* A token admits the machine that it was made for. */
 static void a_machine_of_another_name_stays_out(void **state)
 {
@@ -421,6 +440,7 @@ int main(void)
         TEST(a_machine_of_another_name_stays_out),
         TEST(what_was_given_up_ends_before_the_next),
         TEST(what_was_given_up_goes),
+        TEST(a_new_token_sends_the_old_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
