@@ -32,12 +32,6 @@ static bool have_port(struct call *call)
     return false;
 }
 
-static const char *text_of(const struct text_node *body, const char *key)
-{
-    const struct text_node *node = text_get(body, key);
-    return node && node->kind == TEXT_STR ? node->str : "";
-}
-
 static int read_machine(struct call *call, struct machine *out, struct err *err)
 {
     static const char *const known[] = { "name", "address", "labels" };
@@ -61,8 +55,8 @@ static int read_machine(struct call *call, struct machine *out, struct err *err)
             return err_set(err, ERR_INPUT, "label %.60s is no text", n->key);
         pairs_set(&out->labels, call->arena, n->key, n->str);
     }
-    out->name = text_of(body, "name");
-    out->address = text_of(body, "address");
+    out->name = text_word(body, "name");
+    out->address = text_word(body, "address");
     out->by = call->owner;
     return 0;
 }
@@ -109,18 +103,23 @@ void machine_add(struct call *call)
     ctl_machine_put(call->api->config.ctl, &add->machine, on_added, add);
 }
 
-static void on_removed(void *arg, const struct ctl_answer *answer)
+/* The records have it: the engine is told. */
+static void tell_engine(struct call *call, const struct ctl_answer *answer,
+                        void (*tell)(void *arg, const char *name))
 {
-    struct call *call = arg;
     if (answer->err) {
         call_problem(call, answer->err, answer->report);
         return;
     }
-    const struct api_machines *machines = machines_of(call);
     struct text_node *root = text_map(call->arena, NULL, NULL);
     text_str(call->arena, root, "name", call->param[0]);
-    machines->remove(machines->arg, call->param[0]);
+    tell(machines_of(call)->arg, call->param[0]);
     call_answer(call, call->success, root);
+}
+
+static void on_removed(void *arg, const struct ctl_answer *answer)
+{
+    tell_engine(arg, answer, machines_of(arg)->remove);
 }
 
 void machine_remove(struct call *call)
@@ -134,16 +133,7 @@ void machine_remove(struct call *call)
 
 static void on_fenced(void *arg, const struct ctl_answer *answer)
 {
-    struct call *call = arg;
-    if (answer->err) {
-        call_problem(call, answer->err, answer->report);
-        return;
-    }
-    const struct api_machines *machines = machines_of(call);
-    struct text_node *root = text_map(call->arena, NULL, NULL);
-    text_str(call->arena, root, "name", call->param[0]);
-    machines->fence(machines->arg, call->param[0]);
-    call_answer(call, call->success, root);
+    tell_engine(arg, answer, machines_of(arg)->fence);
 }
 
 void machine_fence(struct call *call)
@@ -164,7 +154,7 @@ void machine_fence(struct call *call)
         return;
     }
     call_keep(call);
-    ctl_machine_fence(call->api->config.ctl, call->param[0], text_of(body, "reason"), on_fenced,
+    ctl_machine_fence(call->api->config.ctl, call->param[0], text_word(body, "reason"), on_fenced,
                       call);
 }
 

@@ -18,12 +18,6 @@
 #define ADDRESS_MOST  255u
 #define MACHINES_MOST 256u
 
-static const char *word(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_STR ? node->str : "";
-}
-
 /* false: the row cannot be read. */
 static bool read_row(struct arena *arena, const struct object_row *row, struct machine *out)
 {
@@ -31,11 +25,11 @@ static bool read_row(struct arena *arena, const struct object_row *row, struct m
     report_init(&report, arena);
     const struct text_node *map = json_parse(arena, row->spec, strlen(row->spec), 0, &report);
     const struct text_node *labels = text_get(map, "labels"), *at = text_get(map, "at");
-    const char *hash = word(map, "token");
+    const char *hash = text_word(map, "token");
     size_t len = 0;
     *out = (struct machine){ .name = row->name,
-                             .address = word(map, "address"),
-                             .by = word(map, "by"),
+                             .address = text_word(map, "address"),
+                             .by = text_word(map, "by"),
                              .at_ms = at && at->kind == TEXT_INT ? (uint64_t)at->integer : 0 };
     for (const struct text_node *n = labels ? labels->first : NULL; n; n = n->next)
         pairs_set(&out->labels, arena, n->key, n->str ? n->str : "");
@@ -145,7 +139,8 @@ void ctl_machine_remove(struct ctl *ctl, const char *name, bool force, ctl_done 
     if (tasks && !force) {
         err_set(&answer->err, ERR_CONFLICT, "%u task%s on %s", tasks, tasks == 1 ? " is" : "s are",
                 name);
-        err_hint(&answer->err, "drain it and wait for them, or give them up: ?force=1");
+        err_hint(&answer->err,
+                 "drain it and wait for them, or give them up with --force (over HTTP ?force=1)");
         return;
     }
     const struct object_row row = { .kind = KIND, .project = "", .name = name };

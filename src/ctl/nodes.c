@@ -121,12 +121,6 @@ static bool flag(const struct text_node *map, const char *key)
     return node && node->kind == TEXT_BOOL && node->boolean;
 }
 
-static const char *word(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_STR ? node->str : "";
-}
-
 static int by_position(const void *a, const void *b)
 {
     int64_t x = ((const struct kept *)a)->position, y = ((const struct kept *)b)->position;
@@ -147,12 +141,12 @@ static void put_again(struct ctl *ctl, struct arena *arena, const struct kept *k
     const struct text_node *map = kept->map, *labels = text_get(map, "labels");
     struct node_spec spec = { .name = kept->name,
                               .host = kept->name,
-                              .address = word(map, "address"),
+                              .address = text_word(map, "address"),
                               .cpu_milli = (uint64_t)number(map, "cpu_milli"),
                               .memory = (uint64_t)number(map, "memory"),
                               .disk = (uint64_t)number(map, "disk"),
                               .gpus = (uint32_t)number(map, "gpus"),
-                              .gpu_type = word(map, "gpu_type"),
+                              .gpu_type = text_word(map, "gpu_type"),
                               .machine = true,
                               .gone = flag(map, "gone") };
     for (const struct text_node *n = labels ? labels->first : NULL; n; n = n->next)
@@ -165,7 +159,7 @@ static void put_again(struct ctl *ctl, struct arena *arena, const struct kept *k
     if (up || spec.gone)
         come_back(ctl, spec.name);
     else
-        go_away(ctl, spec.name, (uint64_t)number(map, "since"), word(map, "why"));
+        go_away(ctl, spec.name, (uint64_t)number(map, "since"), text_word(map, "why"));
 }
 
 static void load_machines(struct ctl *ctl, struct arena *arena)

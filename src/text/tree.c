@@ -30,6 +30,12 @@ struct text_node *text_get(const struct text_node *map, const char *key)
     return n;
 }
 
+const char *text_word(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->kind == TEXT_STR ? node->str : "";
+}
+
 static void link_last(struct text_node *parent, struct text_node *n)
 {
     if (parent->last)

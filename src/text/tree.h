@@ -47,6 +47,8 @@ const char *text_kind_word(enum text_kind kind); /* "a list", "text", "a number"
 struct text_node *text_get(const struct text_node *map,
                            const char *key); /* NULL when absent or not a map */
 
+const char *text_word(const struct text_node *map, const char *key); /* a text; else "" */
+
 /* Building (for encoders). Keys and texts are copied. Each adds at the end of parent (a map with
  * key, a list with key NULL; parent NULL makes a root) and returns the new node. */
 struct text_node *text_map(struct arena *, struct text_node *parent, const char *key);

@@ -7,15 +7,9 @@
 
 #define POD_GROUP_API "scheduling.sigs.k8s.io/"
 
-static const char *text_of(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_STR ? node->str : "";
-}
-
 static bool of_group(const struct text_node *doc, const char *group)
 {
-    return strncmp(text_of(doc, "apiVersion"), group, strlen(group)) == 0;
+    return strncmp(text_word(doc, "apiVersion"), group, strlen(group)) == 0;
 }
 
 /* How sure one document makes us. */
@@ -23,7 +17,7 @@ static int sure_of(const struct text_node *doc)
 {
     if (of_group(doc, EJ_GROUP))
         return 100;
-    if (strcmp(text_of(doc, "kind"), EJ_KIND) == 0)
+    if (strcmp(text_word(doc, "kind"), EJ_KIND) == 0)
         return 90;
     return text_get(doc, "replicaSpecs") && text_get(doc, "distributionStrategy") ? 60 : 0;
 }
@@ -42,7 +36,7 @@ int ej_detect(const struct text_node *root)
 
 static const char *name_of(const struct text_node *doc)
 {
-    return text_of(text_get(doc, "metadata"), "name");
+    return text_word(text_get(doc, "metadata"), "name");
 }
 
 static struct place kind_place(const struct text_node *doc)
@@ -62,7 +56,7 @@ static void refuse_scale_plan(const struct ej_reader *r, const struct text_node 
 
 static void refuse_kind(const struct ej_reader *r, const struct text_node *doc)
 {
-    const char *kind = text_of(doc, "kind");
+    const char *kind = text_word(doc, "kind");
     struct problem *p;
     if (!*kind)
         p = report_error(r->report, kind_place(doc), "kind", "kind is missing");
@@ -133,7 +127,7 @@ static bool wrong_version(const struct ej_reader *r, const struct text_node *doc
 
 static void take(struct ej_reader *r, const struct text_node *doc, const struct text_node **job)
 {
-    const char *kind = text_of(doc, "kind");
+    const char *kind = text_word(doc, "kind");
     if (doc->kind != TEXT_MAP) {
         struct problem *p = report_error(r->report, doc->place, "", "the document is %s, not a map",
                                          text_kind_word(doc->kind));
