@@ -5,7 +5,9 @@
  * A run that was started for the first time by this process and yet is shown as ended is an earlier
  * one of the same generation, whose HOST_CLEAN was lost: it is sent again. One that was given up
  * while its host had not said that it has ended is ended first: until then the next of the
- * generation is not started, and its agent, which has the same token, is not let in. */
+ * generation is not started, and its agent, which has the same token, is not let in. A host may say
+ * twice that a run has ended, by itself and when it is told to end it; what it says before it has
+ * answered a PING that follows is all of the earlier one. */
 #include "link/hosts.h"
 
 #include "base/log.h"
@@ -39,7 +41,8 @@ struct host_run {
     bool fresh;                                        /* HOST_START was never sent */
     bool end;                                          /* HOST_END goes down */
     bool shown;                                        /* in the HOST_RUNS that is looked at */
-    bool again; /* LEAVING: another of the generation is wanted, as the other members say */
+    bool again;    /* LEAVING: another of the generation is wanted, as the other members say */
+    uint64_t ping; /* LEAVING: it has ended, and this is to be answered; 0: it has not */
 };
 
 struct host {
@@ -56,6 +59,7 @@ struct hosts {
     struct hosts_sink sink;
     struct arena *scratch;
     struct smap *by_node, *by_hash;
+    uint64_t pings; /* those of the keep-alive have no number */
 };
 
 static void free_host(void *value)
@@ -240,7 +244,7 @@ bool hosts_end(struct hosts *hosts, struct generation g, const char *node)
     struct host_run *run = find_run(host, g);
     if (!host)
         return false;
-    if (!run || run->stage == RUN_OVER)
+    if (!run || run->stage == RUN_OVER || run->stage == RUN_LEAVING)
         return true;
     run->end = true;
     if (host->synced) {
@@ -256,9 +260,12 @@ bool hosts_clean(struct hosts *hosts, struct generation g, const char *node)
     struct host_run *run = find_run(host, g);
     if (!host)
         return false;
+    if (run && run->stage == RUN_LEAVING) {
+        run->again = false;
+        return true;
+    }
     if (run && !run->fresh && run->stage != RUN_OVER && run->stage != RUN_ABSENT) {
         run->stage = RUN_LEAVING;
-        run->again = false;
         if (host->synced) {
             send_end(host, g);
             conn_flush(host->conn);
@@ -290,10 +297,19 @@ bool hosts_leaves(const struct hosts *hosts, struct generation g, const char *no
 
 /* ---- what a host says ---- */
 
-/* Nothing lives of one that was given up: its directory goes, and the next may come. */
+/* Nothing lives of one that was given up: its directory goes. */
+static void clean_left(struct host *host, struct host_run *run)
+{
+    if (run->ping)
+        return;
+    run->ping = ++host->hosts->pings;
+    send_clean(host, run->generation);
+    wire_put_plain(conn_out(host->conn), WIRE_PING, run->ping);
+}
+
+/* And nothing more is said of it: the next may come. */
 static void let_next(struct host *host, struct host_run *run)
 {
-    send_clean(host, run->generation);
     link_bar(host->hosts->hub, run->generation, host->node, false);
     if (!run->again) {
         smap_remove(host->runs, run->key);
@@ -302,7 +318,7 @@ static void let_next(struct host *host, struct host_run *run)
     }
     run->stage = RUN_WANTED;
     run->began = run->end = run->again = false;
-    run->shown = true; /* no more of it in what is looked at */
+    run->ping = 0;
     send_start(host, run);
 }
 
@@ -335,7 +351,7 @@ static void look_at_shown(struct host *host, const struct wire_host_run *shown)
         if (lives)
             send_end(host, run->generation);
         else
-            let_next(host, run);
+            clean_left(host, run);
     } else if (lives) {
         run->stage = RUN_LIVES;
         run->began = true;
@@ -354,7 +370,7 @@ static void look_at_missing(struct host *host, struct host_run *run)
     if (run->stage == RUN_OVER)
         return;
     if (run->stage == RUN_LEAVING)
-        let_next(host, run);
+        clean_left(host, run);
     else if (run->began || run->end)
         end_run(host, run, "its machine has nothing of it any more");
     else if (run->stage == RUN_WANTED)
@@ -411,12 +427,23 @@ static int on_hello(struct host *host, const struct wire_frame *frame)
     return 0;
 }
 
+/* Of an earlier connection: what HOST_RUNS shows is newer. */
+static void forget_pings(struct host *host)
+{
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    while (smap_next(host->runs, &cursor, &key, &value))
+        ((struct host_run *)value)->ping = 0;
+}
+
 static int on_runs(struct host *host, const struct wire_frame *frame)
 {
     struct wire_host_runs runs;
     if (!host->hello || host->synced || wire_get(frame, host->hosts->scratch, &runs) < 0)
         return -1;
     host->synced = true;
+    forget_pings(host);
     look_at_all(host, &runs);
     return 0;
 }
@@ -428,10 +455,26 @@ static int on_ended(struct host *host, const struct wire_frame *frame)
         return -1;
     struct host_run *run = find_run(host, ended.generation);
     if (run && run->stage == RUN_LEAVING) {
-        let_next(host, run);
+        clean_left(host, run);
         conn_flush(host->conn);
     } else if (run) {
         end_run(host, run, ended.reason);
+    }
+    return 0;
+}
+
+static int on_pong(struct host *host, uint64_t ping)
+{
+    size_t cursor = 0;
+    const char *key;
+    void *value;
+    while (ping && smap_next(host->runs, &cursor, &key, &value)) {
+        struct host_run *run = value;
+        if (run->ping != ping)
+            continue;
+        let_next(host, run);
+        conn_flush(host->conn);
+        break;
     }
     return 0;
 }
@@ -442,7 +485,7 @@ static int on_frame(struct host *host, const struct wire_frame *frame)
     case WIRE_HOST_HELLO: return on_hello(host, frame);
     case WIRE_HOST_RUNS: return on_runs(host, frame);
     case WIRE_HOST_ENDED: return on_ended(host, frame);
-    case WIRE_PONG: return 0;
+    case WIRE_PONG: return on_pong(host, frame->seq);
     case WIRE_PING:
         wire_put_plain(conn_out(host->conn), WIRE_PONG, frame->seq);
         conn_flush(host->conn);
