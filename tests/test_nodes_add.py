@@ -226,6 +226,22 @@ def test_it_is_removed(scene: Scene) -> None:
     assert "nothing was left" in again.stdout
 
 
+def test_what_is_somebody_elses_stays(scene: Scene) -> None:
+    """A directory that was never a host's, and one that the host shares later."""
+    other = scene.machine.home / "work"
+    (other / "program").mkdir(parents=True)
+    (other / "program" / "mine").write_text("x")
+    for done in (scene.add("--dir", str(other)), scene.remove("--dir", str(other))):
+        assert done.returncode == 1
+        assert "something else lies in" in done.stderr or "is not of muster" in done.stderr
+        assert [one.name for one in other.rglob("*")] == ["program", "mine"]
+    assert scene.add().returncode == 0
+    (scene.machine.dir / "notes").write_text("y")
+    done = scene.remove()
+    assert done.returncode == 1 and "not all of" in done.stderr, done.stderr
+    assert [one.name for one in scene.machine.dir.iterdir()] == ["notes"]
+
+
 def test_removal_by_halves(scene: Scene) -> None:
     assert scene.add().returncode == 0
     scene.nodes.busy = True

@@ -68,6 +68,21 @@ has_program() {
     [ "$(sha256sum <"$dir/program/$hash/muster-node" 2>/dev/null | cut -d' ' -f1)" = "$hash" ]
 }
 
+# Was the directory made for a host? A configuration, or a folder of a program's hash, says so.
+is_ours() {
+    [ ! -f "$dir/host.conf" ] || return 0
+    for own in "$dir"/program/*; do
+        case ${own##*/} in *[!0-9a-f]*) ;; *) return 0 ;; esac
+    done
+    return 1
+}
+
+is_empty() {
+    for own in "$dir"/* "$dir"/.[!.]*; do
+        case $own in */probe.*) ;; *) [ ! -e "$own" ] || return 1 ;; esac
+    done
+}
+
 # dir, hash
 look() {
     say "system $(uname -s)"
@@ -79,6 +94,7 @@ look() {
     umask 077
     mkdir -p "$dir" 2>/dev/null || { fail mkdir "$dir"; return 1; }
     place || return 1
+    is_ours || is_empty || { fail others "$dir"; return 1; }
     probe=$dir/probe.$$
     printf '#!/bin/sh\nexit 0\n' 2>/dev/null >"$probe" || { rm -f "$probe"; fail write "$dir"; return 1; }
     chmod 700 "$probe"
@@ -213,11 +229,11 @@ news() {
     return 0
 }
 
-# dir: ends the host and what it left, and removes all of it.
+# dir: ends the host and what it left, and removes what is a host's, whatever else lies there.
 leave() {
     place || return 1
     [ -d "$dir" ] || { say "absent $dir"; return 0; }
-    [ -d "$dir/program" ] || [ -f "$dir/host.conf" ] || { fail foreign "$dir"; return 1; }
+    is_ours || { fail foreign "$dir"; return 1; }
     if user_systemd && [ -f "$units/$unit" ]; then
         systemctl --user --quiet disable --now "$unit" 2>/dev/null
         rm -f "$units/$unit"
@@ -235,6 +251,10 @@ leave() {
             [ ! -d "$run" ] || "$program" clean "$run" >/dev/null 2>&1
         done
     done
-    rm -rf "$dir" || { fail remains "$dir"; return 1; }
+    for own in host.conf host.conf.new host.lock host.log host.log.1 start start.new \
+        program programs packages code runs trash; do
+        rm -rf "${dir:?}/$own"
+    done
+    rmdir "$dir" 2>/dev/null || { fail remains "$dir"; return 1; }
     say "removed $dir"
 }

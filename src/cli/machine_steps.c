@@ -36,6 +36,7 @@ static const struct {
     { "taken", "the host of another server runs there, in %s",
       "choose another directory with --dir, or take the machine over with --force" },
     { "stays", "the host there (process %s) does not end", "look at it there: is its disk gone?" },
+    { "others", "something else lies in %s there", "choose an empty directory with --dir" },
     { "foreign", "%s there is not of muster", "give the directory that it was added with: --dir" },
     { "remains", "not all of %s could be removed", "remove the rest there" },
 };
