@@ -3,6 +3,7 @@ like on any node."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import signal
@@ -131,6 +132,46 @@ def test_a_server_that_starts_anew(server: Server, tmp_path: Path) -> None:
         attempts = server.wait(number)["task_list"][0]["attempts"]
         assert [one["exit_code"] for one in attempts] == [5]
         assert "why" not in wait_state(server, "up")
+
+
+ASK = """
+import http.client, os, socket, sys
+def ask(method, path, body=None, token=os.environ["MUSTER_JOB_TOKEN"]):
+    there = http.client.HTTPConnection("muster")
+    there.sock = socket.socket(socket.AF_UNIX)
+    there.sock.connect(os.environ["MUSTER_SERVER"].removeprefix("unix:"))
+    there.request(method, path, body, {"Authorization": "Bearer " + token} if token else {})
+    answer = there.getresponse()
+    return answer.status, answer.read()
+"""
+
+
+def test_programs_there_ask_the_server(server: Server, tmp_path: Path) -> None:
+    """With the job's own token, which opens what it opens on the server's machine; without one
+    they are nobody, whoever owns the socket."""
+    home, out = server.state / "m1", tmp_path / "out"  # a short path: of a socket
+    write_conf(server, home, add(server))
+    other = server.submit(native("other", "true"))
+    (tmp_path / "ask.py").write_text(
+        ASK
+        + f"""
+board = f"/v1/jobs/{{os.environ['MUSTER_JOB_NUMBER']}}/board"
+big = b"x" * (64 << 10)
+said = [ask("PUT", board + "?key=door", b"open")[0], ask("GET", board + "?key=door")[1],
+        ask("PUT", board + "?key=big", big)[0], big in ask("GET", board + "?key=big")[1],
+        ask("POST", "/v1/jobs/{other}/stop")[0], ask("GET", "/v1/jobs", token="")[0]]
+open({str(out)!r}, "w").write(repr(said))
+"""
+    )
+    with host(home):
+        wait_state(server, "up")
+        done = server.wait(
+            server.submit(native("asks", f"python3 {tmp_path}/ask.py", resources={"cpu": 2}))
+        )
+        assert done["state"] == "succeeded", server.log(done["number"])
+        assert done["task_list"][0]["attempts"][0]["node"] == "m1"
+    door = b'{"key":"door","value":"open","version":1}\n'
+    assert ast.literal_eval(out.read_text()) == [200, door, 200, True, 403, 401]
 
 
 def test_what_lives_on_a_fenced_machine_ends_first(server: Server, tmp_path: Path) -> None:

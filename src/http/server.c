@@ -225,6 +225,28 @@ void server_add(struct http_server *s, enum listener_kind kind, int fd, const st
         visit_end(visit);
 }
 
+void http_server_take(struct http_server *s, int fd, const char *address)
+{
+    struct peer peer = { .len = sizeof(struct sockaddr_in) };
+    struct sockaddr_in *at = (void *)&peer.at;
+    struct err err = { 0 };
+    bool full;
+    at->sin_family = AF_INET;
+    if (inet_pton(AF_INET, address, &at->sin_addr) != 1)
+        at->sin_addr.s_addr = INADDR_ANY;
+    if (!s->at[LISTEN_TLS].daemon && start(s, LISTEN_TLS, &err) < 0) {
+        log_error("http.taken", "%s", err.what);
+        close(fd);
+        return;
+    }
+    if (!visit_begin(s->visits, fd, false, &peer, &full))
+        return;
+    if (MHD_add_connection(s->at[LISTEN_TLS].daemon, fd, (const struct sockaddr *)&peer.at,
+                           peer.len) != MHD_YES)
+        visit_end(visit_share(s->visits, fd));
+    server_run(s, LISTEN_TLS);
+}
+
 void server_drop(struct http_server *s, int fd)
 {
     visit_end(visit_share(s->visits, fd));

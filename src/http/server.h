@@ -50,6 +50,9 @@ struct http_config {
 struct http_server *http_server_create(const struct http_config *, struct err *);
 void http_server_destroy(struct http_server *);        /* ends every request */
 uint16_t http_server_port(const struct http_server *); /* 0 without TCP */
+/* A client whom somebody else has brought, over TLS of their own: fd carries the plain bytes.
+ * address: numeric, where it comes from. Takes fd over, and closes it when there is no room. */
+void http_server_take(struct http_server *, int fd, const char *address);
 unsigned http_server_connections(const struct http_server *);
 
 const char *http_method(const struct http_request *);

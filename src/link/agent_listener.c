@@ -9,19 +9,25 @@
 #include "base/mem.h"
 #include "conn/conn.h"
 #include "conn/listener.h"
+#include "conn/splice.h"
 #include "tls/server.h"
 
 #include <string.h>
+#include <sys/socket.h>
 #include <uv.h>
 
 #define STRANGERS      512u
 #define STRANGER_MS    10000u
 #define STALE_MS       2000u
+#define CALLERS        256u
+#define CALLER_OUT_MAX (1u << 20)
+#define CALLER_ROOM    (256u << 10)
 #define REQUEST_MAX    4096u
 #define TCP_SILENCE_MS 10000u
 #define REQUEST        "GET /v1/agents HTTP/1.1\r\n"
 #define TOKEN          "\r\nAuthorization: Bearer "
 #define UPGRADE        "\r\nUpgrade: muster/1\r\n"
+#define UPGRADE_HTTP   "\r\nUpgrade: muster-http/1\r\n"
 #define TOKEN_MAX      160u
 
 /* An agent says something every second. */
@@ -36,11 +42,17 @@ struct stranger {
     struct transport *transport;
     uint64_t since;
 };
+struct caller { /* a program of a task, on its way to the server's HTTP */
+    struct agent_listener *of;
+    struct caller *prev, *next;
+    struct splice *splice;
+};
 struct agent_listener {
     struct link_hub *hub;
     struct agent_listener_config config;
     struct listener *listener;
     struct stranger first; /* of the ring; no stranger */
+    struct caller callers; /* the same */
     struct agent_listener_counts counts;
     uv_timer_t stale;
 };
@@ -109,10 +121,69 @@ static void join(struct stranger *s, const char *token)
     forget(s);
 }
 
+/* ---- programs of tasks ---- */
+
+static void forget_caller(void *arg)
+{
+    struct caller *c = arg;
+    c->prev->next = c->next;
+    c->next->prev = c->prev;
+    c->of->counts.callers--;
+    free(c);
+}
+
+/* What it says goes to the server's HTTP over a pair of sockets. */
+static void connect_caller(struct stranger *s)
+{
+    struct agent_listener *l = s->of;
+    struct conn *conn = s->conn;
+    const struct conn_terms terms = { .out_max = CALLER_OUT_MAX, .room = CALLER_ROOM };
+    char address[ADDRESS_MAX];
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
+        answer(s, "503 Service Unavailable");
+        return;
+    }
+    conn_address(conn, true, address);
+    buf_puts(conn_out(conn), "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+                             "Upgrade: muster-http/1\r\n\r\n");
+    conn_admit(conn);
+    struct caller *c = mem_new(sizeof *c);
+    *c = (struct caller){ .of = l, .prev = l->callers.prev, .next = &l->callers };
+    c->prev->next = c->next->prev = c;
+    l->counts.callers++;
+    struct conn *inner = conn_create(link_loop(l->hub), ends[0], &terms, (struct conn_events){ 0 });
+    c->splice =
+        splice_create(conn, inner, (struct splice_sink){ .ended = forget_caller, .arg = c });
+    conn_flush(conn);
+    forget(s);
+    l->config.caller(l->config.caller_arg, ends[1], address);
+}
+
+/* ---- requests ---- */
+
+static void serve(struct stranger *s, const char *head, const char *token)
+{
+    const struct agent_listener *l = s->of;
+    const struct link_hub *hub = l->hub;
+    bool calls = l->config.caller && strstr(head, UPGRADE_HTTP);
+    if (!calls && link_holds(hub, token))
+        answer(s, "503 Service Unavailable");
+    else if (!link_knows(hub, token))
+        answer(s, "401 Unauthorized");
+    else if (calls && l->counts.callers >= l->config.callers)
+        answer(s, "503 Service Unavailable");
+    else if (calls)
+        connect_caller(s);
+    else if (!strstr(head, UPGRADE))
+        answer(s, "426 Upgrade Required");
+    else
+        join(s, token);
+}
+
 static ssize_t on_request(void *arg, struct conn *conn, char *at, size_t len)
 {
     struct stranger *s = arg;
-    const struct link_hub *hub = s->of->hub;
     char token[TOKEN_MAX], head[REQUEST_MAX];
     const char *end = memmem(at, len, "\r\n\r\n", 4);
     size_t used = end ? (size_t)(end - at) + 4 : len;
@@ -124,15 +195,10 @@ static ssize_t on_request(void *arg, struct conn *conn, char *at, size_t len)
         return 0;
     memcpy(head, at, used);
     head[used] = '\0';
-    bool has = read_token(head, token);
-    if (has && link_holds(hub, token))
-        answer(s, "503 Service Unavailable");
-    else if (!has || !link_knows(hub, token))
-        answer(s, "401 Unauthorized");
-    else if (!strstr(head, UPGRADE))
-        answer(s, "426 Upgrade Required");
+    if (read_token(head, token))
+        serve(s, head, token);
     else
-        join(s, token);
+        answer(s, "401 Unauthorized");
     memset(token, 0, sizeof token);
     memset(head, 0, sizeof head);
     return (ssize_t)used;
@@ -207,7 +273,9 @@ struct agent_listener *agent_listener_create(struct link_hub *hub,
     l->config.addr = NULL; /* not kept */
     l->config.strangers = config->strangers ? config->strangers : STRANGERS;
     l->config.stranger_ms = config->stranger_ms ? config->stranger_ms : STRANGER_MS;
+    l->config.callers = config->callers ? config->callers : CALLERS;
     l->first.prev = l->first.next = &l->first;
+    l->callers.prev = l->callers.next = &l->callers;
     uv_timer_init(link_loop(hub), &l->stale);
     l->stale.data = l;
     l->listener = listener_create(link_loop(hub), fd,
@@ -228,6 +296,11 @@ void agent_listener_destroy(struct agent_listener *l)
         next = s->next;
         conn_close(s->conn);
         forget(s);
+    }
+    for (struct caller *c = l->callers.next, *next; c != &l->callers; c = next) {
+        next = c->next;
+        splice_destroy(c->splice);
+        forget_caller(c);
     }
     listener_destroy(l->listener);
     uv_close((uv_handle_t *)&l->stale, on_timer_closed);

@@ -16,6 +16,11 @@ struct agent_listener_config {
     struct tls_server *tls; /* outlives it */
     unsigned strangers;     /* at most; more wait in the queue of the socket. 0: a default */
     uint64_t stranger_ms;   /* from accept to HELLO. 0: a default */
+    /* A program of a task there asks the server's HTTP: takes one end of a pair of sockets that
+     * carries what it says. Whom a request is from only its credential says. NULL: none may. */
+    void (*caller)(void *arg, int fd, const char *address);
+    void *caller_arg;
+    unsigned callers; /* at most; further ones are told to come again. 0: a default */
 };
 struct agent_listener;
 /* After every agent that may come back is expected: who is not known is told to leave. */
@@ -27,8 +32,8 @@ void agent_listener_destroy(struct agent_listener *);
 uint16_t agent_listener_port(const struct agent_listener *);
 struct agent_listener_counts {
     uint64_t joined, resumed,
-        refused;        /* since it listens; resumed: of joined, by short handshakes */
-    unsigned strangers; /* now */
+        refused;                 /* since it listens; resumed: of joined, by short handshakes */
+    unsigned strangers, callers; /* now */
 };
 struct agent_listener_counts agent_listener_counts(const struct agent_listener *);
 

@@ -48,7 +48,9 @@ static int read_place(const char *text, struct agent_listener_config *config, ch
 
 static int listen_there(struct agents *agents, const struct agents_config *config, struct err *err)
 {
-    struct agent_listener_config how = { .tls = agents->tls };
+    struct agent_listener_config how = { .tls = agents->tls,
+                                         .caller = config->caller,
+                                         .caller_arg = config->caller_arg };
     char addr[64];
     const unsigned share = config->most / 8;
     how.strangers = share < STRANGERS_LEAST  ? STRANGERS_LEAST
@@ -125,6 +127,7 @@ void agents_put(const struct agents *agents, struct arena *a, struct text_node *
     text_int(a, put, "resumed", (int64_t)counts.resumed);
     text_int(a, put, "refused", (int64_t)counts.refused);
     text_int(a, put, "strangers", (int64_t)counts.strangers);
+    text_int(a, put, "callers", (int64_t)counts.callers);
 }
 
 /* ---- where that is, for others ---- */

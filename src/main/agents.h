@@ -15,6 +15,9 @@ struct agents_config {
     struct link_hub *hub;
     struct ctl *ctl;
     unsigned most; /* agents */
+    /* Of programs of their tasks; see link/agent_listener.h. */
+    void (*caller)(void *arg, int fd, const char *address);
+    void *caller_arg;
 };
 /* *out NULL: none. When the core has said which agents it expects. */
 /* The first address of this machine that machines which connect there can know, in arena; NULL: it

@@ -641,6 +641,11 @@ static void add_machines(struct server *s)
                         &s->machines);
 }
 
+static void take_caller(void *arg, int fd, const char *address)
+{
+    http_server_take(arg, fd, address);
+}
+
 static int make_parts(struct server *s, struct err *err)
 {
     const char *node = wire_node_program(s->arena, err);
@@ -664,12 +669,16 @@ static int make_parts(struct server *s, struct err *err)
                                     .node = &s->nodes.at[0],
                                     .socket = s->files.socket,
                                     .bound = config_number(&s->config, SETTING_GPU_MEMORY_BOUND) });
+    if (make_http(s, err) < 0)
+        return -1;
     const struct agents_config agents = { .where = s->config.at[SETTING_AGENTS].text,
                                           .state_dir = s->files.dir,
                                           .hub = s->link,
                                           .ctl = s->ctl,
-                                          .most = s->descriptors.agents };
-    return make_http(s, err) < 0 ? -1 : agents_open(&agents, &s->agents, err);
+                                          .most = s->descriptors.agents,
+                                          .caller = take_caller,
+                                          .caller_arg = s->http };
+    return agents_open(&agents, &s->agents, err);
 }
 
 /* ---- the whole ---- */

@@ -8,6 +8,7 @@
 #include "node/attach.h"
 #include "node/conf.h"
 #include "node/crew.h"
+#include "node/gateway.h"
 #include "node/log_sender.h"
 #include "node/outbox.h"
 #include "node/output.h"
@@ -45,8 +46,10 @@ struct agent {
     enum parting parting;
     struct wire_fact last; /* RELEASED, while it waits for the logs */
     uv_timer_t parting_timer;
-    struct relay *relay; /* NULL: its socket could not be made */
-    char *socket;        /* of the relay */
+    struct relay *relay;     /* NULL: its socket could not be made */
+    char *socket;            /* of the relay */
+    struct gateway *gateway; /* NULL: the server is on this machine; or it could not be made */
+    char *server;            /* that, for tasks */
     char *programs;
     char *code; /* path of site.code */
     char *code_tree;
@@ -66,6 +69,7 @@ static void leave(struct agent *agent)
     uv_close((uv_handle_t *)&agent->parting_timer, NULL);
     log_sender_destroy(TAKE(agent->sender));
     relay_destroy(TAKE(agent->relay));
+    gateway_destroy(TAKE(agent->gateway));
     shells_destroy(TAKE(agent->shells));
     attach_destroy(TAKE(agent->attach));
     crew_destroy(TAKE(agent->crew));
@@ -241,6 +245,7 @@ static void take_home(const struct agent *agent, struct batch *batch)
         .code = agent->shared,
         .packages =
             slash ? arena_printf(batch->arena, "%.*s/packages", (int)(slash - cache), cache) : NULL,
+        .server = agent->server,
     };
     rebase_launch(&batch->launch, batch->arena, &to);
 }
@@ -489,6 +494,19 @@ static void open_relay(struct agent *agent)
     agent->site.launch_socket = agent->socket;
 }
 
+static void open_gateway(struct agent *agent)
+{
+    struct err err;
+    if (agent->conf.n_places == 0)
+        return;
+    AS_FS_USER(account_files(agent->site.confine.account)); /* programs of tasks are to find it */
+    agent->gateway = gateway_create(&agent->loop, agent->site.user_dir, agent->site.dir, &err);
+    if (agent->gateway)
+        agent->server = mem_printf("unix:%s/%s", agent->site.user_dir, GATEWAY_SOCKET);
+    else
+        log_error("caller.socket", "%s", err.what);
+}
+
 /* Launchers lie in folders beside this program, or where its host made them. */
 static void find_programs(struct agent *agent)
 {
@@ -573,6 +591,7 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
     agent->shells = shells_create(&agent->loop, agent->link);
     agent->attach = attach_create(agent->crew, agent->link);
     open_relay(agent);
+    open_gateway(agent);
     find_programs(agent);
 }
 
@@ -604,6 +623,7 @@ int agent_run(const char *dir, pid_t keeper)
     free(agent->site.scratch);
     batch_drop(agent->coming);
     free(agent->socket);
+    free(agent->server);
     free(agent->programs);
     free(agent->code);
     free(agent->code_tree);

@@ -17,7 +17,7 @@
 
 struct rebase {
     struct arena *arena;
-    const char *from, *to;
+    const char *from, *to, *server;
     size_t len; /* of from */
 };
 
@@ -40,8 +40,8 @@ static const char *move_path(const struct rebase *r, const char *path)
     return arena_printf(r->arena, "%s%s", r->to, path + r->len);
 }
 
-/* Programs here cannot ask that server. */
-static bool is_unreachable(const struct pair *pair)
+/* Programs here cannot ask it there. */
+static bool is_own_server(const struct pair *pair)
 {
     static const char *const fronts[] = { "unix:",        "http://127.",  "http://localhost",
                                           "http://[::1]", "https://127.", "https://localhost",
@@ -56,9 +56,11 @@ static bool is_unreachable(const struct pair *pair)
 static void move_env(const struct rebase *r, struct pairs *env)
 {
     struct pairs out = { .n = 0 };
-    for (size_t i = 0; i < env->n; i++)
-        if (!is_unreachable(&env->at[i]))
-            pairs_put(&out, r->arena, env->at[i].name, move_path(r, env->at[i].value));
+    for (size_t i = 0; i < env->n; i++) {
+        const char *value = is_own_server(&env->at[i]) ? r->server : move_path(r, env->at[i].value);
+        if (value)
+            pairs_put(&out, r->arena, env->at[i].name, value);
+    }
     *env = out;
 }
 
@@ -83,7 +85,11 @@ static const char *find_python(struct arena *arena, const char *named)
 void rebase_launch(struct launch *launch, struct arena *arena, const struct rebase_to *to)
 {
     const struct rebase r = {
-        .arena = arena, .from = launch->dir, .to = to->dir, .len = strlen(launch->dir)
+        .arena = arena,
+        .from = launch->dir,
+        .to = to->dir,
+        .server = to->server,
+        .len = strlen(launch->dir),
     };
     launch->work_dir = move_path(&r, move_code(&r, launch->work_dir, to->code));
     launch->code_dir = move_path(&r, move_code(&r, launch->code_dir, to->code));

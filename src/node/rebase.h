@@ -11,10 +11,12 @@ struct rebase_to {
     const char *dir;      /* of the agent, in place of launch.dir */
     const char *code;     /* in place of launch.dir/code, without the name below; NULL: dir/code */
     const char *packages; /* where what is installed is kept; NULL: nowhere */
+    const char *server;   /* what tasks reach it by, where it is reached on its own machine alone;
+                             NULL: they do not */
 };
 /* Every path below launch.dir, also in the environment, is below to->dir then; a server that is
- * reached by a path or on its own machine alone is left out of the environment; the interpreter is
- * this machine's where the one that was named is not here. In arena. */
+ * reached by a path or on its own machine alone has another address in the environment; the
+ * interpreter is this machine's where the one that was named is not here. In arena. */
 void rebase_launch(struct launch *, struct arena *, const struct rebase_to *);
 /* marker: "TEXT PATH". The directory that PATH lies in, malloc'ed, when the file there has that
  * text: the server put it there, so this is the directory that it sees. Else NULL. */

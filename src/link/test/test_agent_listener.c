@@ -43,6 +43,8 @@ struct scene {
     uint16_t port;
     struct player players[AGENTS];
     int joined;
+    int called, fds[AGENTS]; /* of callers */
+    char from[48];
 };
 
 static struct generation generation(unsigned i)
@@ -58,13 +60,23 @@ static void on_fact(void *arg, const struct engine_fact *fact)
 
 /* ---- the server ---- */
 
+static void on_caller(void *arg, int fd, const char *address)
+{
+    struct scene *scene = arg;
+    snprintf(scene->from, sizeof scene->from, "%s", address);
+    scene->fds[scene->called++] = fd;
+}
+
 static void serve(struct scene *scene, unsigned strangers, uint64_t stranger_ms)
 {
     const struct agent_listener_config config = { .addr = "127.0.0.1",
                                                   .port = scene->port,
                                                   .tls = scene->tls,
                                                   .strangers = strangers,
-                                                  .stranger_ms = stranger_ms };
+                                                  .stranger_ms = stranger_ms,
+                                                  .caller = on_caller,
+                                                  .caller_arg = scene,
+                                                  .callers = 1 };
     unsigned char raw[32], hash[32];
     struct err err;
     scene->hub = link_create(&scene->loop, (struct engine_sink){ .fact = on_fact, .arg = scene });
@@ -322,6 +334,64 @@ static void who_says_nothing_has_little_time(void **state)
     assert_int_equal(scene->players[0].answers, 0);
 }
 
+/* ---- programs of tasks ---- */
+
+static ssize_t on_bytes(void *arg, struct conn *conn, char *at, size_t len)
+{
+    struct player *player = arg;
+    (void)conn;
+    player->frames++;
+    snprintf(player->answer, sizeof player->answer, "%.*s", (int)len, at);
+    return (ssize_t)len;
+}
+
+static void ask_http(struct scene *scene, struct player *player, const char *token)
+{
+    int answers = player->answers;
+    call(scene, player);
+    buf_addf(conn_out(player->conn),
+             "GET /v1/agents HTTP/1.1\r\nHost: muster\r\nConnection: Upgrade\r\n"
+             "Authorization: Bearer %s\r\nUpgrade: muster-http/1\r\n\r\n",
+             token);
+    conn_flush(player->conn);
+    wait_for(scene, &player->answers, answers + 1);
+}
+
+static void programs_of_tasks_are_handed_on(void **state)
+{
+    struct scene *scene = *state;
+    struct player *caller = &scene->players[1], *second = &scene->players[2];
+    const char *token = scene->players[0].hex;
+    char text[8] = "";
+    serve(scene, 0, 0);
+    join(scene, 0); /* their agent, whose connection stays */
+    ask_http(scene, caller, token);
+    assert_non_null(strstr(caller->answer, "HTTP/1.1 101 "));
+    assert_int_equal(scene->called, 1);
+    assert_string_equal(scene->from, "127.0.0.1");
+    conn_set_events(caller->conn,
+                    (struct conn_events){ .bytes = on_bytes, .closed = on_closed, .arg = caller });
+    buf_puts(conn_out(caller->conn), "ask");
+    conn_flush(caller->conn);
+    while (recv(scene->fds[0], text, sizeof text, MSG_DONTWAIT) < 0)
+        (void)uv_run(&scene->loop, UV_RUN_ONCE);
+    assert_string_equal(text, "ask");
+    ask_http(scene, second, token);
+    assert_non_null(strstr(second->answer, "HTTP/1.1 503 ")); /* one too many */
+    wait_for(scene, &second->closes, 1);
+    ask_http(scene, second, "00ff");
+    assert_non_null(strstr(second->answer, "HTTP/1.1 401 "));
+    wait_for(scene, &second->closes, 2);
+    int frames = caller->frames;
+    assert_int_equal(send(scene->fds[0], "tell", 4, 0), 4);
+    close(scene->fds[0]);
+    wait_for(scene, &caller->frames, frames + 1);
+    assert_string_equal(caller->answer, "tell");
+    wait_for(scene, &caller->closes, 1);
+    assert_int_equal(scene->called, 1);
+    assert_int_equal(scene->players[0].closes, 0);
+}
+
 /* Strangers take the place of nobody but each other. */
 static void strangers_hold_up_agents_for_a_moment_only(void **state)
 {
@@ -372,6 +442,7 @@ int main(void)
         T(a_second_connection_replaces_the_first),
         T(who_is_not_expected_is_refused),
         T(another_request_is_not_understood),
+        T(programs_of_tasks_are_handed_on),
         T(who_says_nothing_has_little_time),
         T(strangers_hold_up_agents_for_a_moment_only),
         T(a_restarted_server_resumes_sessions),
