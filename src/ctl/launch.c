@@ -427,7 +427,7 @@ static int add_files(const struct ctl *ctl, const struct live_job *job, const st
 
 #define LATER_MS 1000ull
 
-#define AGENTS_OF_SLICE 8u /* started in one turn: one takes a millisecond or two to fork */
+#define AGENTS_OF_SLICE 4u /* started in one turn: one takes a millisecond or two to fork */
 
 struct share { /* of a round, for one launch */
     const struct due *due;
