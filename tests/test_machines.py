@@ -8,12 +8,13 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from accounts import Account, Shared
 from conftest import Starter
 from elsewhere import told
 from harness import Json, Server, kill, native, program, until_there, wait_for
@@ -270,3 +271,24 @@ def test_names_and_ports_that_cannot_be(server: Server, start: Starter) -> None:
     alone = start(nodes="1cpu,1Gi")
     status, problem = ask(alone, "POST", "/v1/machines", {"name": "m1"})
     assert status >= 400 and "--agents" in str(problem)
+
+
+def test_jobs_of_other_accounts_stay_here(
+    shared: Callable[..., Shared], accounts: list[Account], tmp_path: Path
+) -> None:
+    """Their accounts are those of the server's machine; a host runs tasks as its own user."""
+    server = shared(nodes="name=here,1cpu,1Gi", flags=AGENTS)
+    home, ann = tmp_path / "m1", accounts[0]
+    write_conf(server, home, add(server))
+    with host(home):
+        wait_state(server, "up")
+        jobs = [server.submit_as(ann, "true") for _ in range(4)]
+        for number in jobs:
+            done = server.wait(number)
+            assert done["state"] == "succeeded"
+            assert done["task_list"][0]["attempts"][0]["node"] == "here"
+        own = server.wait(server.submit(native("own", "true", place={"engine": "machines"})))
+        assert own["task_list"][0]["attempts"][0]["node"] == "m1"
+        asked = native("theirs", "true", place={"engine": "machines"})
+        reply = server.ask(ann, "POST", "/v1/jobs", asked)
+        assert reply.status == 422 and "leave place.engine out" in reply.text, reply.text

@@ -186,6 +186,8 @@ static int add_rules(struct making *m)
         return wrong(m->err, "priority", o->priority, "no priority", "1 to 9, 9 comes first");
     if (o->priority)
         add(m, "priority=%s", o->priority);
+    if (o->engine)
+        add(m, "place.engine=%s", o->engine);
     if (o->retry && strcmp(o->retry, "always") != 0 && strcmp(o->retry, "never") != 0 &&
         !scan_u64(o->retry, 0, 1000000, &n))
         return wrong(m->err, "retry", o->retry, "no number of retries",

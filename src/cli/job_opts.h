@@ -9,7 +9,7 @@
 #include "job/job.h"
 
 struct job_opts {
-    const char *time, *priority, *array, *after, *dependency, *nodes, *retry, *gres;
+    const char *time, *priority, *array, *after, *dependency, *nodes, *engine, *retry, *gres;
     bool requeue, open_stdin, tty;
 };
 /* Rows for a verb whose struct of options is `holder`, with a member `job`. */
@@ -48,6 +48,11 @@ struct job_opts {
           .offset = offsetof(holder, job.nodes),                                                   \
           .arg = "N",                                                                              \
           .help = "tasks, on different nodes where there are enough" },                            \
+        { .name = "engine",                                                                        \
+          .type = OPT_STR,                                                                         \
+          .offset = offsetof(holder, job.engine),                                                  \
+          .arg = "NAME",                                                                           \
+          .help = "only nodes of it: local (the server's machine), machines (others)" },           \
         { .name = "retry",                                                                         \
           .type = OPT_STR,                                                                         \
           .offset = offsetof(holder, job.retry),                                                   \

@@ -374,6 +374,25 @@ static int check_member(struct submission *s, struct err *err)
     return refuse_field(s, "project", err);
 }
 
+/* Other accounts than the server's are those of its own machine. */
+static int keep_here(struct submission *s, struct err *err)
+{
+    const char **engine = &s->read.job->placing.engine;
+    if (!s->ask.account)
+        return 0;
+    if (!*engine)
+        *engine = "local";
+    if (strcmp(*engine, "local") == 0)
+        return 0;
+    err_set(
+        err, ERR_CANNOT,
+        "tasks run as the account %.60s, and only the server's own machine has it: nodes of the "
+        "engine %.60s run them as the user of their host",
+        s->ask.account->name, *engine);
+    err_hint(err, "leave place.engine out, or start a server of your own for them");
+    return refuse_field(s, "place.engine", err);
+}
+
 static int admit(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
@@ -383,7 +402,7 @@ static int admit(struct submission *s, struct err *err)
     if (resolve_names(ctl->catalogue, s->read.dialect, spec, report) |
         after_resolve(ctl, s->ask.owner, spec, report))
         return refuse(s, err, ERR_INPUT);
-    if (check_member(s, err))
+    if (check_member(s, err) || keep_here(s, err))
         return -1;
     if (queues_check_job(ctl->queues, spec, report))
         return refuse(s, err, ERR_CANNOT);

@@ -502,7 +502,7 @@ static struct node_answer node_of(const struct ctl *ctl, struct arena *arena, ui
                                 .gpu_free = { free->device, free->n },
                                 .labels = spec->labels,
                                 .custom = spec->custom,
-                                .engine = spec->machine ? "machines" : "local",
+                                .engine = node_engine(spec),
                                 .declared = spec->declared };
     const struct node_away *away = node.up ? NULL : nodes_away(ctl, spec->name);
     if (away) {

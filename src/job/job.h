@@ -145,6 +145,7 @@ struct placing {
     struct pairs labels;
     struct words tolerations;
     const char *within; /* topology level */
+    const char *engine; /* whose nodes alone; NULL: of any */
     bool within_required, pin_cpus;
 };
 struct mount {

@@ -26,4 +26,10 @@ struct node_spec { /* as declared or detected */
     bool declared;        /* said to be so by the configuration, may be larger than the machine */
 };
 
+/* Which engine it is of. */
+static inline const char *node_engine(const struct node_spec *spec)
+{
+    return spec->machine ? "machines" : "local";
+}
+
 #endif

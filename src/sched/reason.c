@@ -141,6 +141,10 @@ static struct wait_reason misfit_reason(const struct crew *crew, const struct sh
     } else if (s->misfit == MISFIT_PRICE) {
         r.resource = "price";
         r.text = "no node it could use costs as little as it bids";
+    } else if (s->misfit == MISFIT_ENGINE) {
+        r.resource = arena_printf(crew->arena, "engine %s", crew->job->placing.engine);
+        r.text =
+            arena_printf(crew->arena, "no node is of the engine %s", crew->job->placing.engine);
     } else {
         const char *names = joined(crew->arena, &crew->job->placing.nodes);
         r.resource = arena_printf(crew->arena, "node %s", names);

@@ -66,6 +66,8 @@ static bool outbid(const struct want *w, const struct form *f)
 enum misfit want_misfit(const struct want *w, const struct form *f)
 {
     const struct placing *placing = &w->job->placing;
+    if (placing->engine && strcmp(placing->engine, node_engine(&f->spec)) != 0)
+        return MISFIT_ENGINE;
     if (!named(&placing->nodes, f->spec.name) || words_have(&placing->avoid, f->spec.name))
         return MISFIT_NAME;
     for (size_t i = 0; i < placing->labels.n; i++) {
@@ -96,7 +98,7 @@ bool want_is_of_kind(const struct want *w, const struct kinds *kinds)
     for (size_t i = 0; i < placing->labels.n; i++)
         if (!kinds_tell(kinds, placing->labels.at[i].name))
             return false;
-    return !placing->nodes.n && !placing->avoid.n;
+    return !placing->nodes.n && !placing->avoid.n && !placing->engine;
 }
 
 struct shape want_price_shape(const struct want *w, const struct kinds *kinds, uint32_t tasks)
@@ -147,6 +149,8 @@ static uint64_t mix_placing(uint64_t h, const struct placing *p)
     h = hash_add(hash_add_text(h, p->within), p->within_required);
     for (size_t i = 0; i < p->labels.n; i++)
         h = hash_add_text(hash_add_text(h, p->labels.at[i].name), p->labels.at[i].value);
+    if (p->engine)
+        h = hash_add_text(h, p->engine);
     h = hash_add(hash_add_text(h, p->within), p->within_required);
     return hash_add(h, p->n_together);
 }

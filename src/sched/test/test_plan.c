@@ -362,6 +362,30 @@ static void test_unfit_nodes(void **state)
     world_destroy(&w);
 }
 
+static void test_nodes_of_an_engine(void **state)
+{
+    (void)state;
+    struct node_spec both[] = { nodes[0], nodes[1] };
+    both[1].machine = true;
+    struct world w = world_create(both, ARRAY_LEN(both));
+    struct job_spec *here = cpu_job(&w, 1), *there = cpu_job(&w, 1), *far = cpu_job(&w, 1);
+    here->placing.engine = "local";
+    there->placing.engine = "machines";
+    far->placing.engine = "elsewhere";
+    assert_int_not_equal(want_shape(here), want_shape(there));
+    struct sched_job jobs[] = { { .id = 1, .spec = here },
+                                { .id = 2, .spec = there },
+                                { .id = 3, .spec = far } };
+    struct plan p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    assert_int_equal(p.at[0].kind, PLAN_ADMIT);
+    assert_string_equal(p.at[0].tasks[0].node, both[0].name);
+    assert_int_equal(p.at[1].kind, PLAN_ADMIT);
+    assert_string_equal(p.at[1].tasks[0].node, both[1].name);
+    assert_int_equal(p.at[2].kind, PLAN_WAIT);
+    assert_string_equal(p.at[2].reason.text, "no node is of the engine elsewhere");
+    world_destroy(&w);
+}
+
 static void test_empty(void **state)
 {
     (void)state;
@@ -389,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_more_trickles),
         cmocka_unit_test(test_bundles),
         cmocka_unit_test(test_unfit_nodes),
+        cmocka_unit_test(test_nodes_of_an_engine),
         cmocka_unit_test(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
