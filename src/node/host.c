@@ -30,6 +30,7 @@ struct host {
     char program[4096];
     struct conf conf;
     char server[SERVER_MAX]; /* lines of agent.conf that say where it is */
+    bool moved;              /* agents of an earlier host were told them too */
     struct arena *arena;     /* of hello */
     struct wire_host_hello hello;
     bool looked;    /* hello is complete */
@@ -85,7 +86,8 @@ static void write_server(const struct conf *conf, char out[SERVER_MAX])
     memcpy(out, buf_str(&text), text.len + 1);
 }
 
-/* host.conf may name another address by now, for agents that live too. */
+/* host.conf may name another address or certificate by now, for agents that live too: also since an
+ * earlier host, which adding the machine again has ended. */
 static void follow_server(struct host *host)
 {
     char now[SERVER_MAX];
@@ -93,7 +95,8 @@ static void follow_server(struct host *host)
     if (conf_read_host(host->dir, &conf, NULL) < 0)
         return;
     write_server(&conf, now);
-    if (strcmp(now, host->server) != 0) {
+    if (!host->moved || strcmp(now, host->server) != 0) {
+        host->moved = true;
         memcpy(host->server, now, sizeof now);
         host_runs_move(host->runs, now);
     }

@@ -183,13 +183,18 @@ static void meet_agent(struct fix *f)
 
 /* ---- the host ---- */
 
-static void write_conf(const struct fix *f, const char *zone)
+static void write_conf_at(const struct fix *f, const char *socket, const char *zone)
 {
-    AUTO_FREE char *text =
-        mem_printf("socket=%s/sock\ntoken=" HOST_SECRET "\nnode=n1\nlabel=zone=%s\n", f->dir, zone);
+    AUTO_FREE char *text = mem_printf(
+        "socket=%s/%s\ntoken=" HOST_SECRET "\nnode=n1\nlabel=zone=%s\n", f->dir, socket, zone);
     AUTO_FREE char *path = file_join(f->host_dir, "host.conf");
     struct err err;
     assert_int_equal(file_replace(path, text, strlen(text), 0600, &err), 0);
+}
+
+static void write_conf(const struct fix *f, const char *zone)
+{
+    write_conf_at(f, "sock", zone);
 }
 
 static pid_t start_host(const struct fix *f)
@@ -353,6 +358,27 @@ static void runs_outlive_their_host(void **state)
     assert_int_equal(runs.runs[0].state, HOST_RUN_ENDED);
 }
 
+/* Nobody but the next host can tell agents of the one before. */
+static void agents_of_an_earlier_host_follow_the_server(void **state)
+{
+    struct fix *f = *state;
+    next_runs(f);
+    start_run(f);
+    meet_agent(f);
+    kill(f->host, SIGKILL);
+    assert_true(WIFSIGNALED(status_of(f->host)));
+    AUTO_FREE char *from = file_join(f->dir, "sock"), *to = file_join(f->dir, "other");
+    assert_int_equal(rename(from, to), 0);
+    write_conf_at(f, "other", "a");
+    f->host = start_host(f);
+    accept_one(f, &f->of_host);
+    assert_int_equal(next_runs(f).n_runs, 1);
+    assert_int_equal(shutdown(f->of_agent.fd, SHUT_RDWR), 0); /* the host has it open too */
+    meet_agent(f);
+    SAY(&f->of_host, &(struct wire_host_end){ .generation = one });
+    next_ended(f);
+}
+
 /* As after a boot: what the directories name lives no more. */
 static void what_died_with_the_host_is_told_as_ended(void **state)
 {
@@ -403,6 +429,7 @@ int main(int argc, char **argv)
         TEST(devices_are_asked_of_the_drivers_program),
         TEST(a_run_is_started_once_until_it_is_cleaned),
         TEST(runs_outlive_their_host),
+        TEST(agents_of_an_earlier_host_follow_the_server),
         TEST(what_died_with_the_host_is_told_as_ended),
         TEST(a_second_host_leaves),
         TEST(a_run_that_cannot_start_has_ended),
