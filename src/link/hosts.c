@@ -391,6 +391,8 @@ static void look_at_all(struct host *host, const struct wire_host_runs *all)
         ARENA_ARRAY(host->hosts->scratch, smap_count(host->runs) + 1, struct generation);
     while (smap_next(host->runs, &cursor, &key, &value)) {
         struct host_run *run = value;
+        if (run->stage == RUN_WANTED && link_came(host->hosts->hub, run->generation, host->node))
+            run->began = true; /* on a disk that was lost, too, it is not started again */
         if (!run->shown)
             missing[n++] = run->generation;
         run->shown = false;

@@ -222,6 +222,12 @@ bool link_connected(const struct link_hub *hub, struct generation g, const char 
     return a && a->hello;
 }
 
+bool link_came(const struct link_hub *hub, struct generation g, const char *node)
+{
+    const struct agent *a = hub_find(hub, g, node);
+    return a && a->came;
+}
+
 /* ---- down ---- */
 
 /* An agent of before this server: what it cannot read it need not know, as it was before. */
@@ -349,7 +355,7 @@ static int on_hello(struct agent *a, const struct wire_hello *hello)
 {
     if (hello->first_seq > a->acked + 1)
         return send_away(a, hello->first_seq);
-    a->hello = true;
+    a->hello = a->came = true;
     conn_admit(a->conn);
     agent_logs_up(a->logs, a->conn);
     a->launch_form = hello->launch_form;

@@ -47,6 +47,7 @@ struct agent {
     char *code;              /* path of its own code; NULL: none */
     struct conn *conn;       /* NULL: not connected */
     bool hello;              /* its HELLO came on this connection */
+    bool came;               /* ... on any */
     bool barred;             /* link_bar */
     struct agent_logs *logs; /* copies (log_receiver.c); NULL: its logs are on this disk */
     uint32_t launch_form;    /* newest that it reads, since its first HELLO */

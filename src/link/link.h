@@ -36,6 +36,8 @@ void link_bar(struct link_hub *, struct generation, const char *node, bool barre
 /* Has it reported, as its last word, that nothing of its tasks is left? */
 bool link_released(const struct link_hub *, struct generation, const char *node);
 bool link_connected(const struct link_hub *, struct generation, const char *node);
+/* Has it ever been, since it was expected? */
+bool link_came(const struct link_hub *, struct generation, const char *node);
 /* How long ago anything came from a connected agent; one of another machine speaks every second.
  * false: it is not connected. */
 bool link_quiet_ms(const struct link_hub *, struct generation, const char *node, uint64_t *ms);

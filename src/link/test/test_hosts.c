@@ -387,6 +387,27 @@ static void what_was_given_up_goes(void **state)
     assert_int_equal(f->ended, 0);
 }
 
+/* A machine that comes back without its disk, or from another server that had it meanwhile: its
+ * host has never heard of the run whose tasks began there. */
+static void what_its_machine_has_lost_has_ended(void **state)
+{
+    struct fix *f = *state;
+    AUTO_FREE char *dir = file_join(f->host_dir, "runs/7.1.n1");
+    struct err err;
+    struct proc_stat stat;
+    start_run(f, first);
+    UNTIL(f, f->joined == 1);
+    const pid_t keeper = keeper_of_first(f);
+    end_host(f, SIGKILL);
+    kill(keeper, SIGKILL);
+    UNTIL(f, !proc_stat_read(keeper, &stat) || stat.ended);
+    assert_int_equal(file_remove_tree(dir, &err), 0);
+    start_host(f);
+    UNTIL(f, f->ended == 1 || f->joined == 2);
+    assert_int_equal(f->ended, 1);
+    assert_int_equal(f->joined, 1);
+}
+
 static void a_new_token_sends_the_old_away(void **state)
 {
     struct fix *f = *state;
@@ -440,6 +461,7 @@ int main(void)
         TEST(a_machine_of_another_name_stays_out),
         TEST(what_was_given_up_ends_before_the_next),
         TEST(what_was_given_up_goes),
+        TEST(what_its_machine_has_lost_has_ended),
         TEST(a_new_token_sends_the_old_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
