@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from conftest import Starter, closed
-from elsewhere import Elsewhere, Lab, LabServer, joined, lab, told, wait_joined, why_no_lab
+from conftest import Starter
+from elsewhere import Elsewhere, joined, told, wait_joined
 from harness import all_pids, free_port, kill, native, parent, proc_bytes, until_there, wait_for
 from muster import Client
 
@@ -165,68 +164,3 @@ def test_code_comes_over_the_connection(
     server.run(job)
     assert server.run(job)["state"] == "succeeded"
     assert sha256(kept[0].read_bytes()).hexdigest() == digest
-
-
-# ---- machines of their own ----
-
-
-@pytest.fixture
-def network() -> Iterator[Lab]:
-    if why_no_lab():
-        pytest.skip(why_no_lab())
-    with lab(2) as one:
-        yield one
-
-
-@pytest.fixture
-def head(network: Lab) -> Iterator[tuple[LabServer, Elsewhere]]:
-    machine = Elsewhere(network.folder / "home", run=network.way(1))
-    where = ("--agents", f"{network.net}.1:6879", *DEBUG)
-    server = LabServer(nodes="4cpu,8Gi", flags=where, env=machine.env, place=network)
-    server.start()
-    machine.know(server)
-    yield server, machine
-    closed(server)
-
-
-def test_a_cut_cable(network: Lab, head: tuple[LabServer, Elsewhere]) -> None:
-    server, machine = head
-    go = machine.home / "go"
-    run = f"hostname > {machine.home}/host; {until_there(go)}; exit 8"
-    number = server.submit(native("cut", run))
-    server.wait(number, "running")
-    assert joined(server) == 1
-    network.do("cut", 1)
-    wait_for(lambda: "agent.closed" in server.said(), what="the silence of the agent")
-    go.touch()  # it ends while nobody hears of it
-    network.do("heal")
-    attempts = server.wait(number)["task_list"][0]["attempts"]
-    assert [one["exit_code"] for one in attempts] == [8]
-    assert (machine.home / "host").read_text() == "m1\n"
-    assert joined(server) >= 2
-
-
-def test_a_machine_sees_nothing_of_the_server(
-    network: Lab, head: tuple[LabServer, Elsewhere]
-) -> None:
-    server, machine = head
-    seen = f"ls {server.state} {server.socket} 2>&1 | grep -c 'No such file' > {machine.home}/seen"
-    number = server.submit(native("blind", f"{seen}; exit 9"))
-    attempts = server.wait(number)["task_list"][0]["attempts"]
-    assert [one["exit_code"] for one in attempts] == [9]
-    assert (machine.home / "seen").read_text() == "2\n"
-    assert (server.state / "agents.pem").exists()
-
-
-def test_a_machine_that_freezes(network: Lab, head: tuple[LabServer, Elsewhere]) -> None:
-    server, machine = head
-    go = machine.home / "go"
-    number = server.submit(native("frozen", f"{until_there(go)}; exit 2"))
-    server.wait(number, "running")
-    network.do("freeze", 1)
-    wait_for(lambda: "it fell silent" in server.said(), what="the silence of the machine")
-    network.do("thaw", 1)
-    wait_joined(server, 2)
-    go.touch()
-    attempts = server.wait(number)["task_list"][0]["attempts"]
-    assert [one["exit_code"] for one in attempts] == [2]
