@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/tar_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,148 +17,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BLOCK     512u
 #define HASH_LEN  64u /* digits of a SHA-256 */
-#define BUFFER    (64u << 10)
-#define EXTRA_MAX (64u << 10) /* a pax header or a long name */
 #define NAME_MOST 255u
-#define SHOWN     80
 #define SETID     06000u
 
 enum kind { NONE, FILE_KIND, DIR_KIND, LINK_KIND };
 
-struct entry {
-    char type;
-    unsigned mode;
-    uint64_t size;
-    char path[UNTAR_PATH + 1], link[UNTAR_PATH + 1];
-};
 struct untar {
-    int in, dir;
+    int dir;
     const struct untar_limits *limits;
     struct err *err;
+    struct tar_reader *from;
     struct smap *made;
-    uint64_t bytes;
-    unsigned char buffer[BUFFER];
-    size_t at, len;
-    char *long_path, *long_link; /* of the next entry; NULL: its own */
-    bool has_size;
-    uint64_t size; /* pax */
 };
 
-/* ---- the stream ---- */
-
-/* 1: there is more; 0: the end. */
-static int fill(struct untar *u)
-{
-    ssize_t n;
-    do
-        n = read(u->in, u->buffer, sizeof u->buffer);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return err_sys(u->err, "the archive");
-    u->at = 0;
-    u->len = (size_t)n;
-    u->bytes += (uint64_t)n;
-    if (u->bytes > u->limits->bytes)
-        return err_set(u->err, ERR_TOO_LARGE, "unpacked the archive has more than %llu bytes",
-                       (unsigned long long)u->limits->bytes);
-    return n > 0;
-}
-
-static int ends_early(struct untar *u)
-{
-    return err_set(u->err, ERR_INPUT, "this is no gzipped tar, or only a part of one");
-}
-
-/* n bytes, written to fd and put at `to` where these are given. */
-static int take(struct untar *u, uint64_t n, int fd, char *to)
-{
-    while (n > 0) {
-        if (u->at == u->len) {
-            int more = fill(u);
-            if (more <= 0)
-                return more < 0 ? -1 : ends_early(u);
-        }
-        size_t here = u->len - u->at;
-        here = n < here ? (size_t)n : here;
-        const unsigned char *from = u->buffer + u->at;
-        for (size_t done = 0; fd >= 0 && done < here;) {
-            ssize_t wrote = write(fd, from + done, here - done);
-            if (wrote < 0 && errno != EINTR)
-                return err_sys(u->err, "unpacking");
-            done += wrote > 0 ? (size_t)wrote : 0;
-        }
-        if (to) {
-            memcpy(to, from, here);
-            to += here;
-        }
-        u->at += here;
-        n -= here;
-    }
-    return 0;
-}
-
-static uint64_t padding(uint64_t size)
-{
-    return (BLOCK - size % BLOCK) % BLOCK;
-}
-
-/* ---- headers ---- */
-
-/* Octal with spaces around, or GNU's base 256. */
-static bool number(const char *field, size_t n, uint64_t *out)
-{
-    uint64_t value = 0;
-    if ((unsigned char)field[0] == 0x80) {
-        for (size_t i = 1; i < n; i++) {
-            if (value >> 48)
-                return false;
-            value = value << 8 | (unsigned char)field[i];
-        }
-        *out = value;
-        return true;
-    }
-    size_t i = 0;
-    while (i < n && field[i] == ' ')
-        i++;
-    for (; i < n && field[i] >= '0' && field[i] <= '7'; i++)
-        value = value << 3 | (uint64_t)(field[i] - '0');
-    *out = value;
-    return i == n || field[i] == ' ' || field[i] == '\0';
-}
-
-static bool sum_is_right(const char *header)
-{
-    uint64_t said;
-    uint64_t sum = 0;
-    for (size_t i = 0; i < BLOCK; i++)
-        sum += i >= 148 && i < 156 ? ' ' : (unsigned char)header[i];
-    return number(header + 148, 8, &said) && said == sum;
-}
-
-static bool is_zero(const char *header)
-{
-    for (size_t i = 0; i < BLOCK; i++)
-        if (header[i])
-            return false;
-    return true;
-}
-
-/* A name as a message has it: what is no plain character shows as one. */
-static const char *shown(const char *name, char out[SHOWN + 1])
-{
-    size_t n = 0;
-    for (; name[n] && n < SHOWN; n++)
-        out[n] = name[n] >= ' ' && name[n] <= '~' ? name[n] : '?';
-    out[n] = '\0';
-    return out;
-}
+/* ---- names ---- */
 
 static int refuse(struct untar *u, const char *name, const char *why)
 {
-    char text[SHOWN + 1];
-    return err_set(u->err, ERR_INPUT, "in the archive \"%s\" %s", shown(name, text), why);
+    char text[TAR_SHOWN + 1];
+    return err_set(u->err, ERR_INPUT, "in the archive \"%s\" %s", tar_shown(name, text), why);
 }
 
 /* Without "." and doubled slashes. */
@@ -185,81 +64,6 @@ static int tidy(struct untar *u, const char *name, char out[UNTAR_PATH + 1])
     }
     out[n] = '\0';
     return 0;
-}
-
-/* ---- pax ---- */
-
-static bool is_key(const char *key, size_t n, const char *word)
-{
-    return n == strlen(word) && memcmp(key, word, n) == 0;
-}
-
-static int pax_record(struct untar *u, const char *key, const char *end)
-{
-    const char *equals = memchr(key, '=', (size_t)(end - key));
-    if (!equals)
-        return ends_early(u);
-    size_t n = (size_t)(equals - key);
-    bool path = is_key(key, n, "path"), link = is_key(key, n, "linkpath");
-    AUTO_FREE char *value = mem_strndup(equals + 1, (size_t)(end - equals - 1));
-    if (n > 10 && memcmp(key, "GNU.sparse", 10) == 0)
-        return err_set(u->err, ERR_INPUT, "the archive has sparse files");
-    if (path || link) {
-        char **to = path ? &u->long_path : &u->long_link;
-        free(*to);
-        *to = TAKE(value);
-        return 0;
-    }
-    if (!is_key(key, n, "size"))
-        return 0;
-    size_t digits = strspn(value, "0123456789");
-    if (digits == 0 || digits > 18 || value[digits])
-        return ends_early(u);
-    u->has_size = true;
-    u->size = strtoull(value, NULL, 10);
-    return 0;
-}
-
-/* "LENGTH KEY=VALUE\n", the length of it all. */
-static int pax_records(struct untar *u, const char *text, size_t n)
-{
-    while (n > 0) {
-        size_t len = 0, i = 0;
-        for (; i < n && i < 6 && text[i] >= '0' && text[i] <= '9'; i++)
-            len = 10 * len + (size_t)(text[i] - '0');
-        if (i == 0 || i == n || text[i] != ' ' || len <= i + 1 || len > n || text[len - 1] != '\n')
-            return ends_early(u);
-        if (pax_record(u, text + i + 1, text + len - 1) != 0)
-            return -1;
-        text += len;
-        n -= len;
-    }
-    return 0;
-}
-
-/* What says more of the next entry. */
-static int extra(struct untar *u, char type, uint64_t size)
-{
-    if (size > EXTRA_MAX)
-        return err_set(u->err, ERR_INPUT, "a header of the archive is too long");
-    AUTO_FREE char *text = mem_new((size_t)size + 1);
-    if (take(u, size, -1, text) != 0 || take(u, padding(size), -1, NULL) != 0)
-        return -1;
-    if (type == 'x')
-        return pax_records(u, text, (size_t)size);
-    if (type == 'g')
-        return 0;
-    char **to = type == 'L' ? &u->long_path : &u->long_link;
-    free(*to);
-    *to = TAKE(text);
-    return 0;
-}
-
-static void forget_extra(struct untar *u)
-{
-    free(TAKE(u->long_path));
-    free(TAKE(u->long_link));
-    u->has_size = false;
 }
 
 /* ---- making ---- */
@@ -324,7 +128,7 @@ static int make_parents(struct untar *u, char *path)
 }
 
 /* Not above the top, and ".." only in front. */
-static bool leads_out(const struct entry *e)
+static bool leads_out(const struct tar_entry *e)
 {
     size_t depth = 0, up = 0;
     bool down = false;
@@ -344,7 +148,7 @@ static bool leads_out(const struct entry *e)
     return false;
 }
 
-static int make_hard_link(struct untar *u, const struct entry *e, int parent, const char *last)
+static int make_hard_link(struct untar *u, const struct tar_entry *e, int parent, const char *last)
 {
     char target[UNTAR_PATH + 1];
     const char *name;
@@ -357,7 +161,7 @@ static int make_hard_link(struct untar *u, const struct entry *e, int parent, co
     return from >= 0 && linkat(from, name, parent, last, 0) == 0 ? 0 : err_sys(u->err, "unpacking");
 }
 
-static int make_file(struct untar *u, const struct entry *e, int parent, const char *last)
+static int make_file(struct untar *u, const struct tar_entry *e, int parent, const char *last)
 {
     mode_t mode = (e->mode & 0777) | 0600;
     AUTO_CLOSE int fd = -1;
@@ -366,11 +170,11 @@ static int make_file(struct untar *u, const struct entry *e, int parent, const c
         if (fd < 0 || fchmod(fd, mode) != 0)
             return err_sys(u->err, "unpacking");
     }
-    return take(u, e->size, fd, NULL);
+    return tar_reader_take(u->from, fd, u->err);
 }
 
 /* A file or a link: the later of two of one name is it. */
-static int make_leaf(struct untar *u, const struct entry *e)
+static int make_leaf(struct untar *u, const struct tar_entry *e)
 {
     const char *last = NULL;
     AUTO_CLOSE int parent = u->dir >= 0 ? open_parent(u, e->path, &last) : -1;
@@ -406,74 +210,46 @@ static const char *why_not(char type)
     }
 }
 
-static int read_header(struct untar *u, const char *header, struct entry *e)
+static int check_entry(struct untar *u, struct tar_entry *e)
 {
-    char name[256 + 1], link[100 + 1], mode_text[8];
-    uint64_t mode;
-    bool posix = memcmp(header + 257, "ustar\0", 6) == 0;
-    snprintf(link, sizeof link, "%.100s", header + 157);
-    if (posix && header[345])
-        snprintf(name, sizeof name, "%.155s/%.100s", header + 345, header);
-    else
-        snprintf(name, sizeof name, "%.100s", header);
-    const char *path = u->long_path ? u->long_path : name;
-    const char *target = u->long_link ? u->long_link : link;
-    memcpy(mode_text, header + 100, sizeof mode_text);
-    e->type = header[156] == '\0' || header[156] == '7' ? '0' : header[156];
-    size_t n = strlen(path);
-    if (e->type == '0' && n > 0 && path[n - 1] == '/')
-        e->type = '5';
-    if (!number(mode_text, sizeof mode_text, &mode) || !number(header + 124, 12, &e->size))
-        return ends_early(u);
-    e->mode = (unsigned)mode & 07777;
-    e->size = u->has_size ? u->size : e->size;
-    if (!strchr("0125", e->type))
-        return refuse(u, path, why_not(e->type));
-    if (e->type != '0')
-        e->size = 0;
+    char path[UNTAR_PATH + 1];
+    if (!strchr("0125", e->type) || !e->type)
+        return refuse(u, e->path, why_not(e->type));
     if (e->type == '0' && (e->mode & SETID))
-        return refuse(u, path, "would run as its owner or group (setuid, setgid)");
-    if (strlen(target) > UNTAR_PATH)
-        return refuse(u, path, "is a link to too long a name");
-    memcpy(e->link, target, strlen(target) + 1);
-    return tidy(u, path, e->path);
+        return refuse(u, e->path, "would run as its owner or group (setuid, setgid)");
+    if (tidy(u, e->path, path) != 0)
+        return -1;
+    memcpy(e->path, path, sizeof path);
+    return 0;
 }
 
 /* 1: there may be more; 0: the end. */
 static int next_entry(struct untar *u)
 {
-    char header[BLOCK] = "";
-    struct entry e = { .type = '0' };
-    uint64_t size = 0;
-    if (take(u, BLOCK, -1, header) != 0)
+    struct tar_entry e;
+    int rc = tar_reader_next(u->from, &e, u->err);
+    if (rc <= 0)
+        return rc;
+    if (check_entry(u, &e) != 0 || make_parents(u, e.path) != 0)
         return -1;
-    if (is_zero(header))
-        return 0;
-    if (!sum_is_right(header) || !number(header + 124, 12, &size))
-        return ends_early(u);
-    if (strchr("xgLK", header[156]) && header[156])
-        return extra(u, header[156], size) != 0 ? -1 : 1;
-    if (read_header(u, header, &e) != 0 || make_parents(u, e.path) != 0)
-        return -1;
-    int rc = e.type == '5' ? make_dir(u, e.path, e.mode) : make_leaf(u, &e);
-    if (rc != 0 || take(u, padding(e.size), -1, NULL) != 0)
-        return -1;
-    forget_extra(u);
-    return 1;
+    return (e.type == '5' ? make_dir(u, e.path, e.mode) : make_leaf(u, &e)) != 0 ? -1 : 1;
 }
 
 int untar(int in, int dir, const struct untar_limits *limits, struct untar_found *found,
           struct err *err)
 {
-    struct untar u = { .in = in, .dir = dir, .limits = limits, .err = err, .made = smap_create() };
+    const struct tar_source source = { .fd = in, .most = limits->bytes };
+    struct untar u = { .dir = dir,
+                       .limits = limits,
+                       .err = err,
+                       .from = tar_reader_create(&source),
+                       .made = smap_create() };
     int rc;
     do
         rc = next_entry(&u);
     while (rc > 0);
-    while (rc == 0 && (rc = fill(&u)) > 0) /* what follows the end is read, for the packer's sum */
-        rc = 0;
-    *found = (struct untar_found){ .bytes = u.bytes, .files = smap_count(u.made) };
-    forget_extra(&u);
+    *found = (struct untar_found){ .bytes = tar_reader_bytes(u.from), .files = smap_count(u.made) };
+    tar_reader_destroy(u.from);
     smap_destroy(u.made);
     return rc;
 }

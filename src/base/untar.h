@@ -4,11 +4,12 @@
 #define BASE_UNTAR_H
 
 #include "base/err.h"
+#include "base/tar_reader.h"
 
 #include <stdint.h>
 
 #define UNTAR_DEPTH 64u
-#define UNTAR_PATH  1024u
+#define UNTAR_PATH  TAR_PATH
 
 struct untar_limits {
     uint64_t bytes; /* of the stream */
