@@ -27,6 +27,7 @@ struct tar_reader {
     uint64_t bytes, left, padding; /* left: of the entry's content */
     unsigned char buffer[BUFFER];
     size_t at, len;
+    bool ended;
     struct said said;
 };
 
@@ -42,6 +43,7 @@ static int fill(struct tar_reader *r)
     if (n < 0)
         return err_sys(r->err, "the archive");
     r->at = 0;
+    r->ended = n == 0;
     r->len = (size_t)n;
     r->bytes += (uint64_t)n;
     if (r->from.saw && n > 0)
@@ -356,6 +358,11 @@ int tar_reader_take(struct tar_reader *r, int fd, struct err *err)
 uint64_t tar_reader_bytes(const struct tar_reader *r)
 {
     return r->bytes;
+}
+
+bool tar_reader_ended(const struct tar_reader *r)
+{
+    return r->ended;
 }
 
 struct tar_reader *tar_reader_create(const struct tar_source *from)

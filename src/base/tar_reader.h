@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TAR_PATH 1024u /* bytes of a name; a longer one is refused */
@@ -36,6 +37,7 @@ int tar_reader_next(struct tar_reader *, struct tar_entry *entry, struct err *);
 /* The content of the entry goes to fd; -1: nowhere. Once. */
 int tar_reader_take(struct tar_reader *, int fd, struct err *);
 uint64_t tar_reader_bytes(const struct tar_reader *); /* that were read */
+bool tar_reader_ended(const struct tar_reader *);     /* the stream gave all that it has */
 
 /* A name as a message has it: what is no plain character shows as "?". */
 #define TAR_SHOWN 80

@@ -1,0 +1,32 @@
+/* One layer of an image, applied to the tree that the layers below it made. */
+#ifndef NODE_FETCH_LAYER_H
+#define NODE_FETCH_LAYER_H
+
+#include "base/err.h"
+#include "image/document.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct layer_limits { /* of all layers of an image together: what is left of them */
+    uint64_t bytes;   /* of the unpacked streams */
+    uint64_t entries;
+};
+struct layer {
+    int fd;                     /* the packed file, at its beginning */
+    enum image_packing packing; /* gzip and zstd of this machine unpack it */
+    const char *diff;           /* SHA-256 of the unpacked stream, hex */
+    bool owners;                /* files get the owners that the layer says (root), and their
+                                 * setuid bits; else all is the caller's, without such bits */
+};
+/* Nothing outside of the directory root is touched, whatever the layer says: its names and its
+ * links are followed as if root were "/". Whiteouts remove what the layers below made; devices are
+ * left out, extended attributes too. ERR_INPUT: it is no layer, or not the one of that SHA-256;
+ * ERR_TOO_LARGE; ERR_FULL; ERR_SYSTEM. After a failure the tree is of no use. SIGCHLD has to be as
+ * usual. */
+int layer_apply(const struct layer *, int root, struct layer_limits *, struct err *);
+
+/* SHA-256 of what fd gives from where it is, hex. */
+int layer_hash(int fd, char hex[IMAGE_DIGEST_LEN + 1], struct err *);
+
+#endif
