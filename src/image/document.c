@@ -6,6 +6,7 @@
 #include "text/json.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PREFIX   "sha256:"
@@ -52,17 +53,46 @@ static int take_blob(const struct text_node *node, const char *document, struct 
     return 0;
 }
 
-int image_read_index(struct arena *arena, const char *text, size_t len, struct image_blob *manifest,
-                     struct err *err)
+static bool runs_on(const struct text_node *entry, const char *architecture)
+{
+    const struct text_node *platform = text_get(entry, "platform");
+    return strcmp(text_word(platform, "os"), "linux") == 0 &&
+           strcmp(text_word(platform, "architecture"), architecture) == 0;
+}
+
+/* "it has amd64, arm64". */
+static int no_architecture(const struct text_node *list, const char *architecture, struct err *err)
+{
+    char found[120] = "";
+    size_t n = 0;
+    for (const struct text_node *one = list->first; one && n + 40 < sizeof found; one = one->next) {
+        const char *name = text_word(text_get(one, "platform"), "architecture");
+        if (*name && strcmp(name, "unknown") != 0)
+            n += (size_t)snprintf(found + n, sizeof found - n, "%s%.30s", n ? ", " : "", name);
+    }
+    err_set(err, ERR_CANNOT, "the image has nothing for %s, the processor of this node; it has %s",
+            architecture, n ? found : "nothing");
+    return err_hint(err, "build it for linux/%s", architecture);
+}
+
+int image_read_index(struct arena *arena, const char *text, size_t len, const char *architecture,
+                     struct image_blob *manifest, struct err *err)
 {
     const struct text_node *root = parse(arena, "index", text, len, err);
     const struct text_node *list = root ? text_get(root, "manifests") : NULL;
+    struct image_blob found = { .size = 0 };
     if (!root)
         return -1;
-    if (!list || list->kind != TEXT_LIST || list->count != 1)
-        return wrong("index", "does not name one image", err);
-    struct image_blob found = { .size = 0 };
-    if (take_blob(list->first, "index", &found, err) != 0)
+    if (!list) {
+        *manifest = found;
+        return 0;
+    }
+    const struct text_node *one = list->kind == TEXT_LIST ? list->first : NULL;
+    while (one && !runs_on(one, architecture))
+        one = one->next;
+    if (!one)
+        return no_architecture(list, architecture, err);
+    if (take_blob(one, "index", &found, err) != 0)
         return -1;
     *manifest = found;
     return 0;

@@ -1,5 +1,5 @@
-/* The documents of an image in an OCI layout: index, manifest and configuration. Pure: text in,
- * struct out; whoever reads the files compares them with their digests first. */
+/* The documents of an image as registries give them: index, manifest and configuration. Pure: text
+ * in, struct out; whoever reads the files compares them with their digests first. */
 #ifndef IMAGE_DOCUMENT_H
 #define IMAGE_DOCUMENT_H
 
@@ -35,9 +35,11 @@ struct image_config {
 };
 
 /* Each: ERR_INPUT says what is wrong with the document. Texts live in the arena. */
-/* index.json of a layout that has one image. */
-int image_read_index(struct arena *, const char *text, size_t len, struct image_blob *manifest,
-                     struct err *);
+/* A list of manifests, one for each kind of processor: the one for `architecture` under Linux. For
+ * a manifest that is no list manifest->digest is "". ERR_CANNOT: it has none for it; the message
+ * says which it has. */
+int image_read_index(struct arena *, const char *text, size_t len, const char *architecture,
+                     struct image_blob *manifest, struct err *err);
 /* A manifest of OCI or Docker, not a list of them. */
 int image_read_manifest(struct arena *, const char *text, size_t len, struct image_manifest *,
                         struct err *);

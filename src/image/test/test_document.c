@@ -39,18 +39,29 @@ static void a_manifest_names_its_parts(void **state)
     arena_destroy(arena);
 }
 
-static void an_index_names_one_image(void **state)
+#define OTHER "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+#define FOR(os, machine, hex)                                                                      \
+    "{\"digest\":\"sha256:" hex "\",\"size\":5,\"platform\":{\"os\":\"" os                         \
+    "\",\"architecture\":\"" machine "\"}}"
+
+static void an_index_has_a_manifest_for_each_processor(void **state)
 {
-    static const char one[] = "{\"manifests\":[{" BLOB "}]}";
-    static const char two[] = "{\"manifests\":[{" BLOB "},{" BLOB "}]}";
+    static const char many[] = "{\"manifests\":[" FOR("windows", "amd64", OTHER) "," FOR(
+        "linux", "arm64", OTHER) "," FOR("linux", "amd64", HEX) "]}";
+    static const char plain[] = "{" CONFIG ",\"layers\":[]}";
+    static const char odd[] = "{\"manifests\":3}";
     struct arena *arena = arena_create();
     struct image_blob blob;
     struct err err;
     (void)state;
-    assert_int_equal(image_read_index(arena, one, strlen(one), &blob, &err), 0);
+    assert_int_equal(image_read_index(arena, many, strlen(many), "amd64", &blob, &err), 0);
     assert_string_equal(blob.digest, HEX);
-    assert_int_equal(image_read_index(arena, two, strlen(two), &blob, &err), -1);
-    assert_non_null(strstr(err.what, "does not name one image"));
+    assert_int_equal(image_read_index(arena, plain, strlen(plain), "amd64", &blob, &err), 0);
+    assert_string_equal(blob.digest, "");
+    assert_int_equal(image_read_index(arena, many, strlen(many), "s390x", &blob, &err), -1);
+    assert_int_equal(err.code, ERR_CANNOT);
+    assert_non_null(strstr(err.what, "it has amd64, arm64, amd64"));
+    assert_int_equal(image_read_index(arena, odd, strlen(odd), "amd64", &blob, &err), -1);
     arena_destroy(arena);
 }
 
@@ -146,7 +157,7 @@ int main(void)
     alarm(600);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_manifest_names_its_parts),
-        cmocka_unit_test(an_index_names_one_image),
+        cmocka_unit_test(an_index_has_a_manifest_for_each_processor),
         cmocka_unit_test(a_configuration_says_how_to_run),
         cmocka_unit_test(hostile_documents_are_refused),
         cmocka_unit_test(processors_have_the_names_of_images),

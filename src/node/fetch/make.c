@@ -1,0 +1,251 @@
+/* The chain of trust: the registry's answer is hashed, and that is the digest; it names the
+ * manifest, the manifest the configuration by its hash, the configuration the unpacked layers by
+ * theirs. Each is compared with its name, so neither a damaged disk nor a registry that lies about
+ * a digest gets anything else into the store. */
+#include "node/fetch/make.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "node/fetch/layer.h"
+#include "node/fetch/registry.h"
+#include "node/fetch/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+struct making {
+    const struct pull_ask *ask;
+    struct registry registry;
+    struct make_sink sink;
+    struct pull_news *news;
+    struct store_tree tree;
+    struct arena *arena;
+    struct image_manifest manifest;
+    struct image_config config;
+    char *pulled;              /* the directory of what came */
+    uint64_t packed, unpacked; /* bytes; packed 0: not known before it has come */
+};
+
+static void tell(const struct making *m, enum pull_step step, uint64_t bytes, uint64_t total)
+{
+    m->news->step = step;
+    m->news->bytes = bytes;
+    m->news->total = total;
+    m->sink.tell(m->sink.arg, m->news);
+}
+
+static int hash_text(const char *text, size_t len, char hex[IMAGE_DIGEST_LEN + 1], struct err *err)
+{
+    AUTO_CLOSE int fd = memfd_create("document", MFD_CLOEXEC);
+    if (fd < 0 || file_write_all(fd, text, len) != 0 || lseek(fd, 0, SEEK_SET) != 0)
+        return err_sys(err, "a copy in memory");
+    return layer_hash(fd, hex, err);
+}
+
+/* ---- which image ---- */
+
+static const char *own_architecture(char out[65])
+{
+    struct utsname name;
+    snprintf(out, 65, "%.64s", uname(&name) == 0 ? image_architecture(name.machine) : "unknown");
+    return out;
+}
+
+/* A name that is a digest, and is there already, is nobody asked for. */
+static bool is_there_by_digest(struct making *m)
+{
+    struct store_tree tree;
+    const char *digest = m->ask->ref.digest;
+    if (!*digest)
+        return false;
+    store_tree_init(&tree, m->ask->store, digest);
+    bool there = store_has(&tree);
+    store_tree_fini(&tree);
+    memcpy(m->news->digest, digest, sizeof m->news->digest);
+    memcpy(m->news->tree, digest, sizeof m->news->tree);
+    return there;
+}
+
+static int resolve(struct making *m, struct err *err)
+{
+    AUTO_FREE char *text = NULL;
+    char machine[65];
+    size_t len;
+    struct image_blob one;
+    struct pull_news *news = m->news;
+    if (is_there_by_digest(m))
+        return 0;
+    if (registry_manifest(&m->registry, &text, &len, err) != 0 ||
+        hash_text(text, len, news->digest, err) != 0)
+        return -1;
+    if (*m->ask->ref.digest && strcmp(m->ask->ref.digest, news->digest) != 0)
+        return err_set(err, ERR_UNAVAILABLE,
+                       "the registry gave another manifest than that of the "
+                       "digest");
+    if (image_read_index(m->arena, text, len, own_architecture(machine), &one, err) != 0)
+        return -1;
+    memcpy(news->tree, *one.digest ? one.digest : news->digest, sizeof news->tree);
+    if (!*one.digest && image_read_manifest(m->arena, text, len, &m->manifest, err) != 0)
+        return -1;
+    for (size_t i = 0; i < m->manifest.n_layers; i++)
+        m->packed += m->manifest.layers[i].size;
+    return 0;
+}
+
+/* ---- what came ---- */
+
+/* A document of what came, compared with its digest. */
+static char *read_document(const struct making *m, const char *name, const char *digest,
+                           size_t *len, struct err *err)
+{
+    char hex[IMAGE_DIGEST_LEN + 1];
+    AUTO_FREE char *path = mem_printf("%s/%s", m->pulled, name);
+    AUTO_FREE char *text = NULL;
+    if (file_read(path, IMAGE_DOCUMENT_MAX, &text, len, err) != 0 ||
+        hash_text(text, *len, hex, err) != 0)
+        return NULL;
+    if (strcmp(hex, digest) == 0)
+        return TAKE(text);
+    err_set(err, ERR_UNAVAILABLE, "the image came damaged: %s is not the one of its digest", name);
+    return NULL;
+}
+
+static int check_config(const struct making *m, struct err *err)
+{
+    char machine[65];
+    const struct image_config *config = &m->config;
+    own_architecture(machine);
+    if (strcmp(config->architecture, machine) != 0 || strcmp(config->os, "linux") != 0) {
+        err_set(err, ERR_CANNOT, "the image is for %.30s/%.30s, and this node is linux/%s",
+                config->os, config->architecture, machine);
+        return err_hint(err, "build it for linux/%s", machine);
+    }
+    if (config->diffs.n != m->manifest.n_layers)
+        return err_set(err, ERR_INPUT, "the image's configuration has %zu layers, its manifest %zu",
+                       config->diffs.n, m->manifest.n_layers);
+    return 0;
+}
+
+static int read_manifest(struct making *m, struct err *err)
+{
+    size_t len;
+    AUTO_FREE char *text = read_document(m, "manifest.json", m->news->tree, &len, err);
+    return text ? image_read_manifest(m->arena, text, len, &m->manifest, err) : -1;
+}
+
+static int read_config(struct making *m, struct err *err)
+{
+    size_t len;
+    const char *digest = m->manifest.config.digest;
+    AUTO_FREE char *text = read_document(m, digest, digest, &len, err);
+    AUTO_FREE char *path = mem_printf("%s/config.json", m->tree.half);
+    if (!text || image_read_config(m->arena, text, len, &m->config, err) != 0 ||
+        check_config(m, err) != 0)
+        return -1;
+    return file_replace(path, text, len, 0600, err);
+}
+
+static int unpack_layer(struct making *m, size_t i, int root, struct layer_limits *limits,
+                        struct err *err)
+{
+    AUTO_FREE char *path = mem_printf("%s/%s", m->pulled, m->manifest.layers[i].digest);
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return err_sys(err, "a layer of the image");
+    const struct layer layer = { .fd = fd,
+                                 .packing = m->manifest.layers[i].packing,
+                                 .diff = m->config.diffs.at[i],
+                                 .owners = geteuid() == 0 };
+    if (layer_apply(&layer, root, limits, err) != 0)
+        return -1;
+    (void)unlink(path); /* room for the next */
+    return 0;
+}
+
+static int unpack(struct making *m, struct err *err)
+{
+    struct layer_limits limits = { .bytes = m->ask->limit, .entries = PULL_ENTRIES_MAX };
+    AUTO_FREE char *path = mem_printf("%s/root", m->tree.half);
+    if (mkdir(path, 0755) != 0)
+        return err_sys(err, "%s", path);
+    AUTO_CLOSE int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return err_sys(err, "%s", path);
+    for (size_t i = 0; i < m->manifest.n_layers; i++) {
+        tell(m, PULL_UNPACKS, i + 1, m->manifest.n_layers);
+        if (unpack_layer(m, i, root, &limits, err) != 0)
+            return -1;
+    }
+    m->unpacked = m->ask->limit - limits.bytes;
+    return 0;
+}
+
+static void on_bytes(void *arg, uint64_t bytes)
+{
+    const struct making *m = arg;
+    tell(m, PULL_FETCHES, bytes, m->packed);
+}
+
+/* With the lock of the image. */
+static int fetch_and_unpack(struct making *m, struct err *err)
+{
+    store_drop_half(&m->tree);
+    if (mkdir(m->tree.half, 0700) != 0)
+        return err_sys(err, "%s", m->tree.half);
+    if (registry_copy(&m->registry, m->news->tree, m->pulled, on_bytes, m, err) != 0 ||
+        read_manifest(m, err) != 0 || read_config(m, err) != 0 || unpack(m, err) != 0 ||
+        file_remove_tree(m->pulled, err) != 0)
+        return -1;
+    return store_finish(&m->tree, m->unpacked, err);
+}
+
+static int make_tree(struct making *m, struct err *err)
+{
+    AUTO_CLOSE int lock = -1;
+    if (store_has(&m->tree))
+        return 0;
+    int got = store_try_lock(m->ask->store, m->news->tree, &lock, err);
+    if (got == 1) {
+        tell(m, PULL_WAITS, 0, 0);
+        got = store_lock(m->ask->store, m->news->tree, &lock, err);
+    }
+    if (got != 0)
+        return -1;
+    if (store_has(&m->tree))
+        return 0; /* whoever had the lock made it */
+    int rc = fetch_and_unpack(m, err);
+    if (rc != 0)
+        store_drop_half(&m->tree);
+    else
+        store_keep_limit(m->ask->store, m->ask->limit);
+    return rc;
+}
+
+int image_make(const struct pull_ask *ask, int auth, struct make_sink sink, struct pull_news *news,
+               struct err *err)
+{
+    struct making m = { .ask = ask,
+                        .registry = { .ref = &ask->ref, .auth = auth, .home = ask->home },
+                        .sink = sink,
+                        .news = news,
+                        .arena = arena_create() };
+    int rc = store_prepare(ask->store, err);
+    if (rc == 0)
+        rc = resolve(&m, err);
+    if (rc == 0) {
+        tell(&m, PULL_RESOLVED, 0, 0);
+        store_tree_init(&m.tree, ask->store, news->tree);
+        m.pulled = mem_printf("%s/pulled", m.tree.half);
+        rc = make_tree(&m, err);
+        store_tree_fini(&m.tree);
+        free(m.pulled);
+    }
+    arena_destroy(m.arena);
+    return rc;
+}
