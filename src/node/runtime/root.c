@@ -1,0 +1,239 @@
+/* An overlay of the kernel, the node's /proc, /sys and /dev, and bind mounts. Every path in the
+ * image is resolved by openat2() with RESOLVE_IN_ROOT, because an image may have a link where
+ * something is to be mounted; mounts go by descriptors ("/proc/self/fd/N"), so that nothing is
+ * resolved a second time and no path needs to be quoted for the overlay's options. Then the new
+ * root takes the place of the old one, which is let go of: not even a program with all rights finds
+ * the way back that chroot() alone leaves open.
+ *
+ * There is no process namespace: what the node's /proc shows is the same as for tasks on the host,
+ * orphans go to the keeper, and no program has to be pid 1. */
+#include "node/runtime/root.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PATH_MOST 4096u
+#define FD_PATH   32
+
+struct making {
+    const struct root *root;
+    int top; /* of the new root */
+    char *why;
+};
+
+__attribute__((format(printf, 2, 3))) static int fail(const struct making *m, const char *fmt, ...)
+{
+    int number = errno;
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(m->why, ROOT_WHY, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && n < ROOT_WHY)
+        snprintf(m->why + n, ROOT_WHY - (size_t)n, ": %s", strerror(number));
+    return -1;
+}
+
+static const char *fd_path(int fd, char out[FD_PATH])
+{
+    snprintf(out, FD_PATH, "/proc/self/fd/%d", fd);
+    return out;
+}
+
+/* ---- paths of the image ---- */
+
+static int open_inside(const struct making *m, const char *path, uint64_t flags)
+{
+    struct open_how how = { .flags = flags | O_CLOEXEC,
+                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+    path += strspn(path, "/");
+    return (int)syscall(SYS_openat2, m->top, *path ? path : ".", &how, sizeof how);
+}
+
+/* The last part, in the directory that the parts before it name. */
+static int make_one(const struct making *m, char *path, bool dir)
+{
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    AUTO_CLOSE int parent = open_inside(m, path, O_PATH | O_DIRECTORY);
+    *slash = '/';
+    if (parent < 0)
+        return -1;
+    if (dir)
+        return mkdirat(parent, slash + 1, 0755);
+    /* What is there without being found is a link to nothing, as /etc/resolv.conf of some images.
+     */
+    (void)unlinkat(parent, slash + 1, 0);
+    AUTO_CLOSE int file = openat(parent, slash + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return file < 0 ? -1 : 0;
+}
+
+/* What is to be covered, made where it is missing. -1 and errno. */
+static int open_point(const struct making *m, const char *at, bool dir)
+{
+    char path[PATH_MOST];
+    size_t len = strlen(at);
+    while (len > 1 && at[len - 1] == '/')
+        len--;
+    if (*at != '/' || len >= sizeof path) {
+        errno = *at == '/' ? ENAMETOOLONG : EINVAL;
+        return -1;
+    }
+    memcpy(path, at, len);
+    path[len] = '\0';
+    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        AUTO_CLOSE int there = open_inside(m, path, O_PATH);
+        bool good = there >= 0 || (errno == ENOENT && make_one(m, path, slash || dir) == 0);
+        if (slash)
+            *slash = '/';
+        if (!good)
+            return -1;
+        if (!slash)
+            return open_inside(m, path, O_PATH | (dir ? O_DIRECTORY : 0));
+    }
+}
+
+/* ---- mounts ---- */
+
+/* Remounting must repeat the flags that the file system has: a user namespace may not drop them. */
+static int make_read_only(const char *at)
+{
+    struct statvfs fs;
+    if (statvfs(at, &fs) != 0)
+        return -1;
+    unsigned long flags = MS_BIND | MS_REMOUNT | MS_RDONLY;
+    flags |= fs.f_flag & ST_NOSUID ? MS_NOSUID : 0;
+    flags |= fs.f_flag & ST_NODEV ? MS_NODEV : 0;
+    flags |= fs.f_flag & ST_NOEXEC ? MS_NOEXEC : 0;
+    flags |= fs.f_flag & ST_NOATIME ? MS_NOATIME : 0;
+    flags |= fs.f_flag & ST_RELATIME ? MS_RELATIME : 0;
+    return mount(NULL, at, NULL, flags, NULL);
+}
+
+static int open_source(const struct root_bind *bind)
+{
+    AS_FS_USER(bind->user);
+    return open(bind->from, O_PATH | O_CLOEXEC);
+}
+
+static int show(const struct making *m, const struct root_bind *bind)
+{
+    char from[FD_PATH], at[FD_PATH];
+    struct stat st;
+    AUTO_CLOSE int source = open_source(bind);
+    if (source < 0 && errno == ENOENT && bind->may_miss)
+        return 0;
+    if (source < 0 || fstat(source, &st) != 0)
+        return fail(m, "cannot show %.60s", bind->from);
+    bool dir = S_ISDIR(st.st_mode);
+    AUTO_CLOSE int point = open_point(m, bind->at, dir);
+    if (point < 0 ||
+        mount(fd_path(source, from), fd_path(point, at), NULL, MS_BIND | MS_REC, NULL) != 0)
+        return fail(m, "cannot show %.50s at %.50s", bind->from, bind->at);
+    if (!bind->read_only)
+        return 0;
+    AUTO_CLOSE int shown = open_point(m, bind->at, dir);
+    if (shown < 0 || make_read_only(fd_path(shown, at)) != 0)
+        return fail(m, "cannot show %.50s read-only", bind->from);
+    return 0;
+}
+
+/* A new one: what tasks leave there is not seen by others. */
+static int show_shm(const struct making *m)
+{
+    char at[FD_PATH], options[64] = "mode=1777";
+    AUTO_CLOSE int point = open_point(m, "/dev/shm", true);
+    if (m->root->shm)
+        snprintf(options, sizeof options, "mode=1777,size=%" PRIu64, m->root->shm);
+    if (point < 0 ||
+        mount("tmpfs", fd_path(point, at), "tmpfs", MS_NOSUID | MS_NODEV, options) != 0)
+        return fail(m, "cannot make /dev/shm");
+    return 0;
+}
+
+static int show_all(const struct making *m)
+{
+    static const struct root_bind usual[] = {
+        { .from = "/proc", .at = "/proc" },
+        { .from = "/sys", .at = "/sys", .read_only = true, .may_miss = true },
+        { .from = "/dev", .at = "/dev" },
+        { .from = "/etc/resolv.conf",
+          .at = "/etc/resolv.conf",
+          .read_only = true,
+          .may_miss = true },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+        if (show(m, &usual[i]) != 0)
+            return -1;
+    if (show_shm(m) != 0)
+        return -1;
+    for (size_t i = 0; i < m->root->n_binds; i++)
+        if (show(m, &m->root->binds[i]) != 0)
+            return -1;
+    return 0;
+}
+
+/* ---- the overlay ---- */
+
+static int open_dir(const char *dir, const char *name)
+{
+    AUTO_FREE char *path = name ? mem_printf("%s/%s", dir, name) : mem_strdup(dir);
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Without a user namespace the kernel's own attributes may be written, in one only a user's. */
+static int mount_overlay(struct making *m, bool user_ns)
+{
+    char options[160], at[FD_PATH], lower[FD_PATH], up[FD_PATH], work[FD_PATH];
+    const struct root *root = m->root;
+    AUTO_CLOSE int tree = open_dir(root->tree, NULL);
+    AUTO_CLOSE int upper = open_dir(root->dir, "up");
+    AUTO_CLOSE int working = open_dir(root->dir, "work");
+    AUTO_CLOSE int point = open_dir(root->dir, "at");
+    if (tree < 0)
+        return fail(m, "the image's tree is gone");
+    if (upper < 0 || working < 0 || point < 0)
+        return fail(m, "%.60s", root->dir);
+    snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s,workdir=%s%s", fd_path(tree, lower),
+             fd_path(upper, up), fd_path(working, work), user_ns ? ",userxattr" : "");
+    if (mount("overlay", fd_path(point, at), "overlay", 0, options) != 0)
+        return fail(m, "no overlay can be mounted over the image");
+    m->top = open_dir(root->dir, "at");
+    return m->top < 0 ? fail(m, "%.60s", root->dir) : 0;
+}
+
+/* The old root comes to lie over the new one, and is let go of (pivot_root(2), "pivot_root(".",
+ * ".")"). */
+static int become_root(const struct making *m)
+{
+    if (fchdir(m->top) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
+        umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
+        return fail(m, "the image cannot become the root");
+    return 0;
+}
+
+int root_enter(const struct root *root, bool user_ns, char why[ROOT_WHY])
+{
+    struct making m = { .root = root, .top = -1, .why = why };
+    int rc = mount_overlay(&m, user_ns);
+    if (rc == 0)
+        rc = show_all(&m);
+    if (rc == 0)
+        rc = become_root(&m);
+    if (m.top >= 0)
+        close(m.top);
+    return rc;
+}
