@@ -78,10 +78,12 @@ static int make_user_dir(const struct ctl *ctl, const struct launch *launch, str
         return 0;
     AUTO_FREE char *jobs = file_join(ctl->config.users_dir, "jobs");
     AUTO_FREE char *packages = file_join(ctl->config.users_dir, "packages");
+    AUTO_FREE char *images = file_join(ctl->config.users_dir, "images");
     snprintf(number, sizeof number, "%llu", (unsigned long long)launch->job_number);
     snprintf(uid, sizeof uid, "%u", account->ids.uid);
     if (file_mkdirs(ctl->config.users_dir, 0711, err) < 0 ||
-        give_dir(jobs, number, account, err) < 0 || give_dir(packages, uid, account, err) < 0)
+        give_dir(jobs, number, account, err) < 0 || give_dir(packages, uid, account, err) < 0 ||
+        give_dir(images, uid, account, err) < 0)
         return -1;
     AS_FS_USER(&account->ids);
     if (file_mkdirs(launch->user_dir, 0700, err) == 0)
@@ -593,6 +595,9 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
         .packages =
             account ? arena_printf(arena, "%s/packages/%u", ctl->config.users_dir, account->ids.uid)
                     : arena_printf(arena, "%s/packages", ctl->config.state_dir),
+        .images = account
+                      ? arena_printf(arena, "%s/images/%u", ctl->config.users_dir, account->ids.uid)
+                      : arena_printf(arena, "%s/images", ctl->config.state_dir),
         .requirements = inputs->requirements,
         .grace_ms = job->spec->limits.grace_ms,
         .log_head = ctl->config.log_head,

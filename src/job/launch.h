@@ -59,6 +59,7 @@ struct launch_task {
     uint64_t gpu_milli; /* what it has of its devices; for books, no agent is told */
     uint32_t pids;
     uint32_t cores;       /* bound to so many of its own; 0: not bound */
+    const char *image;    /* the task runs in it; NULL: on the host */
     uint64_t run_time_ms; /* 0: none */
     bool hold_failed;     /* keep directory and view after a failure, for exec */
     bool open_stdin, tty; /* as of its role */
@@ -78,6 +79,7 @@ struct launch {
     const struct account *account; /* whose processes the tasks are; NULL: the agent's own */
     const char *user_dir; /* belongs to the account: working directories and environment of the
                              tasks; the same as dir where there is no account */
+    const char *images;   /* where the node keeps images of that account */
     const char *archive;  /* code that work_dir is made from, its SHA-256 as its name; NULL: none */
     bool sandbox;         /* tasks have the rights of a container (node/confine.h) */
     const char *work_dir; /* tasks start here (the submitter's directory); NULL: a fresh directory
@@ -98,6 +100,9 @@ struct launch {
     size_t n_mounts;
     struct launch_file *files; /* that do not lie there already */
     size_t n_files;
+    const char *registry_auth; /* credentials for its images, as docker login writes them; NULL:
+                                * none */
+    size_t registry_auth_len;
     uint64_t grace_ms;
     uint64_t log_head, log_tail; /* bytes kept per attempt at the front and at the end */
     struct launch_task *tasks;

@@ -41,6 +41,7 @@ static const struct key {
       .size = 1024,
       .may_miss = true },
     { .name = "cache", .offset = offsetof(struct conf, cache), .size = 1024, .may_miss = true },
+    { .name = "images", .offset = offsetof(struct conf, images), .size = 1024, .may_miss = true },
     { .name = "user", .offset = offsetof(struct conf, user), .size = 256, .may_miss = true },
     { .name = "home", .offset = offsetof(struct conf, home), .size = 1024, .may_miss = true },
     { .name = "shell", .offset = offsetof(struct conf, shell), .size = 256, .may_miss = true },
@@ -111,6 +112,8 @@ static int take_count(struct conf *conf, const char *line, const char *value, st
 {
     if (strcmp(line, "cache_size") == 0 && !scan_u64(value, 1, UINT64_MAX, &conf->cache_size))
         return err_set(err, ERR_INPUT, "cache_size=%s is no number of bytes", value);
+    if (strcmp(line, "images_size") == 0 && !scan_u64(value, 1, UINT64_MAX, &conf->images_size))
+        return err_set(err, ERR_INPUT, "images_size=%s is no number of bytes", value);
     if (strcmp(line, "generation") == 0) {
         uint64_t number;
         if (!scan_u64(value, 1, UINT32_MAX, &number))

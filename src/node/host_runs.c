@@ -30,9 +30,9 @@ struct host_run {
 
 struct host_runs {
     struct host_runs_config config;
-    char *runs, *trash;     /* folders */
-    char *cache, *programs; /* of code, of launchers, for all agents */
-    struct smap *by_name;   /* of struct host_run */
+    char *runs, *trash;              /* folders */
+    char *cache, *programs, *images; /* of code, of launchers, of images, for all agents */
+    struct smap *by_name;            /* of struct host_run */
     VEC(uv_process_t *) removing;
     uint64_t removed; /* makes names below trash differ */
 };
@@ -209,6 +209,7 @@ struct host_runs *host_runs_create(const struct host_runs_config *config, struct
     runs->runs = TAKE(folder);
     runs->trash = TAKE(trash);
     runs->cache = file_join(config->dir, "code");
+    runs->images = file_join(config->dir, "images");
     runs->programs = TAKE(programs);
     runs->by_name = smap_create();
     empty_trash(runs);
@@ -235,6 +236,7 @@ void host_runs_destroy(struct host_runs *runs)
     free(runs->runs);
     free(runs->trash);
     free(runs->cache);
+    free(runs->images);
     free(runs->programs);
     free(runs);
 }
@@ -252,6 +254,7 @@ static void spawn(struct host_run *one, const struct wire_host_start *start, con
                                      .code = start->code,
                                      .shared = start->marker,
                                      .cache = one->owner->cache,
+                                     .images = one->owner->images,
                                      .programs = one->owner->programs };
     struct err err = { .what = "" };
     one->run = make_run(one);

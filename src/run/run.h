@@ -59,6 +59,7 @@ struct run_place {
     bool send_logs;             /* the server does not read this disk */
     uint64_t leave_ms;          /* as in node/conf.h */
     const char *code, *cache, *programs, *shared; /* the same; NULL: none */
+    const char *images;                           /* the same; NULL: where the launch says */
 };
 int run_spawn(struct run *, const struct run_place *, const struct launch *, struct err *err);
 /* The same lines for an agent that may live there already, which reads them when it connects again.

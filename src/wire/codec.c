@@ -209,8 +209,6 @@ static const struct codec_row *tail_end(const struct codec_row *row, const void 
     for (; row->type; row++)
         if (says(row, base))
             end = row + 1;
-        else if (row->flags & CODEC_ALONE)
-            break;
     return end;
 }
 
@@ -397,8 +395,7 @@ static void get_rows(const struct codec_in *in, const struct codec_row *rows, ch
             get_row(in, row, base, before);
         else if (row->hooks && row->hooks->absent)
             row->hooks->absent(base + row->offset);
-        bool last = row->flags & CODEC_ALONE || from->at == from->end;
-        from->bad |= row->flags & CODEC_TAIL && last && !says(row, base);
+        from->bad |= row->flags & CODEC_TAIL && from->at == from->end && !says(row, base);
     }
 }
 

@@ -36,7 +36,6 @@ enum codec_flags {
     CODEC_LATER = 1 << 0, /* always written */
     CODEC_TAIL = 1 << 1,  /* written up to the last that is not zero; what is read ends with one
                            * that is not, so that a message has one form */
-    CODEC_ALONE = 1 << 2, /* TAIL: never zero, also where more follows */
 };
 
 struct codec_in {

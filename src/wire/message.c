@@ -250,6 +250,10 @@ static const struct codec_row parts_rows[] = {
     ROW_SAME(CUSTOM, "parts", "devices that are instances of MIG", .hooks = &parts_hooks),
     ROW_END,
 };
+static const struct codec_row image_rows[] = {
+    ROW(MAYBE, struct launch_task, image, "name of the image it runs in; none: on the host"),
+    ROW_END,
+};
 #define TASKS(kind, ...) ROW_MANY(kind, struct launch, tasks, n_tasks, __VA_ARGS__)
 
 static const struct codec_row launch_rows[] = {
@@ -276,10 +280,24 @@ static const struct codec_row launch_rows[] = {
     TASKS(LIST, "to start", .table = launch_task_rows),
     TASKS(EACH, "shared memory", .table = shm_rows, .flags = CODEC_TAIL),
     TASKS(EACH, "input", .table = input_rows, .flags = CODEC_TAIL),
-    TASKS(EACH, "who holds devices", .table = hold_rows, .flags = CODEC_TAIL | CODEC_ALONE),
+    TASKS(EACH, "who holds devices", .table = hold_rows, .flags = CODEC_TAIL),
     TASKS(EACH, "instances", .table = parts_rows, .flags = CODEC_TAIL),
+    TASKS(EACH, "images", .table = image_rows, .flags = CODEC_TAIL),
+    ROW_BYTES(BLOB, struct launch, registry_auth, registry_auth_len,
+              "credentials for the images' registries", .flags = CODEC_TAIL),
     ROW_END,
 };
+
+/* An agent that knows no images is not to run the task on the host in place of it. */
+static bool say_too_old(struct launch_task *task)
+{
+    if (!task->image)
+        return false;
+    task->image = NULL;
+    task->run = "echo 'the muster-node of this machine is too old to run images' >&2; exit 1";
+    task->argv = (struct words){ .n = 0 };
+    return true;
+}
 
 bool wire_limit_launch(struct launch *launch, uint32_t form)
 {
@@ -290,6 +308,10 @@ bool wire_limit_launch(struct launch *launch, uint32_t form)
         task->gpu_hold = GPU_HOLD_NONE;
         task->parts = NULL;
     }
+    for (size_t i = 0; form < 2 && i < launch->n_tasks; i++)
+        taken = say_too_old(&launch->tasks[i]) || taken;
+    if (form < 2)
+        launch->registry_auth = NULL;
     return taken;
 }
 

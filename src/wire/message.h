@@ -21,7 +21,8 @@ struct wire_hello { /* agent -> server */
     uint32_t launch_form; /* newest form of LAUNCH that it reads; 0: an agent of version 0.1, which
                            * does not say */
 };
-#define WIRE_LAUNCH_FORM 1u /* says how tasks hold their devices (gpu_hold, parts) */
+/* 1 says how tasks hold their devices (gpu_hold, parts), 2 in which images they run. */
+#define WIRE_LAUNCH_FORM 2u
 struct wire_stop {
     bool all; /* else one attempt */
     struct task_ref task;

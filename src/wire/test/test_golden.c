@@ -199,6 +199,11 @@ static void launches(struct fixture *f)
     tasks[1].shm = 0;
     tasks[1].open_stdin = tasks[2].open_stdin = false;
     one_launch(f, "launch-parts-only", &launch);
+    tasks[2].image = "docker.io/library/debian:12";
+    one_launch(f, "launch-images", &launch);
+    launch.registry_auth = "{\"auths\":{}}";
+    launch.registry_auth_len = strlen(launch.registry_auth);
+    one_launch(f, "launch-registry-auth", &launch);
     const struct launch_file file = { .name = "config.json", .at = "{}", .len = 2 };
     struct launch_file got;
     struct wire_frame frame;

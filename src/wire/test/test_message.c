@@ -91,6 +91,7 @@ static struct launch_task draw_launch_task(struct chance *chance, struct arena *
     task.cpu_milli = draw(chance);
     task.memory = draw(chance);
     task.shm = draw(chance) % 3;
+    task.image = draw(chance) % 3 ? NULL : "docker.io/library/a:1";
     task.gpu_hold = draw(chance) % 2 ? GPU_HOLD_NONE : (enum gpu_hold)(draw(chance) % GPU_HOLD_N);
     task.parts = task.gpu_hold ? draw_parts(chance, arena, task.n_gpus) : NULL;
     task.pids = (uint32_t)draw(chance);
@@ -191,6 +192,9 @@ static void assert_same_task(const struct launch_task *a, const struct launch_ta
         assert_int_equal(a->gpus[i], b->gpus[i]);
     assert_true(a->cpu_milli == b->cpu_milli && a->memory == b->memory && a->pids == b->pids);
     assert_true(a->shm == b->shm);
+    assert_int_equal(!a->image, !b->image);
+    if (a->image)
+        assert_string_equal(a->image, b->image);
     assert_int_equal(a->gpu_hold, b->gpu_hold);
     assert_int_equal(a->parts != NULL, b->parts != NULL);
     for (size_t i = 0; a->parts && i < a->n_gpus; i++)
@@ -253,19 +257,23 @@ static void assault(const struct wire_frame *whole, struct arena *arena, struct 
     struct launch launch;
     struct wire_frame cut = *whole;
     size_t step = whole->len / 60 + 1, said = 0, held = 0, parts = 0;
-    bool any = false;
+    bool any = false, images = false;
     assert_int_equal(wire_get(whole, arena, &launch), 0);
     for (size_t i = 0; i < launch.n_tasks; i++) {
         said |= launch.tasks[i].shm;
         held |= launch.tasks[i].gpu_hold;
         parts += bytes_of_parts(&launch.tasks[i]);
         any = any || launch.tasks[i].parts;
+        images = images || launch.tasks[i].image;
     }
     /* Which is whole without these. */
     size_t behind = held ? 10 * launch.n_tasks : said ? 8 * launch.n_tasks : 0;
     size_t without_parts = whole->len - (any ? parts : 0);
     size_t older = without_parts - behind, with_shm = said ? older + 8 * launch.n_tasks : older;
-    for (cut.len = 0; cut.len < whole->len; cut.len += step)
+    /* Images stand behind all of these, and where they are cut off the rest may be whole. */
+    for (cut.len = 0; cut.len < whole->len && images; cut.len += step)
+        (void)wire_get(&cut, arena, &launch);
+    for (cut.len = 0; cut.len < whole->len && !images; cut.len += step)
         assert_int_equal(wire_get(&cut, arena, &launch),
                          cut.len == older || cut.len == with_shm || cut.len == without_parts ? 0
                                                                                              : -1);
