@@ -1,0 +1,341 @@
+/* Reads what Slurm's commands print. Texts come from other programs, and of jobs of other people:
+ * whatever is not of the expected form is left out or refused, never guessed. */
+#include "engine/slurm/answers.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define APART  '@'
+#define FIELDS 9u
+
+/* ---- squeue ---- */
+
+static const struct {
+    const char *word;
+    enum slurm_state state;
+} states[] = {
+    { "PENDING", SLURM_PENDING },      { "CONFIGURING", SLURM_PENDING },
+    { "REQUEUED", SLURM_PENDING },     { "REQUEUE_HOLD", SLURM_PENDING },
+    { "REQUEUE_FED", SLURM_PENDING },  { "RESV_DEL_HOLD", SLURM_PENDING },
+    { "SPECIAL_EXIT", SLURM_PENDING }, { "RUNNING", SLURM_RUNNING },
+    { "RESIZING", SLURM_RUNNING },     { "SIGNALING", SLURM_RUNNING },
+    { "STAGE_OUT", SLURM_COMPLETING }, { "COMPLETING", SLURM_COMPLETING },
+    { "SUSPENDED", SLURM_STOPPED },    { "STOPPED", SLURM_STOPPED },
+    { "COMPLETED", SLURM_DONE },       { "CANCELLED", SLURM_CANCELLED },
+    { "REVOKED", SLURM_CANCELLED },    { "FAILED", SLURM_FAILED },
+    { "OUT_OF_MEMORY", SLURM_FAILED }, { "TIMEOUT", SLURM_TIMEOUT },
+    { "DEADLINE", SLURM_TIMEOUT },     { "PREEMPTED", SLURM_PREEMPTED },
+    { "NODE_FAIL", SLURM_LOST },       { "BOOT_FAIL", SLURM_LOST },
+};
+
+static enum slurm_state read_state(const char *word)
+{
+    for (size_t i = 0; i < ARRAY_LEN(states); i++)
+        if (strcmp(states[i].word, word) == 0)
+            return states[i].state;
+    return SLURM_UNKNOWN;
+}
+
+bool slurm_state_is_over(enum slurm_state state)
+{
+    return state >= SLURM_DONE;
+}
+
+static bool read_part(const char *text, size_t len, uint64_t most, uint64_t *out)
+{
+    char copy[16];
+    if (len == 0 || len >= sizeof copy)
+        return false;
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return scan_u64(copy, 0, most, out);
+}
+
+bool slurm_read_span(const char *text, uint64_t *ms)
+{
+    uint64_t days = 0, parts[3] = { 0 };
+    size_t n = 0;
+    const char *dash = strchr(text, '-');
+    if (dash) {
+        if (!read_part(text, (size_t)(dash - text), 100000, &days))
+            return false;
+        text = dash + 1;
+    }
+    for (const char *at = text; n < ARRAY_LEN(parts); n++) {
+        size_t len = strcspn(at, ":");
+        if (!read_part(at, len, 1000000, &parts[n]))
+            return false;
+        at += len;
+        if (!*at++) {
+            n++;
+            break;
+        }
+        if (n == ARRAY_LEN(parts) - 1)
+            return false;
+    }
+    if (dash && n < ARRAY_LEN(parts))
+        return false;
+    uint64_t seconds = 0;
+    for (size_t i = 0; i < n; i++)
+        seconds = seconds * 60 + parts[i];
+    *ms = (days * 86400 + seconds) * 1000;
+    return true;
+}
+
+/* "2026-11-27T07:22:08", in the zone of whoever asks. */
+static bool read_date(const char *text, uint64_t *ms)
+{
+    struct tm tm = { .tm_isdst = -1 };
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    time_t at = end && !*end ? mktime(&tm) : -1;
+    if (at < 0)
+        return false;
+    *ms = (uint64_t)at * 1000;
+    return true;
+}
+
+static bool read_job(char *line, struct slurm_job *out)
+{
+    char *fields[FIELDS];
+    uint64_t id, n;
+    for (size_t i = 0; i + 1 < FIELDS; i++) {
+        char *end = strchr(line, APART);
+        if (!end)
+            return false;
+        *end = '\0';
+        fields[i] = line;
+        line = end + 1;
+    }
+    fields[FIELDS - 1] = line;
+    if (!scan_u64(fields[0], 1, UINT32_MAX, &id) || !scan_u64(fields[4], 0, 1u << 20, &n))
+        return false;
+    *out = (struct slurm_job){ .id = fields[0],
+                               .state = read_state(fields[1]),
+                               .state_word = fields[1],
+                               .n_nodes = (uint32_t)n,
+                               .partition = fields[5],
+                               .nodes = fields[6],
+                               .name = fields[7],
+                               .reason = fields[8] };
+    out->has_left = slurm_read_span(fields[2], &out->left_ms);
+    out->has_start = read_date(fields[3], &out->start_ms);
+    return true;
+}
+
+void slurm_read_jobs(struct arena *arena, const char *text, struct slurm_jobs *out)
+{
+    char *rest = arena_strdup(arena, text);
+    size_t lines = 1;
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    *out = (struct slurm_jobs){ .at = ARENA_ARRAY(arena, lines, struct slurm_job) };
+    for (char *line; (line = strsep(&rest, "\n"));)
+        out->n += read_job(line, &out->at[out->n]);
+}
+
+const struct slurm_job *slurm_find_job(const struct slurm_jobs *jobs, const char *id,
+                                       const char *name)
+{
+    for (size_t i = 0; i < jobs->n; i++)
+        if (*id ? strcmp(jobs->at[i].id, id) == 0 : strcmp(jobs->at[i].name, name) == 0)
+            return &jobs->at[i];
+    return NULL;
+}
+
+/* ---- sbatch, sinfo ---- */
+
+/* What a site's own hooks print may come before it. */
+int slurm_read_submitted(struct arena *arena, const char *text, const char **id, struct err *err)
+{
+    char *rest = arena_strdup(arena, text), *last = rest;
+    uint64_t number;
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (*line)
+            last = line;
+    last[strcspn(last, ";")] = '\0';
+    if (!scan_u64(last, 1, UINT32_MAX, &number))
+        return err_set(err, ERR_SYSTEM, "sbatch said \"%.60s\" in place of a job's id", last);
+    *id = last;
+    return 0;
+}
+
+bool slurm_read_shape(struct arena *arena, const char *text, const char *partition,
+                      struct slurm_shape *out)
+{
+    char *rest = arena_strdup(arena, text);
+    bool found = false;
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        char *name = strsep(&line, "@"), *cpus = strsep(&line, "@"), *memory = strsep(&line, "@");
+        uint64_t c, m;
+        if (!memory)
+            continue;
+        size_t len = strlen(name);
+        bool standard = len && name[len - 1] == '*';
+        if (standard)
+            name[len - 1] = '\0';
+        cpus[strcspn(cpus, "+")] = memory[strcspn(memory, "+")] = '\0';
+        if (!(*partition ? strcmp(name, partition) == 0 : standard) ||
+            !scan_u64(cpus, 1, 1u << 20, &c) || !scan_u64(memory, 1, 1ull << 40, &m))
+            continue;
+        m <<= 20;
+        if (!found)
+            *out = (struct slurm_shape){ .partition = name, .cpus = c, .memory = m };
+        out->cpus = c < out->cpus ? c : out->cpus;
+        out->memory = m < out->memory ? m : out->memory;
+        found = true;
+    }
+    return found;
+}
+
+/* ---- lists of nodes ---- */
+
+struct expanding {
+    struct arena *arena;
+    struct words *out;
+    size_t max;
+    struct err *err;
+};
+
+static int add_name(const struct expanding *e, const char *name)
+{
+    if (e->out->n == e->max)
+        return err_set(e->err, ERR_TOO_LARGE, "a list of more than %zu nodes", e->max);
+    if (!*name)
+        return err_set(e->err, ERR_INPUT, "a list of nodes with an empty name");
+    e->out->at[e->out->n++] = name;
+    return 0;
+}
+
+/* "n[1-3]x[0-1]": the first brackets, then what is behind them for each. */
+static int expand(const struct expanding *e, const char *head, const char *rest);
+
+static int expand_range(const struct expanding *e, const char *head, char *range, const char *tail)
+{
+    char *dash = strchr(range, '-');
+    uint64_t from, to;
+    int width = (int)strcspn(range, "-");
+    if (dash)
+        *dash = '\0';
+    if (!scan_u64(range, 0, UINT32_MAX, &from) ||
+        (dash && !scan_u64(dash + 1, from, UINT32_MAX, &to)))
+        return err_set(e->err, ERR_INPUT, "a list of nodes with \"%.40s\" in brackets", range);
+    for (to = dash ? to : from; from <= to; from++)
+        if (expand(e, arena_printf(e->arena, "%s%0*llu", head, width, (unsigned long long)from),
+                   tail) < 0)
+            return -1;
+    return 0;
+}
+
+static int expand(const struct expanding *e, const char *head, const char *rest)
+{
+    const char *open = strchr(rest, '['), *close = open ? strchr(open, ']') : NULL;
+    if (!open)
+        return add_name(e, arena_printf(e->arena, "%s%s", head, rest));
+    if (!close)
+        return err_set(e->err, ERR_INPUT, "a list of nodes without its last bracket");
+    const char *front = arena_printf(e->arena, "%s%.*s", head, (int)(open - rest), rest);
+    char *ranges = arena_strndup(e->arena, open + 1, (size_t)(close - open - 1));
+    for (char *range; (range = strsep(&ranges, ","));)
+        if (expand_range(e, front, range, close + 1) < 0)
+            return -1;
+    return 0;
+}
+
+int slurm_expand_nodes(struct arena *arena, const char *list, size_t max, struct words *out,
+                       struct err *err)
+{
+    const struct expanding e = { .arena = arena, .out = out, .max = max, .err = err };
+    *out = (struct words){ .at = ARENA_ARRAY(arena, max, const char *) };
+    int rc = 0;
+    for (const char *at = list; *at && rc == 0;) {
+        size_t len = 0;
+        for (bool inside = false; at[len] && (inside || at[len] != ','); len++)
+            inside = at[len] == '[' || (inside && at[len] != ']');
+        rc = expand(&e, "", arena_strndup(arena, at, len));
+        at += len + (at[len] == ',');
+    }
+    return rc;
+}
+
+/* ---- what went wrong ---- */
+
+/* Parts of Slurm's own messages (slurm_strerror), which it does not translate. */
+static const struct {
+    const char *part;
+    enum slurm_problem problem;
+} problems[] = {
+    { "Unable to contact slurm controller", SLURM_PROBLEM_DOWN },
+    { "Socket timed out", SLURM_PROBLEM_DOWN },
+    { "Zero Bytes were transmitted", SLURM_PROBLEM_DOWN },
+    { "Connection refused", SLURM_PROBLEM_DOWN },
+    { "Communication connection failure", SLURM_PROBLEM_DOWN },
+    { "in standby mode", SLURM_PROBLEM_DOWN },
+    { "temporarily unable", SLURM_PROBLEM_DOWN },
+    { "If munged is up", SLURM_PROBLEM_DOWN },
+    { "Munge encode failed", SLURM_PROBLEM_DOWN },
+    { "Protocol authentication error", SLURM_PROBLEM_DOWN },
+    { "Access/permission denied", SLURM_PROBLEM_DENIED },
+    { "User not authorized", SLURM_PROBLEM_DENIED },
+    { "Job violates accounting", SLURM_PROBLEM_DENIED },
+    { "Invalid job id", SLURM_PROBLEM_UNKNOWN_JOB },
+    { "already completed", SLURM_PROBLEM_UNKNOWN_JOB },
+    { "Invalid partition", SLURM_PROBLEM_REQUEST },
+    { "invalid partition", SLURM_PROBLEM_REQUEST },
+    { "Requested node configuration", SLURM_PROBLEM_REQUEST },
+    { "Node count specification", SLURM_PROBLEM_REQUEST },
+    { "Invalid account", SLURM_PROBLEM_REQUEST },
+    { "Invalid qos", SLURM_PROBLEM_REQUEST },
+    { "Invalid generic resource", SLURM_PROBLEM_REQUEST },
+    { "Invalid node name", SLURM_PROBLEM_REQUEST },
+    { "Requested time limit", SLURM_PROBLEM_REQUEST },
+    { "Invalid feature", SLURM_PROBLEM_REQUEST },
+    { "Memory specification", SLURM_PROBLEM_REQUEST },
+    { "Invalid --", SLURM_PROBLEM_REQUEST },
+    { "unrecognized option", SLURM_PROBLEM_REQUEST },
+};
+
+enum slurm_problem slurm_read_problem(const char *text)
+{
+    for (size_t i = 0; i < ARRAY_LEN(problems); i++)
+        if (strstr(text, problems[i].part))
+            return problems[i].problem;
+    return SLURM_PROBLEM_OTHER;
+}
+
+/* "sbatch: error: Batch job submission failed: Invalid qos" without what stands before. */
+static const char *cause_of(const char *line)
+{
+    static const char *const fronts[] = { "sbatch: ",
+                                          "scancel: ",
+                                          "squeue: ",
+                                          "scontrol: ",
+                                          "sinfo: ",
+                                          "error: ",
+                                          "Batch job submission failed: " };
+    for (size_t i = 0; i < ARRAY_LEN(fronts); i++)
+        if (strncmp(line, fronts[i], strlen(fronts[i])) == 0)
+            line += strlen(fronts[i]);
+    return line;
+}
+
+int slurm_set_problem(const char *command, const char *text, struct err *err)
+{
+    static const enum err_code codes[] = { [SLURM_PROBLEM_OTHER] = ERR_CANNOT,
+                                           [SLURM_PROBLEM_DOWN] = ERR_UNAVAILABLE,
+                                           [SLURM_PROBLEM_DENIED] = ERR_DENIED,
+                                           [SLURM_PROBLEM_REQUEST] = ERR_INPUT,
+                                           [SLURM_PROBLEM_UNKNOWN_JOB] = ERR_NOT_FOUND };
+    AUTO_FREE char *copy = mem_strdup(text);
+    char *rest = copy;
+    const char *said = "it failed and said nothing";
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (*line && strncmp(line, "Try ", 4) != 0)
+            said = line;
+    return err_set(err, codes[slurm_read_problem(text)], "Slurm (%s): %.180s", command,
+                   cause_of(said));
+}

@@ -1,0 +1,81 @@
+/* What Slurm's commands print, read: pure. The forms are those of 22.05, with options that 20.11
+ * has too; nothing is read that people may have translated. */
+#ifndef ENGINE_SLURM_ANSWERS_H
+#define ENGINE_SLURM_ANSWERS_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "job/words.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is asked of squeue: no letter in it means something to a shell, since a prefix may hand it
+ * to one. The reason is last, because it may have any. */
+#define SLURM_SQUEUE_FORMAT "%i@%T@%L@%S@%D@%P@%N@%j@%r"
+#define SLURM_SINFO_FORMAT  "%P@%c@%m@%a"
+
+/* Slurm's states, as far as they differ for whoever holds an allocation. LOST: over because of a
+ * node; TIMEOUT: at its limit. */
+enum slurm_state {
+    SLURM_UNKNOWN, /* a word of another version */
+    SLURM_PENDING,
+    SLURM_RUNNING,
+    SLURM_STOPPED,    /* suspended: its processes stand still */
+    SLURM_COMPLETING, /* is being ended */
+    SLURM_DONE,
+    SLURM_CANCELLED,
+    SLURM_FAILED,
+    SLURM_TIMEOUT,
+    SLURM_PREEMPTED,
+    SLURM_LOST
+};
+bool slurm_state_is_over(enum slurm_state);
+struct slurm_job { /* a line of squeue */
+    const char *id, *name, *partition, *reason;
+    enum slurm_state state;
+    const char *state_word;   /* as Slurm says it */
+    bool has_left, has_start; /* the next two are known */
+    uint64_t left_ms;         /* of its time limit */
+    uint64_t start_ms;        /* wall clock: it started, or is expected to */
+    uint32_t n_nodes;
+    const char *nodes; /* "n[1-4,7]"; "": none yet */
+};
+struct slurm_jobs {
+    struct slurm_job *at;
+    size_t n;
+};
+/* Lines that are not of the form are left out: another job's name may have anything in it. */
+void slurm_read_jobs(struct arena *, const char *text, struct slurm_jobs *);
+/* The first of that id, else (id "") of that name; NULL: there is none. */
+const struct slurm_job *slurm_find_job(const struct slurm_jobs *, const char *id, const char *name);
+/* "--parsable": the id, without the name of a cluster. -1: it is no answer of sbatch. */
+int slurm_read_submitted(struct arena *, const char *text, const char **id, struct err *);
+
+struct slurm_shape { /* what each node of a partition has at least */
+    const char *partition;
+    uint64_t cpus, memory; /* bytes */
+};
+/* partition "": the default one. false: there is none of that name. */
+bool slurm_read_shape(struct arena *, const char *text, const char *partition,
+                      struct slurm_shape *);
+
+/* "n[1-3,07-09],gpu" as names, at most max. -1: no list. */
+int slurm_expand_nodes(struct arena *, const char *list, size_t max, struct words *out,
+                       struct err *);
+bool slurm_read_span(const char *text, uint64_t *ms); /* "1-02:03:04" "9:40"; UNLIMITED: false */
+
+/* What a command that failed said on stderr. DOWN: Slurm cannot be asked, which says nothing of
+ * anything. UNKNOWN_JOB: it knows no such job (any more). */
+enum slurm_problem {
+    SLURM_PROBLEM_OTHER,
+    SLURM_PROBLEM_DOWN,
+    SLURM_PROBLEM_DENIED,
+    SLURM_PROBLEM_REQUEST, /* what was asked for cannot be had here: partition, account, sizes */
+    SLURM_PROBLEM_UNKNOWN_JOB
+};
+enum slurm_problem slurm_read_problem(const char *text);
+/* The same as an error: the last line that says something, without the name of the command. */
+int slurm_set_problem(const char *command, const char *text, struct err *err);
+
+#endif

@@ -1,0 +1,326 @@
+/* Children of Slurm's commands. Each has a place by its kind, taken from its start until its end
+ * and that of both its outputs; it is freed by the last of its handles to close. They get little of
+ * the server's environment: sbatch would hand all of it to Slurm, which keeps it in clear. */
+#include "engine/slurm/commands.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/shell_word.h"
+#include "engine/slurm/answers.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#define OUT_MAX    (8u << 20)
+#define SAID_MAX   (16u << 10)
+#define DEFAULT_MS 20000u
+
+struct child {
+    struct slurm_commands *all; /* NULL: they were destroyed */
+    enum slurm_command command;
+    uv_process_t process;
+    uv_timer_t deadline;
+    uv_pipe_t in, out, said;
+    uv_write_t write;
+    char *input;
+    unsigned open;  /* handles */
+    unsigned going; /* the process, its outputs */
+    bool late, out_over, said_over, good;
+    struct buf text, problem;
+    char room[16384];
+    uint64_t limit_ms;
+    slurm_answer_fn *done;
+    void *arg;
+};
+
+struct slurm_commands {
+    uv_loop_t *loop;
+    char **prefix;
+    size_t n_prefix;
+    bool quotes;
+    struct child *running[SLURM_COMMAND_N];
+};
+
+const char *slurm_command_name(enum slurm_command command)
+{
+    static const char *const names[SLURM_COMMAND_N] = { [SLURM_SBATCH] = "sbatch",
+                                                        [SLURM_SCANCEL] = "scancel",
+                                                        [SLURM_SINFO] = "sinfo",
+                                                        [SLURM_SQUEUE] = "squeue" };
+    return names[command];
+}
+
+struct slurm_commands *slurm_commands_create(uv_loop_t *loop, const struct words *prefix)
+{
+    struct slurm_commands *all = mem_new(sizeof *all);
+    all->loop = loop;
+    all->prefix = mem_new((prefix->n + 1) * sizeof *all->prefix);
+    for (size_t i = 0; i < prefix->n; i++)
+        all->prefix[all->n_prefix++] = mem_strdup(prefix->at[i]);
+    const char *slash = prefix->n ? strrchr(prefix->at[0], '/') : NULL;
+    all->quotes = prefix->n && strcmp(slash ? slash + 1 : prefix->at[0], "ssh") == 0;
+    return all;
+}
+
+bool slurm_is_busy(const struct slurm_commands *all, enum slurm_command command)
+{
+    return all->running[command] != NULL;
+}
+
+/* ---- the end of one ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct child *c = handle->data;
+    if (--c->open > 0)
+        return;
+    buf_fini(&c->text);
+    buf_fini(&c->problem);
+    free(c->input);
+    free(c);
+}
+
+static void close_one(uv_handle_t *handle)
+{
+    if (!uv_is_closing(handle))
+        uv_close(handle, on_closed);
+}
+
+static void close_all(struct child *c)
+{
+    close_one((uv_handle_t *)&c->process);
+    close_one((uv_handle_t *)&c->deadline);
+    close_one((uv_handle_t *)&c->in);
+    close_one((uv_handle_t *)&c->out);
+    close_one((uv_handle_t *)&c->said);
+}
+
+static void answer(struct child *c)
+{
+    struct slurm_answer said = { .text = c->good ? buf_str(&c->text) : NULL };
+    const char *name = slurm_command_name(c->command);
+    struct err err;
+    if (c->late) {
+        err_set(&err, ERR_UNAVAILABLE, "Slurm (%s) does not answer within %llu s", name,
+                (unsigned long long)c->limit_ms / 1000);
+        said.down = true;
+    } else if (!c->good) {
+        const char *text = buf_str(&c->problem);
+        enum slurm_problem problem = slurm_read_problem(text);
+        slurm_set_problem(name, text, &err);
+        said.down = problem == SLURM_PROBLEM_DOWN;
+        said.unknown = problem == SLURM_PROBLEM_UNKNOWN_JOB;
+    } else if (c->text.overflow) {
+        err_set(&err, ERR_TOO_LARGE, "Slurm (%s) said more than %u MiB", name, OUT_MAX >> 20);
+        said.text = NULL;
+    }
+    said.err = said.text ? NULL : &err;
+    c->done(c->arg, &said);
+}
+
+static void end_one(struct child *c)
+{
+    if (--c->going > 0)
+        return;
+    if (c->all) {
+        c->all->running[c->command] = NULL;
+        answer(c);
+    }
+    close_all(c);
+}
+
+static void end_output(struct child *c, bool *over, uv_pipe_t *pipe)
+{
+    if (*over)
+        return;
+    *over = true;
+    uv_read_stop((uv_stream_t *)pipe);
+    end_one(c);
+}
+
+static void on_exit_of(uv_process_t *process, int64_t status, int number)
+{
+    struct child *c = process->data;
+    uv_timer_stop(&c->deadline);
+    c->good = status == 0 && number == 0 && !c->late;
+    c->going++;    /* until the outputs are looked at */
+    if (c->late) { /* what it started may hold them open */
+        end_output(c, &c->out_over, &c->out);
+        end_output(c, &c->said_over, &c->said);
+    }
+    c->going--;
+    end_one(c);
+}
+
+static void on_late(uv_timer_t *timer)
+{
+    struct child *c = timer->data;
+    c->late = true;
+    uv_process_kill(&c->process, SIGKILL);
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
+{
+    struct child *c = handle->data;
+    (void)suggested;
+    *room = uv_buf_init(c->room, sizeof c->room);
+}
+
+static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *room)
+{
+    struct child *c = stream->data;
+    bool out = stream == (uv_stream_t *)&c->out;
+    if (n < 0)
+        end_output(c, out ? &c->out_over : &c->said_over, out ? &c->out : &c->said);
+    else
+        buf_add(out ? &c->text : &c->problem, room->base, (size_t)n);
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct child *c = write->data;
+    (void)status; /* whoever does not read it says why on stderr */
+    close_one((uv_handle_t *)&c->in);
+}
+
+/* ---- the start of one ---- */
+
+static void free_words(char **words)
+{
+    for (size_t i = 0; words && words[i]; i++)
+        free(words[i]);
+    free(words);
+}
+
+static char *word_for(const struct slurm_commands *all, const char *word)
+{
+    AUTO_BUF struct buf quoted = BUF_INIT(1 << 20);
+    if (!all->quotes)
+        return mem_strdup(word);
+    shell_word(&quoted, word);
+    return mem_strdup(buf_str(&quoted));
+}
+
+static char **make_argv(const struct slurm_commands *all, const struct slurm_call *call)
+{
+    size_t n = all->n_prefix, more = 0;
+    while (call->args[more])
+        more++;
+    char **argv = mem_new((n + more + 2) * sizeof *argv);
+    for (size_t i = 0; i < n; i++)
+        argv[i] = mem_strdup(all->prefix[i]);
+    argv[n++] = mem_strdup(slurm_command_name(call->command));
+    for (size_t i = 0; i < more; i++)
+        argv[n++] = word_for(all, call->args[i]);
+    return argv;
+}
+
+static char **make_env(void)
+{
+    static const char *const kept[] = { "PATH", "HOME",          "USER",       "LOGNAME",
+                                        "TZ",   "SHELL",         "SLURM_CONF", "SLURM_CLUSTERS",
+                                        "LANG", "SSH_AUTH_SOCK", "KRB5CCNAME" };
+    char **env = mem_new((ARRAY_LEN(kept) + 2) * sizeof *env);
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        const char *value = getenv(kept[i]);
+        if (value)
+            env[n++] = mem_printf("%s=%s", kept[i], value);
+    }
+    env[n++] = mem_strdup("LC_ALL=C");
+    return env;
+}
+
+static void feed(struct child *c, const struct slurm_call *call)
+{
+    c->input = mem_new(call->input_len + 1);
+    memcpy(c->input, call->input, call->input_len);
+    uv_buf_t all = uv_buf_init(c->input, (unsigned)call->input_len);
+    c->write.data = c;
+    if (uv_write(&c->write, (uv_stream_t *)&c->in, &all, 1, on_written) != 0)
+        close_one((uv_handle_t *)&c->in);
+}
+
+static struct child *make_child(struct slurm_commands *all, const struct slurm_call *call)
+{
+    struct child *c = mem_new(sizeof *c);
+    *c = (struct child){ .all = all,
+                         .command = call->command,
+                         .open = 5,
+                         .going = 3,
+                         .text = BUF_INIT(OUT_MAX),
+                         .problem = BUF_INIT(SAID_MAX),
+                         .limit_ms = call->limit_ms ? call->limit_ms : DEFAULT_MS,
+                         .done = call->done,
+                         .arg = call->arg };
+    c->process.data = c->deadline.data = c->in.data = c->out.data = c->said.data = c;
+    uv_timer_init(all->loop, &c->deadline);
+    uv_pipe_init(all->loop, &c->in, 0);
+    uv_pipe_init(all->loop, &c->out, 0);
+    uv_pipe_init(all->loop, &c->said, 0);
+    return c;
+}
+
+static int spawn(struct child *c, const struct slurm_call *call, struct err *err)
+{
+    char **argv = make_argv(c->all, call), **env = make_env();
+    uv_stdio_container_t ends[] = {
+        { .flags = call->input ? UV_CREATE_PIPE | UV_READABLE_PIPE : UV_IGNORE,
+          .data.stream = (uv_stream_t *)&c->in },
+        { .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&c->out },
+        { .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&c->said }
+    };
+    uv_process_options_t options = { .file = argv[0],
+                                     .args = argv,
+                                     .env = env,
+                                     .stdio = ends,
+                                     .stdio_count = (int)ARRAY_LEN(ends),
+                                     .exit_cb = on_exit_of };
+    int rc = uv_spawn(c->all->loop, &c->process, &options);
+    if (rc != 0) {
+        err_set(err, ERR_CANNOT, "%s cannot be started: %s", argv[0], uv_strerror(rc));
+        err_hint(err, "this server needs Slurm's commands in its PATH, or --slurm-prefix 'ssh "
+                      "LOGIN-NODE'");
+    }
+    free_words(argv);
+    free_words(env);
+    return rc == 0 ? 0 : -1;
+}
+
+int slurm_run(struct slurm_commands *all, const struct slurm_call *call, struct err *err)
+{
+    if (all->running[call->command])
+        return err_set(err, ERR_BUSY, "another %s runs", slurm_command_name(call->command));
+    struct child *c = make_child(all, call);
+    if (spawn(c, call, err) < 0) {
+        close_all(c);
+        return -1;
+    }
+    all->running[call->command] = c;
+    uv_update_time(all->loop);
+    uv_timer_start(&c->deadline, on_late, c->limit_ms, 0);
+    uv_read_start((uv_stream_t *)&c->out, on_room, on_text);
+    uv_read_start((uv_stream_t *)&c->said, on_room, on_text);
+    if (call->input)
+        feed(c, call);
+    return 0;
+}
+
+void slurm_commands_destroy(struct slurm_commands *all)
+{
+    if (!all)
+        return;
+    for (size_t i = 0; i < SLURM_COMMAND_N; i++) {
+        struct child *c = all->running[i];
+        if (!c)
+            continue;
+        c->all = NULL;
+        uv_process_kill(&c->process, SIGKILL);
+        close_all(c);
+    }
+    free_words(all->prefix);
+    free(all);
+}
