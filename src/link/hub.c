@@ -575,14 +575,17 @@ void link_bar(struct link_hub *hub, struct generation g, const char *node, bool 
         a->barred = barred;
 }
 
-void link_set_guests(struct link_hub *hub, struct link_guests guests)
+void link_set_guests(struct link_hub *hub, enum link_guest which, struct link_guests guests)
 {
-    hub->guests = guests;
+    hub->guests[which] = guests;
 }
 
-static bool knows_guest(const struct link_hub *hub, const char *hash_hex)
+static const struct link_guests *find_guests(const struct link_hub *hub, const char *hash_hex)
 {
-    return hub->guests.knows && hub->guests.knows(hub->guests.arg, hash_hex);
+    for (size_t i = 0; i < LINK_GUESTS; i++)
+        if (hub->guests[i].knows && hub->guests[i].knows(hub->guests[i].arg, hash_hex))
+            return &hub->guests[i];
+    return NULL;
 }
 
 struct uv_loop_s *link_loop(const struct link_hub *hub)
@@ -593,7 +596,7 @@ struct uv_loop_s *link_loop(const struct link_hub *hub)
 bool link_knows(const struct link_hub *hub, const char *token)
 {
     char hex[HASH_HEX];
-    return hash_token(token, hex) && (smap_get(hub->by_hash, hex) || knows_guest(hub, hex));
+    return hash_token(token, hex) && (smap_get(hub->by_hash, hex) || find_guests(hub, hex));
 }
 
 void link_adopt(struct link_hub *hub, const char *token, struct conn *conn)
@@ -601,7 +604,8 @@ void link_adopt(struct link_hub *hub, const char *token, struct conn *conn)
     char hex[HASH_HEX];
     struct agent *a = hash_token(token, hex) ? smap_get(hub->by_hash, hex) : NULL;
     if (!a) {
-        hub->guests.adopt(hub->guests.arg, hex, conn);
+        const struct link_guests *guests = find_guests(hub, hex);
+        guests->adopt(guests->arg, hex, conn);
         return;
     }
     disconnect(a);

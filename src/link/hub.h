@@ -63,7 +63,7 @@ struct link_hub {
     struct map *signals; /* on their way */
     uint32_t next_signal;
     struct arena *scratch;
-    struct link_guests guests; /* knows NULL: none */
+    struct link_guests guests[LINK_GUESTS]; /* knows NULL: none */
     struct log_receiver *logs;
     struct link_code code;
     struct shared_bytes *hosts; /* of the newest launch that has them; NULL: none */

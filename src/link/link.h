@@ -74,7 +74,8 @@ struct link_guests {
     void (*adopt)(void *arg, const char *hash_hex, struct conn *); /* one that it knows */
     void *arg;
 };
-void link_set_guests(struct link_hub *, struct link_guests);
+enum link_guest { LINK_HOSTS, LINK_JOINERS, LINK_GUESTS };
+void link_set_guests(struct link_hub *, enum link_guest, struct link_guests);
 /* Where the code of jobs is found that agents ask for by its SHA-256, when it does not lie on a
  * disk of theirs. open: a descriptor, or -1 when that job has no such code. */
 struct link_code {

@@ -48,7 +48,9 @@
     X(LOG_KEPT)                                                                                    \
     X(WANT)                                                                                        \
     X(PIECE)                                                                                       \
-    X(FILE)
+    X(FILE)                                                                                        \
+    X(HOST_JOIN)                                                                                   \
+    X(HOST_JOINED)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

@@ -69,6 +69,25 @@ const struct codec_row wire_host_ended_rows[] = {
     ROW_END,
 };
 const struct codec_row wire_host_clean_rows[] = { GENERATION(struct wire_host_clean), ROW_END };
+const struct codec_row wire_host_join_rows[] = {
+    ROW(U32, struct wire_host_join, version, "of the protocol: 1"),
+    ROW(TEXT, struct wire_host_join, node, "as the engine of its allocation calls it",
+        .max = TEXT_MAX),
+    ROW(TEXT, struct wire_host_join, allocation, "the same of the allocation", .max = TEXT_MAX),
+    ROW_BYTES(BYTES, struct wire_host_join, own, own_len, "32: SHA-256 of the token it made"),
+    ROW_END,
+};
+const struct codec_row wire_host_joined_rows[] = {
+    ROW(TEXT, struct wire_host_joined, node, "its name from here on; empty: it may not join",
+        .max = TEXT_MAX),
+    ROW(TEXT, struct wire_host_joined, reason, "why not, for people", .max = TEXT_MAX),
+    ROW_END,
+};
+
+bool wire_host_join_good(const void *message)
+{
+    return ((const struct wire_host_join *)message)->own_len == HOST_TOKEN;
+}
 
 bool wire_host_start_good(const void *message)
 {

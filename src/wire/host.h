@@ -67,16 +67,34 @@ struct wire_host_clean { /* server -> host */
     struct generation generation;
 };
 
+/* A node of an allocation, which came with a token that all of them share and others can read: it
+ * makes a token of its own, and says only what that is known by. */
+struct wire_host_join { /* host -> server: the only one of its connection */
+    uint32_t version;
+    const char *node;       /* as the engine of the allocation calls it */
+    const char *allocation; /* the same of the allocation */
+    const void *own;        /* SHA-256 of its own token, HOST_TOKEN bytes */
+    uint32_t own_len;
+};
+struct wire_host_joined { /* server -> host: the answer */
+    const char *node;     /* what it is called from here on; "": it may not join */
+    const char *reason;   /* why not */
+};
+
 #define WIRE_HOST_TYPES(X)                                                                         \
     X(struct wire_host_hello, HOST_HELLO)                                                          \
     X(struct wire_host_runs, HOST_RUNS)                                                            \
     X(struct wire_host_start, HOST_START)                                                          \
     X(struct wire_host_end, HOST_END)                                                              \
     X(struct wire_host_ended, HOST_ENDED)                                                          \
-    X(struct wire_host_clean, HOST_CLEAN)
+    X(struct wire_host_clean, HOST_CLEAN)                                                          \
+    X(struct wire_host_join, HOST_JOIN)                                                            \
+    X(struct wire_host_joined, HOST_JOINED)
 
 extern const struct codec_row wire_host_hello_rows[], wire_host_runs_rows[], wire_host_start_rows[],
-    wire_host_end_rows[], wire_host_ended_rows[], wire_host_clean_rows[];
+    wire_host_end_rows[], wire_host_ended_rows[], wire_host_clean_rows[], wire_host_join_rows[],
+    wire_host_joined_rows[];
 bool wire_host_start_good(const void *); /* its token has the length */
+bool wire_host_join_good(const void *);  /* the same of its hash */
 
 #endif

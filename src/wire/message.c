@@ -565,6 +565,17 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
     MESSAGE(PIECE, struct wire_piece, piece_rows, TO_AGENT, "the answer"),
     MESSAGE(FILE, struct launch_file, file_rows, TO_AGENT,
             "is to lie in the agent's directory for the LAUNCH that follows"),
+    [WIRE_HOST_JOIN] = { .name = "HOST_JOIN",
+                         .kind = WIRE_HOST_JOIN,
+                         .rows = wire_host_join_rows,
+                         .size = sizeof(struct wire_host_join),
+                         .good = wire_host_join_good,
+                         .way = FROM_HOST,
+                         .doc = "a node of an allocation wants to be one of the server's. Its "
+                                "connection was let in by a token that all nodes of the allocation "
+                                "have; the next one is by its own. It may say it again" },
+    MESSAGE(HOST_JOINED, struct wire_host_joined, wire_host_joined_rows, TO_HOST,
+            "the answer, once it is committed"),
 };
 
 void wire_put_as(struct buf *out, enum wire_kind kind, uint64_t seq, const void *message)

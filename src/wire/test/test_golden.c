@@ -299,6 +299,9 @@ static void hosts(struct fixture *f)
     TRY(f, "host-end", host_end, .generation = g);
     TRY(f, "host-ended", host_ended, .generation = g, .reason = "killed");
     TRY(f, "host-clean", host_clean, .generation = g);
+    TRY(f, "host-join", host_join, .version = 1, .node = "n7", .allocation = "4711", .own = token,
+        .own_len = HOST_TOKEN);
+    TRY(f, "host-joined", host_joined, .node = "n7.2", .reason = "");
 }
 
 static void messages_of_agents(void **state)
