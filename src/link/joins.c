@@ -72,7 +72,7 @@ static int take_ask(struct joiner *j, const struct wire_frame *frame)
     struct joins_ask ask = {
         .ticket = j->ticket, .name = j->name, .node = join.node, .allocation = join.allocation
     };
-    memcpy(ask.own_hash, join.own, sizeof ask.own_hash);
+    crypto_hash_sha256(ask.own_hash, join.own, join.own_len);
     j->all->sink.ask(j->all->sink.arg, &ask);
     return 0;
 }

@@ -12,7 +12,7 @@ struct joins_ask { /* texts last as long as the call */
     uint64_t ticket;
     const char *name; /* of joins_allow */
     const char *node, *allocation;
-    unsigned char own_hash[HOST_TOKEN];
+    unsigned char own_hash[32]; /* of the token that it made */
 };
 struct joins_sink {
     /* From the loop. Who asks again has a ticket of its own. */

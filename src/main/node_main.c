@@ -6,6 +6,7 @@
 #include "launch/launch.h"
 #include "node/host.h"
 #include "node/keeper.h"
+#include "node/pilot.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -43,6 +44,15 @@ static int clean(int argc, char **argv)
 static int host(int argc, char **argv)
 {
     return in_dir(argc, argv, host_run);
+}
+
+static int pilot(int argc, char **argv)
+{
+    (void)argv;
+    if (argc == 2)
+        return pilot_run();
+    fputs("muster-node pilot: takes no arguments\n", stderr);
+    return 2;
 }
 
 /* The launchers: argv[0] is the name for messages, the flags follow. */
@@ -95,6 +105,9 @@ static const struct verb {
     { .name = "host",
       .help = "DIR     start agents on this machine for the server of DIR",
       .run = host },
+    { .name = "pilot",
+      .help = "        start agents on this node of an allocation, as its environment says",
+      .run = pilot },
     { .name = "launch", .help = "ARGS    start the ranks of this node (--help)", .run = launch },
     { .name = "torchrun", .help = NULL, .run = torchrun },
     { .name = "dlrover-run", .help = NULL, .run = dlrover_run },

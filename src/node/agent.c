@@ -595,6 +595,12 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
     find_programs(agent);
 }
 
+/* A handler, which programs that are started lose; a signal that is ignored they would not. */
+static void outlive(int number)
+{
+    (void)number;
+}
+
 int agent_run(const char *dir, pid_t keeper)
 {
     struct err err;
@@ -611,6 +617,8 @@ int agent_run(const char *dir, pid_t keeper)
         free(agent);
         return 1;
     }
+    if (agent->conf.outlive_term)
+        (void)signal(SIGTERM, outlive);
     if (uv_loop_init(&agent->loop) != 0)
         BUG("no event loop");
     set_up(agent, dir, keeper);

@@ -42,6 +42,7 @@ static const struct key {
       .may_miss = true },
     { .name = "cache", .offset = offsetof(struct conf, cache), .size = 1024, .may_miss = true },
     { .name = "images", .offset = offsetof(struct conf, images), .size = 1024, .may_miss = true },
+    { .name = "gpus", .offset = offsetof(struct conf, gpus), .size = 512, .may_miss = true },
     { .name = "user", .offset = offsetof(struct conf, user), .size = 256, .may_miss = true },
     { .name = "home", .offset = offsetof(struct conf, home), .size = 1024, .may_miss = true },
     { .name = "shell", .offset = offsetof(struct conf, shell), .size = 256, .may_miss = true },
@@ -114,6 +115,10 @@ static int take_count(struct conf *conf, const char *line, const char *value, st
         return err_set(err, ERR_INPUT, "cache_size=%s is no number of bytes", value);
     if (strcmp(line, "images_size") == 0 && !scan_u64(value, 1, UINT64_MAX, &conf->images_size))
         return err_set(err, ERR_INPUT, "images_size=%s is no number of bytes", value);
+    if (strcmp(line, "cpus") == 0 && !scan_u64(value, 1, 1u << 20, &conf->cpus))
+        return err_set(err, ERR_INPUT, "cpus=%.20s is no number of processors", value);
+    if (strcmp(line, "memory") == 0 && !scan_u64(value, 1, UINT64_MAX, &conf->memory))
+        return err_set(err, ERR_INPUT, "memory=%.20s is no number of bytes", value);
     if (strcmp(line, "generation") == 0) {
         uint64_t number;
         if (!scan_u64(value, 1, UINT32_MAX, &number))
@@ -136,6 +141,8 @@ static int take_line(struct conf *conf, char *line, struct err *err)
         return take_places(conf, value, err);
     if (strcmp(line, "sandbox") == 0)
         conf->sandbox = strcmp(value, "on") == 0;
+    if (strcmp(line, "outlive_term") == 0)
+        conf->outlive_term = strcmp(value, "on") == 0;
     if (strcmp(line, "logs") == 0)
         conf->send_logs = strcmp(value, "send") == 0;
     if (strcmp(line, "leave_ms") == 0 && !scan_u64(value, 0, LEAVE_MS_MAX, &conf->leave_ms))

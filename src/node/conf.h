@@ -30,17 +30,21 @@ struct conf {
     char cookie[COOKIE_MAX];
     struct generation generation;
     bool sandbox;
-    bool send_logs;       /* the server does not read this disk: logs go to it */
-    uint64_t leave_ms;    /* how long it waits for the last acknowledgements; 0: as they take */
-    char user_dir[1024];  /* "": the directory of the agent */
-    char archive[1024];   /* "": the job has none, or it is to be fetched */
-    char code[65];        /* SHA-256 of what the server is asked for; "": nothing */
-    char shared[1200];    /* "TEXT PATH": where that file has that text, so lies the code */
-    char programs[1024];  /* with the launchers' folders; "": beside the program */
-    char cache[1024];     /* where it is kept for all agents of the node; "": the agent's own */
-    char images[1024];    /* where images are kept; "": below the agent's own */
-    uint64_t images_size; /* bytes at most; 0: a default */
-    uint64_t cache_size;  /* bytes at most; 0: a default */
+    bool outlive_term;   /* its node belongs to an allocation: whoever ends that tells all processes
+                          * there, and what has come so far is still to be brought home */
+    bool send_logs;      /* the server does not read this disk: logs go to it */
+    uint64_t leave_ms;   /* how long it waits for the last acknowledgements; 0: as they take */
+    char user_dir[1024]; /* "": the directory of the agent */
+    char archive[1024];  /* "": the job has none, or it is to be fetched */
+    char code[65];       /* SHA-256 of what the server is asked for; "": nothing */
+    char shared[1200];   /* "TEXT PATH": where that file has that text, so lies the code */
+    char programs[1024]; /* with the launchers' folders; "": beside the program */
+    char cache[1024];    /* where it is kept for all agents of the node; "": the agent's own */
+    char images[1024];   /* where images are kept; "": below the agent's own */
+    uint64_t images_size;  /* bytes at most; 0: a default */
+    uint64_t cache_size;   /* bytes at most; 0: a default */
+    uint64_t cpus, memory; /* what an allocation has of the machine; 0: all that can be seen */
+    char gpus[512];        /* numbers of its devices, "0,1"; "": all that can be seen, "none" */
     /* The account of the tasks; user "": the agent's own. */
     char user[256], home[1024], shell[256];
     uint32_t uid, gid, groups[ACCOUNT_GROUPS_MAX];

@@ -20,9 +20,11 @@
 #include <string.h>
 #include <sys/file.h>
 
-#define SERVER_MAX 2048
-#define LOOK_MS    60000u /* at the machine */
-#define REFUSED_MS 10000u /* until a server that knows no such machine is asked again */
+#define SERVER_MAX    2048
+#define LOOK_MS       60000u /* at the machine */
+#define REFUSALS_MOST 30u    /* of a node of an allocation, which is nobody's then */
+#define EMPTY_LOOK_MS 50u
+#define REFUSED_MS    10000u /* until a server that knows no such machine is asked again */
 
 struct host {
     uv_loop_t loop;
@@ -36,6 +38,8 @@ struct host {
     bool looked;    /* hello is complete */
     bool connected; /* and it was said */
     bool leaving;
+    bool ending;       /* with the allocation */
+    unsigned refusals; /* one after the other */
     struct smi *smi;
     struct host_runs *runs;
     struct uplink *link;
@@ -83,6 +87,8 @@ static void write_server(const struct conf *conf, char out[SERVER_MAX])
     }
     if (conf->n_places)
         buf_addf(&text, "\npin=%s\n", conf->pin);
+    if (conf->outlive_term)
+        buf_puts(&text, "outlive_term=on\n");
     memcpy(out, buf_str(&text), text.len + 1);
 }
 
@@ -112,6 +118,7 @@ static void on_connected(void *arg, struct buf *out)
     wire_put(out, 0, &host->hello);
     wire_put(out, 0, &runs);
     host->connected = true;
+    host->refusals = 0;
     arena_destroy(arena);
 }
 
@@ -180,6 +187,24 @@ static void on_again(uv_timer_t *timer)
     connect_now(timer->data);
 }
 
+/* The allocation ends. What runs here was told the same; it is waited for, while its agents bring
+ * home what they have. */
+static void on_empty_look(uv_timer_t *timer)
+{
+    struct host *host = timer->data;
+    if (host_runs_living(host->runs) == 0)
+        leave(host);
+}
+
+static void end_with_runs(struct host *host)
+{
+    host->connected = false;
+    host->ending = true;
+    uplink_destroy(TAKE(host->link)); /* nothing is to be started here any more */
+    uv_timer_stop(&host->look);
+    uv_timer_start(&host->again, on_empty_look, 0, EMPTY_LOOK_MS);
+}
+
 /* A server that was put back from a backup may know the machine later; only a directory that is no
  * more ends the host. */
 static void on_refused(void *arg, int status)
@@ -189,6 +214,12 @@ static void on_refused(void *arg, int status)
     uplink_destroy(TAKE(host->link));
     if (access(host->dir, F_OK) != 0) {
         leave(host);
+        return;
+    }
+    if (host->conf.outlive_term && ++host->refusals >= REFUSALS_MOST) {
+        log_warn("host.unwanted", "node=%s note=\"its allocation is given back\"", host->conf.node);
+        host_runs_end_all(host->runs);
+        end_with_runs(host);
         return;
     }
     log_warn("host.refused", "node=%s status=%d note=\"the server knows no such machine\"",
@@ -235,8 +266,10 @@ static void on_devices(void *arg, const struct smi_list *list)
     if (machine_read(arena, host->dir, &hello, &err) < 0)
         log_warn("machine.unknown", "%s", err.what);
     take_devices(arena, list, &hello);
-    bool first = !host->looked, differs = first || machine_differs(&host->hello, &hello);
-    if (!differs) {
+    machine_limit(arena, &host->conf, &hello);
+    bool first = !host->looked && !host->ending;
+    bool differs = first || machine_differs(&host->hello, &hello);
+    if (!differs || host->ending) {
         arena_destroy(arena);
         return;
     }
@@ -270,8 +303,12 @@ static void on_hup(uv_signal_t *watch, int number)
 
 static void on_term(uv_signal_t *watch, int number)
 {
+    struct host *host = watch->data;
     (void)number;
-    leave(watch->data);
+    if (host->conf.outlive_term)
+        end_with_runs(host);
+    else
+        leave(host);
 }
 
 /* The descriptor that says so; -1: another host has it, or err is set. */

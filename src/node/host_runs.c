@@ -286,6 +286,28 @@ void host_runs_end(struct host_runs *runs, struct generation g)
         run_settle(one->run);
 }
 
+void host_runs_end_all(struct host_runs *runs)
+{
+    size_t cursor = 0;
+    const char *name;
+    void *value;
+    while (smap_next(runs->by_name, &cursor, &name, &value)) {
+        const struct host_run *one = value;
+        if (one->run)
+            run_settle(one->run);
+    }
+}
+
+size_t host_runs_living(const struct host_runs *runs)
+{
+    size_t cursor = 0, n = 0;
+    const char *name;
+    void *value;
+    while (smap_next(runs->by_name, &cursor, &name, &value))
+        n += ((const struct host_run *)value)->run != NULL;
+    return n;
+}
+
 void host_runs_clean(struct host_runs *runs, struct generation g)
 {
     struct host_run *one = find(runs, g);

@@ -29,6 +29,8 @@ void host_runs_destroy(struct host_runs *); /* keepers go on */
 void host_runs_start(struct host_runs *, const struct wire_host_start *, const char *server);
 void host_runs_end(struct host_runs *, struct generation);
 void host_runs_clean(struct host_runs *, struct generation);
+void host_runs_end_all(struct host_runs *);
+size_t host_runs_living(const struct host_runs *);
 /* The server is elsewhere now, for agents that live too. */
 void host_runs_move(struct host_runs *, const char *server);
 /* All that have a directory. In arena. */

@@ -15,8 +15,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -48,11 +50,32 @@ static sigset_t awaited(void)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR2); /* whoever is above it has ended */
     return set;
 }
 
+/* Does that process run this program? Hosts do, and who looks after the host of an allocation. */
+static bool is_ours(pid_t pid)
+{
+    char path[32], own[PATH_MAX], theirs[PATH_MAX];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    ssize_t n = readlink("/proc/self/exe", own, sizeof own),
+            m = readlink(path, theirs, sizeof theirs);
+    return n > 0 && n == m && memcmp(own, theirs, (size_t)n) == 0;
+}
+
+/* On a node of an allocation: a signal that its owner sends to all processes there is not meant for
+ * this one, which ends when its agent does. Who started it may be started anew; when nobody of the
+ * allocation is left above it, nobody else would end it. */
+static bool is_told_to_end(bool outlive, int number, const siginfo_t *info)
+{
+    if (number == SIGUSR2)
+        return outlive && !is_ours(getppid());
+    return (number == SIGTERM && (!outlive || is_ours(info->si_pid))) || number == SIGINT;
+}
+
 /* Reaps whatever ended; the agent's end gives its status. */
-static int wait_for(pid_t agent)
+static int wait_for(pid_t agent, bool outlive)
 {
     sigset_t set = awaited();
     for (;;) {
@@ -60,8 +83,9 @@ static int wait_for(pid_t agent)
         for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
             if (pid == agent)
                 return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_DIED;
-        int number = sigwaitinfo(&set, NULL);
-        if (number == SIGTERM || number == SIGINT)
+        siginfo_t info = { 0 };
+        int number = sigwaitinfo(&set, &info);
+        if (is_told_to_end(outlive, number, &info))
             (void)kill(agent, SIGKILL);
     }
 }
@@ -122,6 +146,12 @@ int keeper_run(const char *dir)
         log_error("keeper.failed", "dir=%s errno=%d", dir, errno);
         return STATUS_NOT_STARTED;
     }
+    struct conf conf;
+    bool outlive = conf_read(dir, &conf, NULL) == 0 && conf.outlive_term;
+    if (outlive)
+        (void)prctl(PR_SET_PDEATHSIG, SIGUSR2);
+    if (outlive && !is_ours(getppid())) /* it ended before that */
+        return STATUS_NOT_STARTED;
     pid_t self = getpid();
     pid_t agent = fork();
     if (agent < 0) {
@@ -130,7 +160,7 @@ int keeper_run(const char *dir)
     }
     if (agent == 0)
         return agent_run(dir, self);
-    int status = wait_for(agent);
+    int status = wait_for(agent, outlive);
     end_everything();
     (void)clean_up(dir);
     return status == 0 ? 0 : STATUS_DIED;

@@ -4,8 +4,11 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/scan.h"
+#include "node/conf.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>
@@ -81,6 +84,66 @@ int machine_read(struct arena *a, const char *dir, struct wire_host_hello *out, 
     if (statvfs(dir, &fs) == 0)
         out->disk = (uint64_t)fs.f_bavail * fs.f_frsize;
     return 0;
+}
+
+static bool has_number(const char *list, uint32_t number)
+{
+    char text[16];
+    size_t len = (size_t)snprintf(text, sizeof text, "%u", number);
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == len && memcmp(at, text, len) == 0)
+            return true;
+    return false;
+}
+
+static uint32_t count_numbers(const char *list)
+{
+    uint32_t n = *list != '\0';
+    for (; *list; list++)
+        n += *list == ',';
+    return n;
+}
+
+/* Devices by their numbers alone. */
+static void make_devices(struct arena *a, const char *list, struct wire_host_hello *out)
+{
+    out->devices = ARENA_ARRAY(a, count_numbers(list), struct wire_host_device);
+    out->n_devices = 0;
+    out->device_error = "";
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+        uint64_t number;
+        if (scan_u64(arena_strndup(a, at, strcspn(at, ",")), 0, 4096, &number))
+            out->devices[out->n_devices++] = (struct wire_host_device){
+                .minor = (uint32_t)number, .model = "", .uuid = "", .pci = "", .error = ""
+            };
+    }
+}
+
+/* Slurm may show no others (cgroups), and counts them anew then. */
+static void limit_devices(struct arena *a, const char *list, struct wire_host_hello *out)
+{
+    uint32_t kept = 0, n = count_numbers(list);
+    if (out->n_devices == 0) {
+        make_devices(a, list, out);
+        return;
+    }
+    for (uint32_t i = 0; i < out->n_devices && out->n_devices != n; i++)
+        if (has_number(list, out->devices[i].minor))
+            out->devices[kept++] = out->devices[i];
+    if (out->n_devices != n)
+        out->n_devices = kept;
+}
+
+void machine_limit(struct arena *a, const struct conf *conf, struct wire_host_hello *out)
+{
+    if (conf->cpus)
+        out->cpu_milli = 1000 * conf->cpus;
+    if (conf->memory)
+        out->memory = conf->memory;
+    if (strcmp(conf->gpus, "none") == 0)
+        out->n_devices = 0;
+    else if (*conf->gpus)
+        limit_devices(a, conf->gpus, out);
 }
 
 static bool same_devices(const struct wire_host_hello *a, const struct wire_host_hello *b)

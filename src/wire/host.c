@@ -74,7 +74,7 @@ const struct codec_row wire_host_join_rows[] = {
     ROW(TEXT, struct wire_host_join, node, "as the engine of its allocation calls it",
         .max = TEXT_MAX),
     ROW(TEXT, struct wire_host_join, allocation, "the same of the allocation", .max = TEXT_MAX),
-    ROW_BYTES(BYTES, struct wire_host_join, own, own_len, "32: SHA-256 of the token it made"),
+    ROW_BYTES(BYTES, struct wire_host_join, own, own_len, "32: the token it made"),
     ROW_END,
 };
 const struct codec_row wire_host_joined_rows[] = {

@@ -68,12 +68,12 @@ struct wire_host_clean { /* server -> host */
 };
 
 /* A node of an allocation, which came with a token that all of them share and others can read: it
- * makes a token of its own, and says only what that is known by. */
+ * has made one of its own. */
 struct wire_host_join { /* host -> server: the only one of its connection */
     uint32_t version;
     const char *node;       /* as the engine of the allocation calls it */
     const char *allocation; /* the same of the allocation */
-    const void *own;        /* SHA-256 of its own token, HOST_TOKEN bytes */
+    const void *own;        /* HOST_TOKEN bytes: the token that it comes by from then on */
     uint32_t own_len;
 };
 struct wire_host_joined { /* server -> host: the answer */
@@ -95,6 +95,6 @@ extern const struct codec_row wire_host_hello_rows[], wire_host_runs_rows[], wir
     wire_host_end_rows[], wire_host_ended_rows[], wire_host_clean_rows[], wire_host_join_rows[],
     wire_host_joined_rows[];
 bool wire_host_start_good(const void *); /* its token has the length */
-bool wire_host_join_good(const void *);  /* the same of its hash */
+bool wire_host_join_good(const void *);  /* the same */
 
 #endif

@@ -94,7 +94,9 @@ static void ask(struct fix *f, int fd, const char *node)
     assert_int_equal(write(fd, out.data, out.len), out.len);
     while (f->asked == before)
         uv_run(&f->loop, UV_RUN_ONCE);
-    assert_memory_equal(f->own, own, sizeof own);
+    unsigned char hash[32];
+    crypto_hash_sha256(hash, (const unsigned char *)own, sizeof own);
+    assert_memory_equal(f->own, hash, sizeof hash);
 }
 
 /* The next HOST_JOINED, or "closed". */

@@ -1,0 +1,99 @@
+/* One question on a connection of its own, asked again on each connection until it is answered. It
+ * has a loop of its own too, because nothing else of the node lives before it has a name. */
+#include "node/joining.h"
+
+#include "base/mem.h"
+#include "node/uplink.h"
+#include "wire/message.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct asking {
+    uv_loop_t loop;
+    const struct joining *what;
+    struct uplink *link;
+    bool joined;
+    char *name;
+    size_t size;
+    struct err *err;
+};
+
+static void on_connected(void *arg, struct buf *out)
+{
+    const struct asking *ask = arg;
+    const struct wire_host_join join = { .version = WIRE_VERSION,
+                                         .node = ask->what->node,
+                                         .allocation = ask->what->allocation,
+                                         .own = ask->what->own,
+                                         .own_len = JOINING_TOKEN };
+    wire_put(out, 0, &join);
+}
+
+static void finish(struct asking *ask)
+{
+    uplink_destroy(TAKE(ask->link));
+}
+
+static int take_answer(struct asking *ask, const struct wire_frame *frame)
+{
+    struct arena *arena = arena_create();
+    struct wire_host_joined said;
+    int rc = wire_get(frame, arena, &said);
+    if (rc == 0) {
+        ask->joined = *said.node && strlen(said.node) < ask->size;
+        if (ask->joined)
+            snprintf(ask->name, ask->size, "%s", said.node);
+        else
+            err_set(ask->err, ERR_DENIED, "the server does not take this node: %.160s",
+                    said.reason);
+        finish(ask);
+    }
+    arena_destroy(arena);
+    return rc;
+}
+
+static int on_frame(void *arg, const struct wire_frame *frame)
+{
+    struct asking *ask = arg;
+    switch (frame->kind) {
+    case WIRE_HOST_JOINED: return take_answer(ask, frame);
+    case WIRE_PING:
+        wire_put_plain(uplink_out(ask->link), WIRE_PONG, frame->seq);
+        uplink_flush(ask->link);
+        return 0;
+    case WIRE_PONG: return 0;
+    default: return -1;
+    }
+}
+
+static void on_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void on_refused(void *arg, int status)
+{
+    struct asking *ask = arg;
+    err_set(ask->err, ERR_DENIED, "the server does not know this allocation (HTTP status %d)",
+            status);
+    finish(ask);
+}
+
+int joining_run(const struct joining *what, char *name, size_t size, struct err *err)
+{
+    struct asking ask = { .what = what, .name = name, .size = size, .err = err };
+    if (uv_loop_init(&ask.loop) != 0)
+        BUG("no event loop");
+    ask.link = uplink_create_host(&ask.loop, what->dir,
+                                  (struct uplink_sink){ .connected = on_connected,
+                                                        .frame = on_frame,
+                                                        .writable = on_nothing,
+                                                        .lost = on_nothing,
+                                                        .refused = on_refused,
+                                                        .arg = &ask });
+    uplink_start(ask.link);
+    uv_run(&ask.loop, UV_RUN_DEFAULT);
+    uv_loop_close(&ask.loop);
+    return ask.joined ? 0 : -1;
+}

@@ -1,0 +1,237 @@
+/* Joins, then looks after the host: one that dies is started again, and finds its runs. It is the
+ * subreaper of all that, so whoever ends the allocation finds everything below it, also where Slurm
+ * follows parents alone. Its directory goes with it. */
+#include "node/pilot.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "node/joining.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONF_MAX     32768u
+#define AGAIN_NS     500000000 /* until a host that died is started again */
+#define STATUS_NEVER 3         /* it did not join */
+
+/* ---- what the environment says ---- */
+
+int pilot_read(struct pilot_site *site, struct err *err)
+{
+    const struct {
+        const char *name, **to;
+        bool may_miss;
+    } rows[] = {
+        { "MUSTER_PILOT_TCP", &site->tcp, false },
+        { "MUSTER_PILOT_PIN", &site->pin, false },
+        { "MUSTER_PILOT_JOIN", &site->join, false },
+        { "MUSTER_PILOT_DIRS", &site->dirs, false },
+        { "SLURMD_NODENAME", &site->node, false },
+        { "SLURM_JOB_ID", &site->allocation, false },
+        { "SLURM_CPUS_ON_NODE", &site->cpus, true },
+        { "SLURM_MEM_PER_NODE", &site->memory, true },
+        { "SLURM_MEM_PER_CPU", &site->memory_per_cpu, true },
+        { "SLURM_STEP_GPUS", &site->gpus, true },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *value = getenv(rows[i].name);
+        *rows[i].to = value && *value ? value : NULL;
+        if (!*rows[i].to && !rows[i].may_miss)
+            return err_set(err, ERR_INPUT, "%s is not set: this is started by a batch script",
+                           rows[i].name);
+        if (value && strchr(value, '\n'))
+            return err_set(err, ERR_INPUT, "%s has more than one line", rows[i].name);
+    }
+    if (!site->gpus)
+        site->gpus = getenv("SLURM_JOB_GPUS");
+    return 0;
+}
+
+/* Slurm counts in MiB; 0: all of the node, which can be seen. */
+static uint64_t memory_of(const struct pilot_site *site)
+{
+    uint64_t mib = 0, cpus = 1;
+    if (site->memory && scan_u64(site->memory, 1, 1ull << 40, &mib))
+        return mib << 20;
+    if (site->memory_per_cpu && scan_u64(site->memory_per_cpu, 1, 1ull << 30, &mib) && site->cpus)
+        (void)scan_u64(site->cpus, 1, 1u << 20, &cpus);
+    return (mib * cpus) << 20;
+}
+
+void pilot_configure(const struct pilot_site *site, const char *name, const char *token,
+                     struct buf *out)
+{
+    uint64_t memory = memory_of(site), cpus;
+    buf_addf(out, "tcp=%s\npin=%s\ntoken=%s\nnode=%s\noutlive_term=on\n", site->tcp, site->pin,
+             token, name);
+    if (site->cpus && scan_u64(site->cpus, 1, 1u << 20, &cpus))
+        buf_addf(out, "cpus=%llu\n", (unsigned long long)cpus);
+    if (memory)
+        buf_addf(out, "memory=%llu\n", (unsigned long long)memory);
+    buf_addf(out, "gpus=%s\n", site->gpus && *site->gpus ? site->gpus : "none");
+    buf_addf(out, "label=slurm/job=%s\nlabel=slurm/node=%s\n", site->allocation, site->node);
+}
+
+/* What is started below is no step of Slurm's: mpirun, for one, looks. */
+static void forget_slurm(void)
+{
+    static const char *const fronts[] = { "SLURM",
+                                          "SBATCH_",
+                                          "SRUN_",
+                                          "PMI",
+                                          "MUSTER_PILOT_",
+                                          "CUDA_VISIBLE_DEVICES=",
+                                          "GPU_DEVICE_ORDINAL=",
+                                          "ROCR_VISIBLE_DEVICES=" };
+    for (size_t i = 0; environ[i];) {
+        bool goes = false;
+        for (size_t j = 0; j < ARRAY_LEN(fronts) && !goes; j++)
+            goes = strncmp(environ[i], fronts[j], strlen(fronts[j])) == 0;
+        AUTO_FREE char *name = mem_strndup(environ[i], strcspn(environ[i], "="));
+        if (!goes || unsetenv(name) != 0)
+            i++;
+    }
+}
+
+/* ---- its directory ---- */
+
+/* A folder of this user's own in that one, where programs may run. */
+static char *find_folder(const char *in, size_t len)
+{
+    AUTO_FREE char *folder = mem_printf("%.*s/muster-%u", (int)len, in, (unsigned)geteuid());
+    struct statvfs fs;
+    struct stat st;
+    if (len == 0 || *in != '/' || (mkdir(folder, 0700) < 0 && errno != EEXIST))
+        return NULL;
+    if (lstat(folder, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & 077) || access(folder, W_OK | X_OK) < 0 || statvfs(folder, &fs) < 0 ||
+        (fs.f_flag & ST_NOEXEC))
+        return NULL;
+    return TAKE(folder);
+}
+
+static char *make_dir(const struct pilot_site *site, struct err *err)
+{
+    for (const char *at = site->dirs; *at; at += strcspn(at, ":"), at += *at == ':') {
+        AUTO_FREE char *folder = find_folder(at, strcspn(at, ":"));
+        AUTO_FREE char *dir =
+            folder ? mem_printf("%s/%s.%s", folder, site->allocation, site->node) : NULL;
+        if (dir && file_mkdirs(dir, 0700, err) == 0)
+            return TAKE(dir);
+    }
+    err_set(err, ERR_CANNOT, "no directory of %s lets programs run", site->dirs);
+    return NULL;
+}
+
+static int write_conf(const struct pilot_site *site, const char *dir, const char *name,
+                      const char *token, struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT(CONF_MAX);
+    AUTO_FREE char *path = file_join(dir, "host.conf");
+    pilot_configure(site, name, token, &text);
+    int rc = file_replace(path, text.data, text.len, 0600, err);
+    memset(text.data, 0, text.len);
+    return rc;
+}
+
+static int join(const struct pilot_site *site, const char *dir, struct err *err)
+{
+    unsigned char token[JOINING_TOKEN];
+    char hex[2 * JOINING_TOKEN + 1], name[PILOT_NAME];
+    if (write_conf(site, dir, site->node, site->join, err) < 0)
+        return -1;
+    if (getrandom(token, sizeof token, 0) != (ssize_t)sizeof token)
+        return err_sys(err, "making a token");
+    for (size_t i = 0; i < sizeof token; i++)
+        snprintf(hex + 2 * i, 3, "%02x", token[i]);
+    const struct joining what = {
+        .dir = dir, .node = site->node, .allocation = site->allocation, .own = token
+    };
+    int rc = joining_run(&what, name, sizeof name, err);
+    if (rc == 0)
+        rc = write_conf(site, dir, name, hex, err);
+    memset(token, 0, sizeof token);
+    memset(hex, 0, sizeof hex);
+    return rc;
+}
+
+/* ---- the host ---- */
+
+static pid_t start_host(const char *dir)
+{
+    pid_t self = getpid(), pid = fork();
+    if (pid != 0)
+        return pid;
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == self)
+        execl("/proc/self/exe", "muster-node", "host", dir, (char *)NULL);
+    _exit(127);
+}
+
+/* Reaps all that comes to it. true: the host ended in good order, or it is not to come again. */
+static bool wait_for(pid_t host, const sigset_t *set)
+{
+    for (bool told = false;;) {
+        int status;
+        for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+            if (pid == host)
+                return told || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        told = sigwaitinfo(set, NULL) == SIGTERM || told; /* the host was told as well */
+    }
+}
+
+static void look_after(const char *dir)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (bool over = false; !over;) {
+        pid_t host = start_host(dir);
+        over = host < 0 || wait_for(host, &set);
+        if (over)
+            continue;
+        log_warn("host.died", "dir=%s note=\"it is started again\"", dir);
+        sigset_t term;
+        sigemptyset(&term);
+        sigaddset(&term, SIGTERM);
+        over = sigtimedwait(&term, NULL, &(struct timespec){ .tv_nsec = AGAIN_NS }) == SIGTERM;
+    }
+}
+
+int pilot_run(void)
+{
+    struct pilot_site site;
+    struct err err = { .what = "" };
+    if (pilot_read(&site, &err) < 0) {
+        log_error("pilot.failed", "%s", err.what);
+        return 2;
+    }
+    AUTO_FREE char *dir = make_dir(&site, &err);
+    int rc = dir ? join(&site, dir, &err) : -1;
+    if (rc < 0)
+        log_error("pilot.failed", "node=%s %s", site.node, err.what);
+    forget_slurm();
+    if (rc == 0)
+        look_after(dir);
+    if (dir)
+        (void)file_remove_tree(dir, NULL);
+    return rc == 0 ? 0 : STATUS_NEVER;
+}

@@ -1,0 +1,24 @@
+/* A node of an allocation of Slurm: what the batch script starts once on each (engine/slurm). */
+#ifndef NODE_PILOT_H
+#define NODE_PILOT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define PILOT_NAME 256u
+struct pilot_site {               /* as the environment says it */
+    const char *tcp, *pin, *join; /* of host.conf; join: the token of the allocation */
+    const char *dirs;             /* where its directory may lie, apart by colons, the first that
+                                   * lets programs run */
+    const char *node, *allocation;
+    const char *cpus, *memory, *memory_per_cpu, *gpus; /* of Slurm; NULL: it does not say */
+};
+/* Names the variable that is missing. */
+int pilot_read(struct pilot_site *, struct err *);
+/* host.conf for a node of that name and token, with what the allocation has there. */
+void pilot_configure(const struct pilot_site *, const char *name, const char *token, struct buf *);
+
+/* Runs until the allocation ends, or the server does not want the node. The exit status. */
+int pilot_run(void);
+
+#endif

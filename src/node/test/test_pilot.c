@@ -1,0 +1,148 @@
+/* What a node of an allocation makes of the environment that Slurm gave it, and what its host says
+ * the allocation has of the machine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "node/pilot.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "node/conf.h"
+#include "node/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {
+    "MUSTER_PILOT_TCP", "MUSTER_PILOT_PIN",  "MUSTER_PILOT_JOIN",  "MUSTER_PILOT_DIRS",
+    "SLURMD_NODENAME",  "SLURM_JOB_ID",      "SLURM_CPUS_ON_NODE", "SLURM_MEM_PER_NODE",
+    "SLURM_STEP_GPUS",  "SLURM_MEM_PER_CPU", "SLURM_JOB_GPUS",
+};
+#define PIN "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static int set_up(void **state)
+{
+    *state = arena_create();
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        unsetenv(names[i]);
+    setenv("MUSTER_PILOT_TCP", "10.0.0.1:6879,[::1]:6879", 1);
+    setenv("MUSTER_PILOT_PIN", PIN, 1);
+    setenv("MUSTER_PILOT_JOIN", "aa", 1);
+    setenv("MUSTER_PILOT_DIRS", "/tmp:/dev/shm", 1);
+    setenv("SLURMD_NODENAME", "n7", 1);
+    setenv("SLURM_JOB_ID", "4711", 1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    arena_destroy(*state);
+    return 0;
+}
+
+/* The configuration as a host reads it. */
+static struct conf read_back(struct arena *arena)
+{
+    struct pilot_site site;
+    struct conf conf;
+    struct err err;
+    char dir[] = "/tmp/muster-pilot-XXXXXX";
+    AUTO_BUF struct buf text = BUF_INIT(32768);
+    (void)arena;
+    assert_int_equal(pilot_read(&site, &err), 0);
+    pilot_configure(&site, "n7.2", "bb", &text);
+    assert_non_null(mkdtemp(dir));
+    AUTO_FREE char *path = file_join(dir, "host.conf");
+    assert_int_equal(file_replace(path, text.data, text.len, 0600, &err), 0);
+    assert_int_equal(conf_read_host(dir, &conf, &err), 0);
+    file_remove_tree(dir, NULL);
+    return conf;
+}
+
+static void a_node_is_configured(void **state)
+{
+    setenv("SLURM_CPUS_ON_NODE", "8", 1);
+    setenv("SLURM_MEM_PER_NODE", "16000", 1);
+    setenv("SLURM_STEP_GPUS", "0,3", 1);
+    const struct conf conf = read_back(*state);
+    assert_string_equal(conf.node, "n7.2");
+    assert_string_equal(conf.token, "bb");
+    assert_string_equal(conf.pin, PIN);
+    assert_int_equal(conf.n_places, 2);
+    assert_true(conf.outlive_term);
+    assert_int_equal(conf.cpus, 8);
+    assert_int_equal(conf.memory, 16000ull << 20);
+    assert_string_equal(conf.gpus, "0,3");
+}
+
+static void what_slurm_does_not_say_is_seen(void **state)
+{
+    setenv("SLURM_MEM_PER_NODE", "0", 1);
+    struct conf conf = read_back(*state);
+    assert_int_equal(conf.cpus, 0);
+    assert_int_equal(conf.memory, 0);
+    assert_string_equal(conf.gpus, "none");
+    setenv("SLURM_CPUS_ON_NODE", "4", 1);
+    setenv("SLURM_MEM_PER_CPU", "100", 1);
+    setenv("SLURM_JOB_GPUS", "1", 1);
+    conf = read_back(*state);
+    assert_int_equal(conf.memory, 400ull << 20);
+    assert_string_equal(conf.gpus, "1");
+}
+
+static void what_is_missing_is_named(void **state)
+{
+    struct pilot_site site;
+    struct err err;
+    (void)state;
+    setenv("SLURM_STEP_GPUS", "0\n1", 1);
+    assert_int_equal(pilot_read(&site, &err), -1);
+    unsetenv("SLURMD_NODENAME");
+    assert_int_equal(pilot_read(&site, &err), -1);
+    assert_non_null(strstr(err.what, "SLURMD_NODENAME"));
+}
+
+static void a_machine_is_what_its_allocation_has(void **state)
+{
+    struct wire_host_device seen[] = { { .minor = 0, .uuid = "a", .model = "x" },
+                                       { .minor = 1, .uuid = "b", .model = "x" },
+                                       { .minor = 3, .uuid = "c", .model = "x" } };
+    struct conf conf = { .cpus = 4, .memory = 1 << 20, .gpus = "1,3" };
+    struct wire_host_hello hello = {
+        .cpu_milli = 64000, .memory = 1ull << 40, .devices = seen, .n_devices = 3
+    };
+    machine_limit(*state, &conf, &hello);
+    assert_int_equal(hello.cpu_milli, 4000);
+    assert_int_equal(hello.memory, 1 << 20);
+    assert_int_equal(hello.n_devices, 2);
+    assert_string_equal(hello.devices[1].uuid, "c");
+    machine_limit(*state, &conf, &hello); /* as many as it has: numbered anew, where others hide */
+    assert_int_equal(hello.n_devices, 2);
+    hello = (struct wire_host_hello){ .device_error = "no driver" };
+    machine_limit(*state, &conf, &hello); /* none can be seen */
+    assert_int_equal(hello.n_devices, 2);
+    assert_int_equal(hello.devices[1].minor, 3);
+    assert_string_equal(hello.device_error, "");
+    conf = (struct conf){ .gpus = "none" };
+    machine_limit(*state, &conf, &hello);
+    assert_int_equal(hello.n_devices, 0);
+    hello = (struct wire_host_hello){ .cpu_milli = 1, .memory = 2 };
+    machine_limit(*state, &(struct conf){ .cpus = 0 }, &hello);
+    assert_int_equal(hello.cpu_milli, 1);
+    assert_int_equal(hello.memory, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_node_is_configured, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_slurm_does_not_say_is_seen, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_missing_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_machine_is_what_its_allocation_has, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
