@@ -1,4 +1,5 @@
-/* What Slurm 22.05.8 printed, as it was recorded, and what is made of it. */
+/* What Slurm 22.05.8 printed, as it was recorded from its daemons, and what is made of it; lines of
+ * other jobs, which may have anything in them, among it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

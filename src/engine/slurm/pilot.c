@@ -1,0 +1,420 @@
+/* What follows for a pilot from what Slurm says. An allocation is given up by two witnesses: Slurm
+ * says that it has ended, or twice that it knows none, and none of its hosts is connected. While
+ * Slurm cannot be asked nothing of this is called. */
+#include "engine/slurm/pilot.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/scan.h"
+
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SUBMIT_MOST_MS 180000u /* an sbatch that an earlier server started has ended by then */
+#define SHIFT_MS       30000u  /* ends that differ by less are the same */
+#define TIME_MOST_MS   (400ull * 86400000u)
+
+const char *pilot_state_word(enum pilot_state state)
+{
+#define WORD(id, word) [PILOT_##id] = word,
+    static const char *const words[] = { PILOT_STATES(WORD) };
+#undef WORD
+    return words[state];
+}
+
+/* ---- asking ---- */
+
+/* Options without which nothing here holds, by what sbatch takes for them. */
+static bool is_ours(const char *flag)
+{
+    static const char *const ours[] = { "--nodes",
+                                        "-N",
+                                        "--job-name",
+                                        "-J",
+                                        "--parsable",
+                                        "--requeue",
+                                        "--array",
+                                        "-a",
+                                        "--wrap",
+                                        "--wait",
+                                        "-W",
+                                        "--ntasks",
+                                        "-n",
+                                        "--test-only",
+                                        "--help",
+                                        "--usage",
+                                        "--version",
+                                        "-V",
+                                        "--ntasks-per-node",
+                                        "--tasks-per-node" };
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        size_t n = strlen(ours[i]);
+        if (strncmp(flag, ours[i], n) == 0 && (!flag[n] || flag[n] == '=' || n == 2))
+            return true;
+    }
+    return false;
+}
+
+int pilot_check_ask(const struct pilot_ask *ask, struct err *err)
+{
+    if (ask->nodes < 1 || ask->nodes > PILOT_NODES_MAX)
+        return err_set(err, ERR_INPUT, "nodes: %u is not from 1 to %u", ask->nodes,
+                       PILOT_NODES_MAX);
+    if (ask->time_ms > TIME_MOST_MS || (ask->time_ms && ask->time_ms < 60000))
+        return err_set(err, ERR_INPUT, "time: not from a minute to 400 days");
+    if (ask->cpus > 65536 || ask->gpus > 1024)
+        return err_set(err, ERR_INPUT, "cpus or gpus of a node: too many");
+    if (ask->flags.n > PILOT_FLAGS_MAX)
+        return err_set(err, ERR_INPUT, "more than %u words for sbatch", PILOT_FLAGS_MAX);
+    for (size_t i = 0; i < ask->flags.n; i++) {
+        const char *flag = ask->flags.at[i];
+        if (strlen(flag) > 1000 || strchr(flag, '\n'))
+            return err_set(err, ERR_INPUT, "a word for sbatch is longer than a line");
+        if (!is_ours(flag))
+            continue;
+        err_set(err, ERR_INPUT, "%.60s is set by muster for a pilot", flag);
+        return err_hint(err, "nodes are --nodes of muster pilot start; others for sbatch may "
+                             "follow --");
+    }
+    return strlen(ask->partition) < 256 && !strchr(ask->partition, '\n')
+               ? 0
+               : err_set(err, ERR_INPUT, "partition: no name");
+}
+
+const char **pilot_sbatch(struct arena *a, const struct pilot *p)
+{
+    const struct pilot_ask *ask = &p->ask;
+    const char **out = ARENA_ARRAY(a, 20 + ask->flags.n, const char *);
+    size_t n = 0;
+    out[n++] = "--parsable";
+    out[n++] = "--no-requeue";
+    out[n++] = "--no-kill";
+    out[n++] = arena_printf(a, "--job-name=" PILOT_JOB_NAME "%s", p->nonce);
+    out[n++] = arena_printf(a, "--comment=muster:%s", p->name);
+    out[n++] = arena_printf(a, "--nodes=%u", ask->nodes);
+    out[n++] = "--ntasks-per-node=1";
+    out[n++] = "--output=/dev/null";
+    if (*ask->partition)
+        out[n++] = arena_printf(a, "--partition=%s", ask->partition);
+    if (ask->time_ms) /* in whole minutes */
+        out[n++] =
+            arena_printf(a, "--time=%llu", (unsigned long long)((ask->time_ms + 59999) / 60000));
+    if (ask->gpus)
+        out[n++] = arena_printf(a, "--gres=gpu:%u", ask->gpus);
+    if (ask->cpus) {
+        out[n++] = arena_printf(a, "--cpus-per-task=%u", ask->cpus);
+    } else {
+        out[n++] = "--exclusive";
+        out[n++] = "--mem=0";
+    }
+    for (size_t i = 0; i < ask->flags.n; i++) /* the later of two wins */
+        out[n++] = ask->flags.at[i];
+    out[n] = NULL;
+    return out;
+}
+
+/* ---- life ---- */
+
+static void set_text(char **to, const char *text)
+{
+    char *copy = mem_strdup(text);
+    free(*to);
+    *to = copy;
+}
+
+void pilot_set_reason(struct pilot *p, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    set_text(&p->reason, text);
+}
+
+struct pilot *pilot_create(const char *name, const char *nonce, const char *by,
+                           const struct pilot_ask *ask)
+{
+    struct pilot *p = mem_new(sizeof *p);
+    p->arena = arena_create();
+    p->name = mem_strdup(name);
+    p->nonce = mem_strdup(nonce);
+    p->by = mem_strdup(by);
+    p->id = mem_strdup("");
+    p->partition = mem_strdup(ask->partition);
+    p->nodes = mem_strdup("");
+    p->reason = mem_strdup("");
+    p->ask = *ask;
+    p->ask.partition = arena_strdup(p->arena, ask->partition);
+    p->ask.flags.at = ARENA_ARRAY(p->arena, ask->flags.n + 1, const char *);
+    for (size_t i = 0; i < ask->flags.n; i++)
+        p->ask.flags.at[i] = arena_strdup(p->arena, ask->flags.at[i]);
+    return p;
+}
+
+void pilot_destroy(struct pilot *p)
+{
+    if (!p)
+        return;
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        free(p->hosts.at[i].slurm);
+        free(p->hosts.at[i].name);
+    }
+    vec_fini(&p->hosts);
+    arena_destroy(p->arena);
+    free(p->name);
+    free(p->nonce);
+    free(p->by);
+    free(p->id);
+    free(p->partition);
+    free(p->nodes);
+    free(p->reason);
+    free(p);
+}
+
+struct pilot_host *pilot_find_host(const struct pilot *p, const char *slurm_name)
+{
+    for (size_t i = 0; i < p->hosts.n; i++)
+        if (strcmp(p->hosts.at[i].slurm, slurm_name) == 0)
+            return &p->hosts.at[i];
+    return NULL;
+}
+
+void pilot_add_host(struct pilot *p, const char *slurm_name, const char *name,
+                    const unsigned char token_hash[32])
+{
+    struct pilot_host *host = vec_add(&p->hosts);
+    host->slurm = mem_strdup(slurm_name);
+    host->name = mem_strdup(name);
+    memcpy(host->token_hash, token_hash, sizeof host->token_hash);
+}
+
+bool pilot_left(const struct pilot *p, uint64_t now_ms, uint64_t *ms)
+{
+    if (!p->ends_ms)
+        return false;
+    *ms = p->ends_ms > now_ms ? p->ends_ms - now_ms : 0;
+    return true;
+}
+
+bool pilot_has_node(const struct pilot *p, const char *node)
+{
+    struct arena *arena = arena_create();
+    struct words names;
+    bool has = slurm_expand_nodes(arena, p->nodes, PILOT_NODES_MAX, &names, NULL) == 0 &&
+               words_have(&names, node);
+    arena_destroy(arena);
+    return has;
+}
+
+/* ---- its row ---- */
+
+static void put_hash(struct arena *a, struct text_node *map, const char *key,
+                     const unsigned char hash[32])
+{
+    char hex[65];
+    text_str(a, map, key, sodium_bin2hex(hex, sizeof hex, hash, 32));
+}
+
+static bool get_hash(const struct text_node *map, const char *key, unsigned char hash[32])
+{
+    const char *hex = text_word(map, key);
+    size_t len = 0;
+    return sodium_hex2bin(hash, 32, hex, strlen(hex), NULL, &len, NULL) == 0 && len == 32;
+}
+
+static void put_ask(struct arena *a, struct text_node *map, const struct pilot_ask *ask)
+{
+    text_int(a, map, "nodes", ask->nodes);
+    text_str(a, map, "partition", ask->partition);
+    text_int(a, map, "time_ms", (int64_t)ask->time_ms);
+    text_int(a, map, "cpus", ask->cpus);
+    text_int(a, map, "gpus", ask->gpus);
+    text_int(a, map, "idle_ms", (int64_t)ask->idle_ms);
+    struct text_node *flags = text_list(a, map, "flags");
+    for (size_t i = 0; i < ask->flags.n; i++)
+        text_str(a, flags, NULL, ask->flags.at[i]);
+}
+
+static uint64_t number(const struct text_node *map, const char *key)
+{
+    const struct text_node *n = text_get(map, key);
+    return n && n->kind == TEXT_INT && n->integer > 0 ? (uint64_t)n->integer : 0;
+}
+
+static struct pilot_ask get_ask(struct arena *a, const struct text_node *map)
+{
+    struct pilot_ask ask = { .nodes = (uint32_t)number(map, "nodes"),
+                             .partition = text_word(map, "partition"),
+                             .time_ms = number(map, "time_ms"),
+                             .cpus = (uint32_t)number(map, "cpus"),
+                             .gpus = (uint32_t)number(map, "gpus"),
+                             .idle_ms = number(map, "idle_ms") };
+    const struct text_node *flags = text_get(map, "flags");
+    ask.flags.at = ARENA_ARRAY(a, flags ? flags->count + 1 : 1, const char *);
+    for (const struct text_node *n = flags ? flags->first : NULL; n; n = n->next)
+        ask.flags.at[ask.flags.n++] = n->str ? n->str : "";
+    return ask;
+}
+
+struct text_node *pilot_row(struct arena *a, const struct pilot *p)
+{
+    struct text_node *map = text_map(a, NULL, NULL), *list;
+    put_ask(a, text_map(a, map, "ask"), &p->ask);
+    text_str(a, map, "nonce", p->nonce);
+    text_str(a, map, "by", p->by);
+    put_hash(a, map, "join", p->join_hash);
+    text_int(a, map, "at", (int64_t)p->at_ms);
+    text_str(a, map, "state", pilot_state_word(p->state));
+    text_str(a, map, "id", p->id);
+    text_str(a, map, "in", p->partition);
+    text_str(a, map, "nodes", p->nodes);
+    text_str(a, map, "reason", p->reason);
+    text_int(a, map, "start", (int64_t)p->start_ms);
+    text_int(a, map, "ends", (int64_t)p->ends_ms);
+    list = text_list(a, map, "hosts");
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        const struct pilot_host *host = &p->hosts.at[i];
+        struct text_node *one = text_map(a, list, NULL);
+        text_str(a, one, "slurm", host->slurm);
+        text_str(a, one, "name", host->name);
+        put_hash(a, one, "token", host->token_hash);
+        text_bool(a, one, "gone", host->gone);
+    }
+    return map;
+}
+
+static bool read_hosts(struct pilot *p, const struct text_node *list)
+{
+    for (const struct text_node *n = list ? list->first : NULL; n; n = n->next) {
+        unsigned char hash[32];
+        const char *slurm = text_word(n, "slurm"), *name = text_word(n, "name");
+        const struct text_node *gone = text_get(n, "gone");
+        if (!*slurm || !*name || !get_hash(n, "token", hash))
+            return false;
+        pilot_add_host(p, slurm, name, hash);
+        p->hosts.at[p->hosts.n - 1].gone = gone && gone->kind == TEXT_BOOL && gone->boolean;
+    }
+    return true;
+}
+
+struct pilot *pilot_of_row(const char *name, const struct text_node *map)
+{
+    struct arena *arena = arena_create();
+    const struct pilot_ask ask = get_ask(arena, text_get(map, "ask"));
+    struct pilot *p = pilot_create(name, text_word(map, "nonce"), text_word(map, "by"), &ask);
+    size_t state = 0;
+    arena_destroy(arena);
+    while (state < PILOT_STATE_N &&
+           strcmp(pilot_state_word((enum pilot_state)state), text_word(map, "state")) != 0)
+        state++;
+    p->state = (enum pilot_state)state;
+    p->at_ms = number(map, "at");
+    p->start_ms = number(map, "start");
+    p->ends_ms = number(map, "ends");
+    p->submitted = true;
+    set_text(&p->id, text_word(map, "id"));
+    set_text(&p->partition, text_word(map, "in"));
+    set_text(&p->nodes, text_word(map, "nodes"));
+    set_text(&p->reason, text_word(map, "reason"));
+    if (state < PILOT_STATE_N && *p->nonce && get_hash(map, "join", p->join_hash) &&
+        read_hosts(p, text_get(map, "hosts")))
+        return p;
+    pilot_destroy(p);
+    return NULL;
+}
+
+/* ---- hearing ---- */
+
+static bool change_text(char **to, const char *text)
+{
+    if (strcmp(*to, text) == 0)
+        return false;
+    set_text(to, text);
+    return true;
+}
+
+static bool set_over(struct pilot *p, const char *reason)
+{
+    p->state = PILOT_OVER;
+    set_text(&p->nodes, "");
+    set_text(&p->reason, reason);
+    return true;
+}
+
+static const char *why_over(const struct slurm_job *job)
+{
+    switch (job->state) {
+    case SLURM_CANCELLED: return "it was cancelled";
+    case SLURM_TIMEOUT: return "its time was over";
+    case SLURM_PREEMPTED: return "another job of Slurm took its place";
+    case SLURM_LOST: return "a node of it failed";
+    case SLURM_FAILED:
+        return "its script failed: no directory there lets programs run, or no "
+               "node reaches this server";
+    default: return "it has ended";
+    }
+}
+
+/* Its hosts may go on for a while after Slurm has ended it: what they run is not lost before they
+ * are silent. */
+static bool hear_over(struct pilot *p, const char *why, const struct pilot_world *world)
+{
+    bool changed = p->state != PILOT_ENDING;
+    if (world->reached == 0)
+        return set_over(p, p->state == PILOT_ENDING && *p->reason ? p->reason : why);
+    p->state = PILOT_ENDING;
+    return change_text(&p->reason, why) || changed;
+}
+
+static bool hear_absence(struct pilot *p, const struct pilot_world *world)
+{
+    bool unsure = !*p->id && world->now_ms < p->at_ms + SUBMIT_MOST_MS;
+    if (p->absent < 2)
+        p->absent++;
+    if (p->absent < 2 || unsure)
+        return false;
+    if (!*p->id)
+        return set_over(p, "it was being submitted when the server ended, and Slurm has none");
+    return hear_over(p, "Slurm does not know it any more", world);
+}
+
+static bool hear_times(struct pilot *p, const struct slurm_job *job, uint64_t now_ms)
+{
+    uint64_t ends = job->state != SLURM_PENDING && job->has_left ? now_ms + job->left_ms : 0;
+    uint64_t apart = ends > p->ends_ms ? ends - p->ends_ms : p->ends_ms - ends;
+    p->start_ms = job->has_start ? job->start_ms : 0;
+    if (apart < SHIFT_MS)
+        return false;
+    p->ends_ms = ends;
+    return true;
+}
+
+bool pilot_hear(struct pilot *p, const struct slurm_job *job, const struct pilot_world *world)
+{
+    if (p->state == PILOT_OVER)
+        return false;
+    if (!job)
+        return p->submitted && hear_absence(p, world);
+    p->absent = 0;
+    bool changed = change_text(&p->id, job->id);
+    if (slurm_state_is_over(job->state))
+        return hear_over(p, why_over(job), world) || changed;
+    enum pilot_state state = p->state;
+    if (state != PILOT_ENDING && job->state == SLURM_COMPLETING)
+        state = PILOT_ENDING;
+    else if (state != PILOT_ENDING)
+        state = job->state == SLURM_PENDING ? PILOT_PENDING : PILOT_RUNNING;
+    changed = changed || state != p->state;
+    p->state = state;
+    if (state == PILOT_PENDING)
+        set_text(&p->reason, job->reason);
+    else if (state == PILOT_RUNNING)
+        set_text(&p->reason, job->state == SLURM_STOPPED ? "Slurm has suspended it" : "");
+    if (job->state != SLURM_COMPLETING)
+        changed = change_text(&p->nodes, job->nodes) || changed;
+    changed = change_text(&p->partition, job->partition) || changed;
+    return hear_times(p, job, world->now_ms) || changed;
+}

@@ -1,0 +1,90 @@
+/* A pilot: an allocation of Slurm that one server holds and whose nodes become nodes of it. What is
+ * known of it, its row, and what follows from what Slurm says: no I/O, no clock. */
+#ifndef ENGINE_SLURM_PILOT_H
+#define ENGINE_SLURM_PILOT_H
+
+#include "base/vec.h"
+#include "engine/slurm/answers.h"
+#include "text/tree.h"
+
+#define PILOT_NODES_MAX 1024u
+#define PILOT_FLAGS_MAX 64u
+
+/* SUBMITTING: Slurm has not said its id. ENDING: it is being given back. OVER: Slurm has ended it,
+ * and nothing of it answers. Words of rows and answers. */
+#define PILOT_STATES(X)                                                                            \
+    X(SUBMITTING, "submitting")                                                                    \
+    X(PENDING, "pending")                                                                          \
+    X(RUNNING, "running")                                                                          \
+    X(ENDING, "ending")                                                                            \
+    X(OVER, "over")
+#define PILOT_ENUM(id, word) PILOT_##id,
+enum pilot_state { PILOT_STATES(PILOT_ENUM) PILOT_STATE_N };
+#undef PILOT_ENUM
+const char *pilot_state_word(enum pilot_state);
+
+struct pilot_ask { /* what was asked for */
+    uint32_t nodes;
+    const char *partition; /* "": the default one */
+    uint64_t time_ms;      /* 0: as the partition has it */
+    uint32_t cpus, gpus;   /* of each node; cpus 0: whole nodes */
+    uint64_t idle_ms;      /* given back after so long without a task; 0: kept */
+    struct words flags;    /* for sbatch, as they were given */
+};
+/* -1: a bound, named; or a flag that would take from muster what it rests on. */
+int pilot_check_ask(const struct pilot_ask *, struct err *);
+
+struct pilot_host { /* a node of it that has joined */
+    char *slurm;    /* its name there */
+    char *name;     /* here */
+    unsigned char token_hash[32];
+    bool gone;
+};
+struct pilot {
+    char *name, *nonce, *by;
+    struct arena *arena; /* of ask */
+    struct pilot_ask ask;
+    unsigned char join_hash[32];
+    uint64_t at_ms; /* wall clock: when it was asked for */
+    enum pilot_state state;
+    char *id;                   /* of Slurm; "": not known */
+    char *partition;            /* where it is */
+    char *nodes;                /* "n[1-4]", while Slurm has given it some */
+    char *reason;               /* Slurm's: why it waits; why it is over */
+    uint64_t start_ms, ends_ms; /* wall clock, expected or so; 0: not known */
+    VEC(struct pilot_host) hosts;
+    unsigned absent; /* answers in a row without it */
+    bool submitted;  /* sbatch was started, by this server or an earlier one */
+};
+/* nonce: makes its name in Slurm no other's. */
+struct pilot *pilot_create(const char *name, const char *nonce, const char *by,
+                           const struct pilot_ask *);
+void pilot_destroy(struct pilot *);    /* NULL-safe */
+#define PILOT_JOB_NAME "muster-pilot-" /* with the nonce: its name in Slurm */
+
+/* As a row, and back; NULL: it cannot be read. */
+struct text_node *pilot_row(struct arena *, const struct pilot *);
+struct pilot *pilot_of_row(const char *name, const struct text_node *);
+
+struct pilot_world { /* what is known beside Slurm's answer */
+    uint64_t now_ms; /* wall clock */
+    size_t reached;  /* its hosts that are connected */
+};
+/* Slurm was asked and answered; job NULL: it does not know that one. true: what the row says has
+ * changed. Whoever cannot be asked is not heard. */
+bool pilot_hear(struct pilot *, const struct slurm_job *job, const struct pilot_world *);
+/* Is a node of that name (Slurm's) one of it now? */
+bool pilot_has_node(const struct pilot *, const char *node);
+/* Has joined before; NULL. */
+struct pilot_host *pilot_find_host(const struct pilot *, const char *slurm_name);
+/* Joins under that name. */
+void pilot_add_host(struct pilot *, const char *slurm_name, const char *name,
+                    const unsigned char token_hash[32]);
+/* Milliseconds that it still has; false: it has no end that is known. */
+bool pilot_left(const struct pilot *, uint64_t now_ms, uint64_t *ms);
+void pilot_set_reason(struct pilot *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Words for sbatch, ends with NULL; in arena. */
+const char **pilot_sbatch(struct arena *, const struct pilot *);
+
+#endif

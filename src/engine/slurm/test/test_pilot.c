@@ -1,0 +1,223 @@
+/* What follows for a pilot from what Slurm says, from what it does not say, and from its hosts; and
+ * its row, which the next server goes on with. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "engine/slurm/pilot.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+static const unsigned char hash[32] = { 1, 2, 3 };
+
+static struct pilot *make(void)
+{
+    const char *flags[] = { "--qos=short", "-A", "lab" };
+    const struct pilot_ask ask = { .nodes = 4,
+                                   .partition = "main",
+                                   .time_ms = 90500,
+                                   .gpus = 2,
+                                   .idle_ms = 600000,
+                                   .flags = { .at = flags, .n = 3 } };
+    struct pilot *p = pilot_create("p1", "ab12", "ada", &ask);
+    p->at_ms = 1000000;
+    p->submitted = true;
+    memcpy(p->join_hash, hash, sizeof hash);
+    return p;
+}
+
+static bool hear(struct pilot *p, enum slurm_state state, size_t reached)
+{
+    const struct slurm_job job = { .id = "17",
+                                   .name = "muster-pilot-ab12",
+                                   .partition = "main",
+                                   .reason = "Resources",
+                                   .state = state,
+                                   .state_word = "",
+                                   .has_left = true,
+                                   .left_ms = 60000,
+                                   .n_nodes = 4,
+                                   .nodes = state == SLURM_PENDING ? "" : "n[1-4]" };
+    return pilot_hear(p, &job, &(struct pilot_world){ .now_ms = 2000000, .reached = reached });
+}
+
+static bool miss(struct pilot *p, uint64_t now_ms, size_t reached)
+{
+    return pilot_hear(p, NULL, &(struct pilot_world){ .now_ms = now_ms, .reached = reached });
+}
+
+static void it_waits_runs_and_ends(void **state)
+{
+    struct pilot *p = make();
+    uint64_t left;
+    (void)state;
+    assert_true(hear(p, SLURM_PENDING, 0));
+    assert_int_equal(p->state, PILOT_PENDING);
+    assert_string_equal(p->id, "17");
+    assert_string_equal(p->reason, "Resources");
+    assert_false(pilot_left(p, 0, &left));
+    assert_false(hear(p, SLURM_PENDING, 0));
+    assert_true(hear(p, SLURM_RUNNING, 0));
+    assert_int_equal(p->state, PILOT_RUNNING);
+    assert_string_equal(p->reason, "");
+    assert_true(pilot_left(p, 2010000, &left));
+    assert_int_equal(left, 50000);
+    assert_true(pilot_has_node(p, "n3"));
+    assert_false(pilot_has_node(p, "n5"));
+    assert_false(hear(p, SLURM_RUNNING, 4));
+    assert_true(hear(p, SLURM_TIMEOUT, 1)); /* one still talks */
+    assert_int_equal(p->state, PILOT_ENDING);
+    assert_true(hear(p, SLURM_TIMEOUT, 0));
+    assert_int_equal(p->state, PILOT_OVER);
+    assert_string_equal(p->reason, "its time was over");
+    assert_false(hear(p, SLURM_RUNNING, 0));
+    pilot_destroy(p);
+}
+
+static void two_witnesses_end_it(void **state)
+{
+    struct pilot *p = make();
+    (void)state;
+    hear(p, SLURM_RUNNING, 4);
+    assert_false(miss(p, 3000000, 0));
+    assert_false(hear(p, SLURM_RUNNING, 0)); /* back: it starts anew */
+    assert_false(miss(p, 3000000, 0));
+    miss(p, 3000000, 1); /* twice, and a host talks */
+    assert_int_equal(p->state, PILOT_ENDING);
+    assert_true(miss(p, 3000000, 0));
+    assert_int_equal(p->state, PILOT_OVER);
+    pilot_destroy(p);
+}
+
+static void what_may_be_being_submitted_is_waited_for(void **state)
+{
+    struct pilot *p = make();
+    (void)state;
+    p->submitted = false;
+    for (int i = 0; i < 5; i++)
+        assert_false(miss(p, 9000000, 0)); /* nobody has submitted it yet */
+    p->submitted = true;
+    for (int i = 0; i < 5; i++)
+        assert_false(miss(p, 1000001, 0));
+    assert_true(miss(p, 9000000, 0));
+    assert_int_equal(p->state, PILOT_OVER);
+    pilot_destroy(p);
+}
+
+static void what_is_given_back_stays_so(void **state)
+{
+    struct pilot *p = make();
+    (void)state;
+    hear(p, SLURM_RUNNING, 4);
+    p->state = PILOT_ENDING;
+    pilot_set_reason(p, "stopped by %s", "ada");
+    hear(p, SLURM_RUNNING, 4);
+    assert_int_equal(p->state, PILOT_ENDING);
+    hear(p, SLURM_COMPLETING, 0);
+    assert_true(hear(p, SLURM_CANCELLED, 0));
+    assert_int_equal(p->state, PILOT_OVER);
+    assert_string_equal(p->reason, "stopped by ada");
+    pilot_destroy(p);
+}
+
+static void its_row_is_read_back(void **state)
+{
+    struct arena *arena = arena_create();
+    struct pilot *p = make();
+    (void)state;
+    hear(p, SLURM_RUNNING, 4);
+    pilot_add_host(p, "n1", "n1.2", hash);
+    pilot_add_host(p, "n2", "n2", hash);
+    p->hosts.at[1].gone = true;
+    struct pilot *q = pilot_of_row("p1", pilot_row(arena, p));
+    assert_non_null(q);
+    assert_int_equal(q->state, PILOT_RUNNING);
+    assert_string_equal(q->id, "17");
+    assert_string_equal(q->nonce, "ab12");
+    assert_string_equal(q->by, "ada");
+    assert_int_equal(q->ends_ms, p->ends_ms);
+    assert_int_equal(q->ask.flags.n, 3);
+    assert_int_equal(q->ask.gpus, 2);
+    assert_int_equal(q->hosts.n, 2);
+    assert_string_equal(pilot_find_host(q, "n1")->name, "n1.2");
+    assert_false(pilot_find_host(q, "n1")->gone);
+    assert_true(pilot_find_host(q, "n2")->gone);
+    assert_null(pilot_find_host(q, "n3"));
+    assert_true(q->submitted);
+    pilot_destroy(q);
+    assert_null(pilot_of_row("p2", text_map(arena, NULL, NULL)));
+    pilot_destroy(p);
+    arena_destroy(arena);
+}
+
+static bool has(const char **words, const char *word)
+{
+    for (; *words; words++)
+        if (strcmp(*words, word) == 0)
+            return true;
+    return false;
+}
+
+static void what_sbatch_is_told(void **state)
+{
+    struct arena *arena = arena_create();
+    struct pilot *p = make();
+    const char **words = pilot_sbatch(arena, p);
+    (void)state;
+    assert_true(has(words, "--job-name=muster-pilot-ab12"));
+    assert_true(has(words, "--nodes=4"));
+    assert_true(has(words, "--time=2"));
+    assert_true(has(words, "--gres=gpu:2"));
+    assert_true(has(words, "--exclusive"));
+    assert_true(has(words, "--no-kill"));
+    p->ask.cpus = 8;
+    words = pilot_sbatch(arena, p);
+    assert_true(has(words, "--cpus-per-task=8"));
+    assert_false(has(words, "--exclusive"));
+    while (words[1])
+        words++;
+    assert_string_equal(words[0], "lab");
+    pilot_destroy(p);
+    arena_destroy(arena);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    static const char *const bad[] = { "--requeue", "-N2", "-J", "--array=1-3", "a\nb", "-n8" };
+    static const char *const good[] = { "--qos=x", "--no-requeue", "--nodelist=n1", "-A",
+                                        "--nice" };
+    struct err err;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *flag = bad[i];
+        struct pilot_ask ask = { .nodes = 1, .partition = "", .flags = { .at = &flag, .n = 1 } };
+        assert_int_equal(pilot_check_ask(&ask, &err), -1);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        const char *flag = good[i];
+        struct pilot_ask ask = { .nodes = 1, .partition = "", .flags = { .at = &flag, .n = 1 } };
+        assert_int_equal(pilot_check_ask(&ask, &err), 0);
+    }
+    assert_int_equal(pilot_check_ask(&(struct pilot_ask){ .partition = "" }, &err), -1);
+    assert_int_equal(
+        pilot_check_ask(&(struct pilot_ask){ .nodes = 1, .partition = "", .time_ms = 5 }, &err),
+        -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_waits_runs_and_ends),
+        cmocka_unit_test(two_witnesses_end_it),
+        cmocka_unit_test(what_may_be_being_submitted_is_waited_for),
+        cmocka_unit_test(what_is_given_back_stays_so),
+        cmocka_unit_test(its_row_is_read_back),
+        cmocka_unit_test(what_sbatch_is_told),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
