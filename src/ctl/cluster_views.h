@@ -23,7 +23,8 @@ struct gpu_parts { /* thousandths that are free of each device */
 struct node_answer {
     const char *name, *address, *host, *gpu_type, *gpu_driver, *gpu_error;
     enum node_state state;
-    const char *engine; /* "local", "machines" */
+    const char *engine; /* "local", "machines", "slurm" */
+    uint64_t lasts_ms;  /* jobs there may last so long, as it was said last; 0: without end */
     const char *why;    /* it is down; NULL: it is not, or nobody knows */
     uint64_t since_ms;  /* when it went down; 0: it is not */
     bool declared;      /* as the configuration says, not measured */

@@ -61,6 +61,7 @@ const struct node_spec *nodes_copy(struct arena *arena, const struct node_spec *
     copy->address = arena_strdup(arena, from->address);
     copy->host = arena_strdup(arena, from->host);
     copy->gpu_type = arena_strdup(arena, from->gpu_type);
+    copy->engine = from->engine ? arena_strdup(arena, from->engine) : NULL;
     copy->labels = (struct pairs){ .n = 0 };
     for (size_t i = 0; i < from->labels.n; i++)
         pairs_set(&copy->labels, arena, from->labels.at[i].name, from->labels.at[i].value);
@@ -90,6 +91,10 @@ static void keep(struct ctl *ctl, uint32_t at)
     text_int(arena, map, "disk", (int64_t)spec->disk);
     text_int(arena, map, "gpus", spec->gpus);
     text_str(arena, map, "gpu_type", spec->gpu_type);
+    if (spec->engine)
+        text_str(arena, map, "engine", spec->engine);
+    if (spec->lasts_ms)
+        text_int(arena, map, "lasts", (int64_t)spec->lasts_ms);
     text_pairs(arena, text_map(arena, map, "labels"), &spec->labels);
     if (away) {
         text_int(arena, map, "since", (int64_t)away->since_ms);
@@ -147,6 +152,8 @@ static void put_again(struct ctl *ctl, struct arena *arena, const struct kept *k
                               .disk = (uint64_t)number(map, "disk"),
                               .gpus = (uint32_t)number(map, "gpus"),
                               .gpu_type = text_word(map, "gpu_type"),
+                              .engine = *text_word(map, "engine") ? text_word(map, "engine") : NULL,
+                              .lasts_ms = (uint64_t)number(map, "lasts"),
                               .machine = true,
                               .gone = flag(map, "gone") };
     for (const struct text_node *n = labels ? labels->first : NULL; n; n = n->next)

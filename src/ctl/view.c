@@ -503,6 +503,7 @@ static struct node_answer node_of(const struct ctl *ctl, struct arena *arena, ui
                                 .labels = spec->labels,
                                 .custom = spec->custom,
                                 .engine = node_engine(spec),
+                                .lasts_ms = spec->lasts_ms,
                                 .declared = spec->declared };
     const struct node_away *away = node.up ? NULL : nodes_away(ctl, spec->name);
     if (away) {

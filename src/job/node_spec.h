@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 struct gpu_report;
-struct node_spec { /* as declared or detected */
+#define NODE_ENDS 1u /* lasts_ms of one where nothing is to start any more */
+struct node_spec {   /* as declared or detected */
     const char *name;
     const char *address; /* IPv4 text; each virtual node has a loopback address of its own */
     const char *host;    /* physical host: nodes with the same host share its ports */
@@ -21,15 +22,17 @@ struct node_spec { /* as declared or detected */
     struct pairs labels;
     struct amounts custom;
     uint64_t price_milli; /* what a spot job has to bid; 0: nothing */
-    bool machine;         /* found while the server runs: it comes, changes and goes */
-    bool gone;            /* a machine that was: nothing fits there, its name may come again */
-    bool declared;        /* said to be so by the configuration, may be larger than the machine */
+    const char *engine;   /* that gave it: "slurm"; NULL: as `machine` says */
+    uint64_t lasts_ms; /* jobs there may last so long: its allocation ends then; 0: without end */
+    bool machine;      /* found while the server runs: it comes, changes and goes */
+    bool gone;         /* a machine that was: nothing fits there, its name may come again */
+    bool declared;     /* said to be so by the configuration, may be larger than the machine */
 };
 
 /* Which engine it is of. */
 static inline const char *node_engine(const struct node_spec *spec)
 {
-    return spec->machine ? "machines" : "local";
+    return spec->engine ? spec->engine : spec->machine ? "machines" : "local";
 }
 
 #endif

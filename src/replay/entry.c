@@ -391,7 +391,12 @@ static const struct codec_row fact_rows[] = {
     ROW_END,
 };
 
-static const struct codec_row spec_rows[] = { NODE_SPEC, ROW_END };
+static const struct codec_row spec_rows[] = {
+    NODE_SPEC,
+    ROW(U64, struct node_spec, lasts_ms, "how long jobs there may last; 0: without end",
+        .flags = CODEC_TAIL),
+    ROW_END,
+};
 static const struct codec_row machine_fact_rows[] = {
     ROW(U64, struct engine_fact, at_ms, "when it happened"),
     ROW_POINTER(struct engine_fact, spec, "the node", .table = spec_rows),

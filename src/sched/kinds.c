@@ -61,7 +61,8 @@ static void describe(const struct kinds *kinds, const struct form *f, struct buf
             sorted[n++] = &labels->at[i];
     qsort(sorted, n, sizeof *sorted, by_name);
     buf_clear(out);
-    buf_addf(out, "%u %s\n", f->spec.gpus, f->spec.gpu_type);
+    buf_addf(out, "%u %llu %s\n", f->spec.gpus, (unsigned long long)f->spec.lasts_ms,
+             f->spec.gpu_type);
     for (size_t i = 0; i < f->custom.n; i++)
         buf_addf(out, "%s\n", f->custom.at[i].name);
     for (size_t i = 0; i < n; i++)

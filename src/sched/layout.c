@@ -156,6 +156,7 @@ static struct form *form_create(const struct node_spec *spec, const struct amoun
     f->spec.address = arena_strdup(a, text_or(spec->address, "127.0.0.1"));
     f->spec.host = arena_strdup(a, text_or(spec->host, spec->name));
     f->spec.gpu_type = arena_strdup(a, text_or(spec->gpu_type, ""));
+    f->spec.engine = spec->engine ? arena_strdup(a, spec->engine) : NULL;
     f->spec.labels = (struct pairs){ 0 };
     for (size_t i = 0; i < spec->labels.n; i++)
         pairs_set(&f->spec.labels, a, spec->labels.at[i].name, spec->labels.at[i].value);

@@ -4,6 +4,8 @@
  * have their places; and whether nodes that are lost or drained would help. */
 #include "sched/reason.h"
 
+#include "base/scan.h"
+
 #include "base/buf.h"
 #include "sched/fit.h"
 #include "sched/shortage.h"
@@ -131,6 +133,32 @@ static void word_label(const struct crew *crew, struct wait_reason *r)
                                    : "no node has all labels asked for";
 }
 
+/* Nodes of allocations: the one that has most time left. */
+static void word_time(const struct crew *crew, struct wait_reason *r)
+{
+    char limit[FMT_MAX], left[FMT_MAX];
+    uint64_t most = 0;
+    uint32_t node = 0;
+    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
+        const uint64_t lasts = cluster_form(crew->cluster, i)->spec.lasts_ms;
+        if (lasts <= most)
+            continue;
+        most = lasts;
+        node = i;
+    }
+    r->resource = "time";
+    if (most <= NODE_ENDS || !crew->job->limits.run_time_ms.has) {
+        r->text = "the allocations of the nodes it could use are about to end";
+        return;
+    }
+    r->node = node_name(crew, node);
+    r->text = arena_printf(crew->arena,
+                           "its limit of %s is longer than any node it could use has left; %s has "
+                           "%s",
+                           fmt_duration(limit, crew->job->limits.run_time_ms.value), r->node,
+                           fmt_duration(left, most));
+}
+
 static struct wait_reason misfit_reason(const struct crew *crew, const struct shortage *s)
 {
     struct wait_reason r = { .why = WAIT_LABELS, .role = group_name(crew, s->group), .node = "" };
@@ -145,6 +173,8 @@ static struct wait_reason misfit_reason(const struct crew *crew, const struct sh
         r.resource = arena_printf(crew->arena, "engine %s", crew->job->placing.engine);
         r.text =
             arena_printf(crew->arena, "no node is of the engine %s", crew->job->placing.engine);
+    } else if (s->misfit == MISFIT_TIME) {
+        word_time(crew, &r);
     } else {
         const char *names = joined(crew->arena, &crew->job->placing.nodes);
         r.resource = arena_printf(crew->arena, "node %s", names);

@@ -63,6 +63,15 @@ static bool outbid(const struct want *w, const struct form *f)
     return w->job->spot_bid_milli && w->job->spot_bid_milli < f->spec.price_milli;
 }
 
+/* A job without a limit ends with the allocation, if it does not end before; where that is about to
+ * end none starts. */
+static bool outlasts(const struct want *w, const struct form *f)
+{
+    const uint64_t lasts = f->spec.lasts_ms;
+    const bool has = w->job->limits.run_time_ms.has;
+    return lasts == NODE_ENDS || (lasts && has && w->job->limits.run_time_ms.value > lasts);
+}
+
 enum misfit want_misfit(const struct want *w, const struct form *f)
 {
     const struct placing *placing = &w->job->placing;
@@ -77,7 +86,9 @@ enum misfit want_misfit(const struct want *w, const struct form *f)
     }
     if (!typed(&w->role->resources.gpu_types, f->spec.gpu_type))
         return MISFIT_TYPE;
-    return outbid(w, f) ? MISFIT_PRICE : MISFIT_NONE;
+    if (outbid(w, f))
+        return MISFIT_PRICE;
+    return outlasts(w, f) ? MISFIT_TIME : MISFIT_NONE;
 }
 
 bool want_fits_kind(const struct want *w, const struct kinds *kinds, const struct form *f)
@@ -89,7 +100,8 @@ bool want_fits_kind(const struct want *w, const struct kinds *kinds, const struc
             (!has || strcmp(has, labels->at[i].value) != 0))
             return false;
     }
-    return typed(&w->role->resources.gpu_types, f->spec.gpu_type) && !outbid(w, f);
+    return typed(&w->role->resources.gpu_types, f->spec.gpu_type) && !outbid(w, f) &&
+           !outlasts(w, f);
 }
 
 bool want_is_of_kind(const struct want *w, const struct kinds *kinds)
