@@ -4,6 +4,7 @@
 #define API_API_H
 
 #include "api/machine_calls.h"
+#include "api/pilot_calls.h"
 #include "base/arena.h"
 #include "base/err.h"
 
@@ -50,6 +51,7 @@ struct api_config {
     void (*put_parts)(void *arg, struct arena *, struct text_node *map);
     void *put_parts_arg;
     struct api_machines machines;
+    struct api_pilots pilots;
     void (*stop)(void *arg); /* asks the owner to end the server */
     void *stop_arg;
 };

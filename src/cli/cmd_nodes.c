@@ -174,6 +174,16 @@ static const char *note_of(struct arena *a, const struct text_node *node)
     if (answer_has(node, "why"))
         return arena_printf(a, "%s, since %s", answer_text(node, "why", ""),
                             answer_text(node, "since", "?"));
+    if (answer_has(node, "lasts_ms")) {
+        char left[FMT_MAX];
+        uint64_t ms = answer_number(node, "lasts_ms", 0);
+        const struct text_node *labels = text_get(node, "labels");
+        return arena_printf(
+            a, "%s, partition %s, allocation %s, %s", answer_text(node, "engine", ""),
+            answer_text(labels, "slurm/partition", "?"), answer_text(labels, "slurm/job", "?"),
+            ms < 1000 ? "takes no new tasks"
+                      : arena_printf(a, "%s left for jobs", fmt_age(left, ms)));
+    }
     if (answer_flag(node, "declared"))
         return "declared";
     if (*error)

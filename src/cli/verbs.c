@@ -8,14 +8,14 @@
 
 /* In the order of help, by groups: daily work first. */
 static const struct cmd *const verbs[] = {
-    &cmd_run,       &cmd_submit,  &cmd_ls,       &cmd_show,    &cmd_logs,       &cmd_events,
-    &cmd_wait,      &cmd_explain, &cmd_stop,     &cmd_restart, &cmd_signal,     &cmd_suspend,
-    &cmd_resume,    &cmd_rm,      &cmd_exec,     &cmd_attach,  &cmd_check,      &cmd_convert,
-    &cmd_apply,     &cmd_get,     &cmd_describe, &cmd_schema,  &cmd_nodes,      &cmd_drain,
-    &cmd_queues,    &cmd_launch,  &cmd_simulate, &cmd_replay,  &cmd_doctor,     &cmd_server,
-    &cmd_config,    &cmd_open,    &cmd_user,     &cmd_key,     &cmd_token,      &cmd_client_config,
-    &cmd_audit,     &cmd_backup,  &cmd_restore,  &cmd_env,     &cmd_completion, &cmd_version,
-    &cmd_help_verb, &cmd_man,     &cmd_words,
+    &cmd_run,           &cmd_submit,    &cmd_ls,       &cmd_show,     &cmd_logs,   &cmd_events,
+    &cmd_wait,          &cmd_explain,   &cmd_stop,     &cmd_restart,  &cmd_signal, &cmd_suspend,
+    &cmd_resume,        &cmd_rm,        &cmd_exec,     &cmd_attach,   &cmd_check,  &cmd_convert,
+    &cmd_apply,         &cmd_get,       &cmd_describe, &cmd_schema,   &cmd_nodes,  &cmd_pilot,
+    &cmd_drain,         &cmd_queues,    &cmd_launch,   &cmd_simulate, &cmd_replay, &cmd_doctor,
+    &cmd_server,        &cmd_config,    &cmd_open,     &cmd_user,     &cmd_key,    &cmd_token,
+    &cmd_client_config, &cmd_audit,     &cmd_backup,   &cmd_restore,  &cmd_env,    &cmd_completion,
+    &cmd_version,       &cmd_help_verb, &cmd_man,      &cmd_words,
 };
 static const struct {
     const char *title;
@@ -51,7 +51,8 @@ static const struct {
     { &cmd_get, "describe apply" },
     { &cmd_describe, "get events" },
     { &cmd_schema, "check convert" },
-    { &cmd_nodes, "drain queues server" },
+    { &cmd_nodes, "drain pilot queues server" },
+    { &cmd_pilot, "nodes explain" },
     { &cmd_drain, "nodes explain" },
     { &cmd_queues, "explain apply" },
     { &cmd_launch, "run env" },

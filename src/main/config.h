@@ -23,6 +23,8 @@
       "address of the TCP port, the next free one is taken; none: only the Unix socket")            \
     X(AGENTS, "agents", TEXT, "none", "ADDR",                                                       \
       "address that agents of other machines connect to over TLS: 0.0.0.0:6879; none")              \
+    X(SLURM_PREFIX, "slurm_prefix", TEXT, "", "WORDS",                                              \
+      "what stands before Slurm's commands, which no shell reads: ssh login; default: nothing")     \
     X(TLS_CERT, "tls_cert", TEXT, "", "FILE",                                                       \
       "certificate chain (PEM) for https on the same port; default: made by the server itself")     \
     X(TLS_KEY, "tls_key", TEXT, "", "FILE", "its key (PEM)")                                        \

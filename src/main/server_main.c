@@ -27,6 +27,7 @@
 #include "main/gpu_watch.h"
 #include "main/machines.h"
 #include "main/nodes.h"
+#include "main/pilots.h"
 #include "main/server_files.h"
 #include "main/wire.h"
 #include "replay/recorder.h"
@@ -68,6 +69,7 @@ struct server {
     struct descriptors descriptors;
     const char *version, *address, *host;
     const char *public_socket; /* NULL: none */
+    const char *node_program;
     struct certificate certificate;
     uint64_t started_ms, started_up_ms, idle_exit_ms;
     struct clock_start clock;
@@ -87,6 +89,7 @@ struct server {
     struct engine *engine;
     struct engine *machines; /* a part of it, for other machines */
     struct packer_config packer;
+    struct pilot_nodes *pilots; /* allocations of Slurm */
     struct ctl *ctl;
     struct gpu_watch *gpus;    /* NULL: the machine's devices are not given out */
     struct recorder *recorder; /* NULL: nothing is recorded */
@@ -424,6 +427,21 @@ static int make_shipper(struct server *s, struct err *err)
     return s->shipper ? 0 : err_in(err, "backup_to");
 }
 
+/* Also where no port is open for their nodes: what they run is not lost. */
+static int make_pilots(struct server *s, struct err *err)
+{
+    const struct pilot_nodes_config config = { .loop = &s->loop,
+                                               .link = s->link,
+                                               .ctl = s->ctl,
+                                               .machines = s->machines,
+                                               .sink = { .fact = on_fact, .arg = s },
+                                               .agents = &s->agents,
+                                               .prefix = s->config.at[SETTING_SLURM_PREFIX].text,
+                                               .node_program = s->node_program };
+    s->pilots = pilot_nodes_create(&config, err);
+    return s->pilots ? 0 : -1;
+}
+
 static int make_core(struct server *s, struct err *err)
 {
     struct ctl_config config = { .store = s->store,
@@ -454,11 +472,12 @@ static int make_core(struct server *s, struct err *err)
     if (s->recorder)
         recorder_attach(s->recorder, s->ctl, &config);
     s->sink = ctl_sink(s->ctl);
-    if (machines_load(s->machines, s->ctl, err) < 0)
+    if (machines_load(s->machines, s->ctl, err) < 0 || make_pilots(s, err) < 0)
         return -1;
     if (ctl_recover(s->ctl, err) < 0)
         return -1;
     machines_begin(s->machines);
+    pilot_nodes_begin(s->pilots);
     if (s->clock.rebooted)
         clock_tell_reboot(s->ctl, s->clock.away_ms);
     ctl_tell_mended(s->ctl);
@@ -574,6 +593,7 @@ static struct api *make_api(struct server *s, struct err *err)
         config.machines = machines_served(s->machines);
         config.machines.put_where = put_where;
         config.machines.where_arg = s;
+        config.pilots = pilot_nodes_served(s->pilots);
     }
     return api_create(&config, err);
 }
@@ -656,6 +676,7 @@ static int make_parts(struct server *s, struct err *err)
                                 .agents = s->descriptors.agents };
     if (!node)
         return -1;
+    s->node_program = node;
     s->link = link_create(&s->loop, (struct engine_sink){ .fact = on_fact, .arg = s });
     place.link = s->link;
     s->engine = wire_engine(&place, err);
@@ -782,6 +803,7 @@ static void server_fini(struct server *s)
         shipper_finish(s->shipper);
     shipper_destroy(s->shipper);
     recorder_destroy(s->recorder);
+    pilot_nodes_destroy(s->pilots);
     ctl_destroy(s->ctl);
     if (s->engine)
         s->engine->ops->destroy(s->engine);

@@ -46,6 +46,10 @@ struct machine {
     struct arena *arena;
     const char *address; /* what its peers call it; "": as its host connects */
     struct pairs labels; /* beside those that its host says */
+    const char *engine, *host;
+    uint64_t lasts_ms;
+    struct arena *said;    /* NULL: it has not come */
+    struct node_spec spec; /* as it was told last, in said */
 };
 
 struct machines {
@@ -92,6 +96,8 @@ static void free_machine(void *value)
 {
     struct machine *machine = value;
     arena_destroy(machine->arena);
+    if (machine->said)
+        arena_destroy(machine->said);
     free(machine);
 }
 
@@ -219,29 +225,43 @@ static struct gpu_report *report_of(struct machines *m, const struct wire_host_h
     return report;
 }
 
-static void on_up(void *arg, const char *node, const char *address,
-                  const struct wire_host_hello *hello)
+static struct node_spec spec_of(struct machines *m, const struct machine *machine,
+                                const char *address, const struct wire_host_hello *hello,
+                                struct arena *arena)
 {
-    struct machines *m = arg;
-    const struct machine *machine = smap_get(m->machines, node);
-    struct arena *arena = arena_create();
     struct gpu_report *report = report_of(m, hello);
-    struct node_spec spec = { .name = node,
-                              .host = node,
-                              .address = machine && *machine->address ? machine->address : address,
+    struct node_spec spec = { .name = arena_strdup(arena, hello->node),
+                              .address = arena_strdup(arena, *machine->address ? machine->address
+                                                                               : address),
                               .cpu_milli = hello->cpu_milli,
                               .memory = hello->memory,
                               .disk = hello->disk,
                               .gpus = report->n_slots,
                               .gpu_type = gpu_models(report, arena),
                               .report = report,
+                              .engine = machine->engine,
+                              .lasts_ms = machine->lasts_ms,
                               .machine = true };
+    spec.host = machine->host ? machine->host : spec.name;
     for (size_t i = 0; i < hello->labels.n; i++)
         pairs_set(&spec.labels, arena, hello->labels.at[i].name, hello->labels.at[i].value);
-    for (size_t i = 0; machine && i < machine->labels.n; i++)
+    for (size_t i = 0; i < machine->labels.n; i++)
         pairs_set(&spec.labels, arena, machine->labels.at[i].name, machine->labels.at[i].value);
-    tell(m, &(struct engine_fact){ .kind = FACT_NODE_UP, .node = node, .spec = &spec });
-    arena_destroy(arena);
+    return spec;
+}
+
+static void on_up(void *arg, const char *node, const char *address,
+                  const struct wire_host_hello *hello)
+{
+    struct machines *m = arg;
+    struct machine *machine = smap_get(m->machines, node);
+    if (!machine)
+        return;
+    if (machine->said)
+        arena_destroy(machine->said);
+    machine->said = arena_create();
+    machine->spec = spec_of(m, machine, address, hello, machine->said);
+    tell(m, &(struct engine_fact){ .kind = FACT_NODE_UP, .node = node, .spec = &machine->spec });
 }
 
 static void on_down(void *arg, const char *node, const char *why)
@@ -574,11 +594,26 @@ void machines_add(struct engine *e, const struct machines_one *one)
     for (size_t i = 0; i < one->labels.n; i++)
         pairs_set(&machine->labels, machine->arena, one->labels.at[i].name,
                   one->labels.at[i].value);
+    machine->engine = one->engine ? arena_strdup(machine->arena, one->engine) : NULL;
+    machine->host = one->host ? arena_strdup(machine->arena, one->host) : NULL;
+    machine->lasts_ms = one->lasts_ms;
     struct machine *before = smap_remove(m->machines, one->node);
     if (before)
         free_machine(before);
     smap_set(m->machines, one->node, machine);
     hosts_expect(m->hosts, one->node, one->token_hash);
+}
+
+void machines_limit(struct engine *e, const char *node, uint64_t lasts_ms)
+{
+    struct machines *m = machines_of(e);
+    struct machine *machine = smap_get(m->machines, node);
+    if (!machine || machine->lasts_ms == lasts_ms)
+        return;
+    machine->lasts_ms = machine->spec.lasts_ms = lasts_ms;
+    if (machine->said && hosts_connected(m->hosts, node))
+        tell(m,
+             &(struct engine_fact){ .kind = FACT_NODE_UP, .node = node, .spec = &machine->spec });
 }
 
 bool machines_have(const struct engine *e, const char *node)

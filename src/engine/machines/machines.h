@@ -27,9 +27,14 @@ struct machines_one {
     const char *address; /* what its peers call it; "": the address that its host connects from */
     struct pairs labels; /* beside those that its host says */
     unsigned char token_hash[32]; /* of its host's token, as in link_expect */
+    const char *engine;           /* that gave it, in a word for people; NULL: somebody added it */
+    const char *host;             /* the physical one, whose ports it shares; NULL: itself */
+    uint64_t lasts_ms;            /* as in job/node_spec.h */
 };
 /* A machine that may connect, or what is now true of one that may. To be told before recover. */
 void machines_add(struct engine *, const struct machines_one *);
+/* Jobs there may last so long from now on. */
+void machines_limit(struct engine *, const char *node, uint64_t lasts_ms);
 bool machines_have(const struct engine *, const char *node);
 bool machines_reach(const struct engine *, const char *node); /* its host is connected */
 /* After recover, once: those that have not come back yet are down. */

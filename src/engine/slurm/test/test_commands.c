@@ -1,7 +1,6 @@
 /* Children that stand for Slurm's commands: scripts in a directory of the test's own, which the
  * PATH names first, so that nothing of a real Slurm is asked. */
 #include <setjmp.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

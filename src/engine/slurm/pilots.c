@@ -1,0 +1,777 @@
+/* Every two seconds, while there is a pilot that is not over, one squeue tells what became of all
+ * of them; the rest follows from that (pilot.h) and from the clock. Before its time is over a pilot
+ * is emptied, so that its jobs end by us, with their grace, and not by Slurm. */
+#include "engine/slurm/pilots.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "engine/slurm/commands.h"
+#include "engine/slurm/script.h"
+#include "link/joins.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+#define LOOK_MS      2000u
+#define SOON_MS      50u
+#define STOP_WAIT_MS 60000u /* for jobs of one that is given back */
+#define CANCEL_MS    10000u /* scancel again */
+#define SUBMIT_MS    60000u
+#define MARGIN_MS    90000u /* before its end, at most; and a tenth of its time */
+#define ASKS_MOST    2048u
+#define ASK_LOOKS    3u  /* at Slurm, before a node that it does not name is sent away */
+#define OVER_KEPT    20u /* that are over and can still be looked at */
+#define SLOTS_MOST   PILOT_NODES_MAX
+
+struct entry {
+    struct pilots *all;
+    struct pilot *pilot;
+    char join[65]; /* "": an earlier server's */
+    bool busy;     /* its sbatch runs */
+    bool vacated, now;
+    bool slurm_over;                /* Slurm has ended it */
+    uint64_t stop_ms, cancelled_ms; /* by the loop's clock; 0: not */
+    uint64_t idle_ms;               /* since when it has no task */
+    bool idle;
+    uint64_t lasts_ms; /* as its nodes were told */
+    bool told_lasts;
+};
+struct ask { /* of a node that wants to join */
+    uint64_t ticket;
+    char *pilot, *node, *allocation;
+    unsigned char own_hash[32];
+    unsigned looks;
+};
+struct joining { /* until its row is committed */
+    struct pilots *all;
+    uint64_t ticket;
+    char *pilot, *slurm;
+};
+struct slot { /* a node that is to come */
+    bool there;
+    char why[200];
+    uint64_t cpus;
+};
+struct pilots {
+    struct pilots_sink sink;
+    uv_loop_t *loop;
+    struct slurm_commands *commands;
+    struct joins *joins;
+    VEC(struct entry *) entries;
+    VEC(struct ask) asks;
+    VEC(struct joining *) joining;
+    VEC(struct slot) slots;
+    uv_timer_t look;
+    bool begun;
+    char trouble[256];
+    struct slurm_shape shape; /* of the partition asked about last */
+    char shape_of[256];
+    bool has_shape, asked_shape;
+};
+
+static void look_soon(struct pilots *all, uint64_t ms);
+static void on_look(uv_timer_t *timer);
+
+static struct entry *find_entry(const struct pilots *all, const char *name)
+{
+    for (size_t i = 0; i < all->entries.n; i++)
+        if (strcmp(all->entries.at[i]->pilot->name, name) == 0)
+            return all->entries.at[i];
+    return NULL;
+}
+
+static void keep(struct entry *e)
+{
+    e->all->sink.keep(e->all->sink.arg, e->pilot, NULL, NULL);
+}
+
+static uint32_t tasks_of(const struct entry *e)
+{
+    const struct pilots_sink *sink = &e->all->sink;
+    uint32_t n = 0;
+    for (size_t i = 0; i < e->pilot->hosts.n; i++)
+        if (!e->pilot->hosts.at[i].gone)
+            n += sink->tasks(sink->arg, e->pilot->hosts.at[i].name);
+    return n;
+}
+
+static size_t reached_of(const struct entry *e)
+{
+    const struct pilots_sink *sink = &e->all->sink;
+    size_t n = 0;
+    for (size_t i = 0; i < e->pilot->hosts.n; i++)
+        n += !e->pilot->hosts.at[i].gone && sink->reached(sink->arg, e->pilot->hosts.at[i].name);
+    return n;
+}
+
+/* ---- over ---- */
+
+static void remove_host(const struct entry *e, struct pilot_host *host)
+{
+    host->gone = true;
+    e->all->sink.remove(e->all->sink.arg, host);
+}
+
+static void forget_old(struct pilots *all)
+{
+    size_t over = 0;
+    for (size_t i = all->entries.n; i-- > 0;) {
+        struct entry *e = all->entries.at[i];
+        if (e->pilot->state != PILOT_OVER || e->busy || ++over <= OVER_KEPT)
+            continue;
+        all->sink.drop(all->sink.arg, e->pilot->name);
+        pilot_destroy(e->pilot);
+        free(e);
+        vec_remove(&all->entries, i);
+    }
+}
+
+static void end_pilot(struct entry *e)
+{
+    for (size_t i = 0; i < e->pilot->hosts.n; i++)
+        if (!e->pilot->hosts.at[i].gone)
+            remove_host(e, &e->pilot->hosts.at[i]);
+    joins_forbid(e->all->joins, e->pilot->name);
+    memset(e->join, 0, sizeof e->join);
+    log_info("pilot.over", "pilot=%s allocation=%s reason=\"%s\"", e->pilot->name, e->pilot->id,
+             e->pilot->reason);
+}
+
+/* ---- submitting ---- */
+
+static void on_submitted(void *arg, const struct slurm_answer *answer)
+{
+    struct entry *e = arg;
+    struct pilot *p = e->pilot;
+    struct arena *arena = arena_create();
+    struct err err = { .what = "" };
+    const char *id = NULL;
+    e->busy = false;
+    if (answer->text && slurm_read_submitted(arena, answer->text, &id, &err) == 0) {
+        free(p->id);
+        p->id = mem_strdup(id);
+        p->state = p->state == PILOT_SUBMITTING ? PILOT_PENDING : p->state;
+        log_info("pilot.submitted", "pilot=%s allocation=%s nodes=%u", p->name, id, p->ask.nodes);
+        memset(e->join, 0, sizeof e->join);
+    } else if (answer->down) {
+        p->at_ms = clock_wall_ms(); /* it may be there: that is looked for, for a while */
+        pilot_set_reason(p, "%s", answer->err->what);
+    } else {
+        p->state = PILOT_OVER;
+        pilot_set_reason(p, "%s", answer->err ? answer->err->what : err.what);
+        end_pilot(e);
+    }
+    keep(e);
+    arena_destroy(arena);
+    look_soon(e->all, SOON_MS);
+}
+
+static void fail_submit(struct entry *e, const struct err *err)
+{
+    e->pilot->state = PILOT_OVER;
+    pilot_set_reason(e->pilot, "%s", err->what);
+    end_pilot(e);
+    keep(e);
+}
+
+/* A script that is read from stdin: the commands may run on another machine. */
+static void submit(struct entry *e)
+{
+    struct pilots *all = e->all;
+    AUTO_BUF struct buf script = BUF_INIT(SLURM_SCRIPT_MAX);
+    struct err err;
+    if (e->pilot->submitted || !*e->join || slurm_is_busy(all->commands, SLURM_SBATCH))
+        return;
+    int rc = all->sink.script(all->sink.arg, e->join, &script, &err);
+    if (rc == 0)
+        return;
+    struct arena *arena = arena_create();
+    if (rc > 0)
+        rc = slurm_run(all->commands,
+                       &(struct slurm_call){ .command = SLURM_SBATCH,
+                                             .args = pilot_sbatch(arena, e->pilot),
+                                             .input = script.data,
+                                             .input_len = script.len,
+                                             .limit_ms = SUBMIT_MS,
+                                             .done = on_submitted,
+                                             .arg = e },
+                       &err) == 0
+                 ? 1
+                 : -1;
+    arena_destroy(arena);
+    e->pilot->submitted = e->busy = rc > 0;
+    if (rc < 0)
+        fail_submit(e, &err);
+}
+
+/* ---- giving back ---- */
+
+static void on_cancelled(void *arg, const struct slurm_answer *answer)
+{
+    struct pilots *all = arg;
+    if (answer->err && !answer->unknown)
+        log_warn("pilot.cancel", "reason=\"%s\"", answer->err->what);
+    look_soon(all, SOON_MS);
+}
+
+static void cancel(struct entry *e)
+{
+    const uint64_t now = uv_now(e->all->loop);
+    const char *args[] = { e->pilot->id, NULL };
+    struct err err;
+    if (!*e->pilot->id || e->slurm_over || slurm_is_busy(e->all->commands, SLURM_SCANCEL) ||
+        (e->cancelled_ms && now - e->cancelled_ms < CANCEL_MS))
+        return;
+    e->cancelled_ms = now ? now : 1;
+    if (slurm_run(e->all->commands,
+                  &(struct slurm_call){
+                      .command = SLURM_SCANCEL, .args = args, .done = on_cancelled, .arg = e->all },
+                  &err) < 0)
+        log_warn("pilot.cancel", "pilot=%s reason=\"%s\"", e->pilot->name, err.what);
+}
+
+static void vacate(struct entry *e)
+{
+    if (e->vacated)
+        return;
+    e->vacated = true;
+    e->stop_ms = uv_now(e->all->loop);
+    e->all->sink.vacate(e->all->sink.arg, e->pilot, e->pilot->reason);
+}
+
+static void give_back(struct entry *e, const char *why)
+{
+    e->pilot->state = PILOT_ENDING;
+    pilot_set_reason(e->pilot, "%s", why);
+    log_info("pilot.ending", "pilot=%s allocation=%s reason=\"%s\"", e->pilot->name, e->pilot->id,
+             why);
+    keep(e);
+    vacate(e);
+}
+
+/* One that is being given back: as soon as nothing runs there, or when that has had its time. */
+static void go_on_ending(struct entry *e)
+{
+    struct pilot *p = e->pilot;
+    if (!p->submitted && !e->busy) {
+        p->state = PILOT_OVER;
+        end_pilot(e);
+        keep(e);
+        return;
+    }
+    vacate(e);
+    if (e->now || tasks_of(e) == 0 || uv_now(e->all->loop) - e->stop_ms > STOP_WAIT_MS)
+        cancel(e);
+}
+
+/* ---- time ---- */
+
+static uint64_t margin_of(const struct pilot *p)
+{
+    uint64_t whole = p->ends_ms > p->start_ms && p->start_ms ? p->ends_ms - p->start_ms : 0;
+    return whole / 10 < MARGIN_MS ? whole / 10 : MARGIN_MS;
+}
+
+/* Rounded down, so that nodes are not news all the time. */
+static uint64_t round_lasts(uint64_t ms)
+{
+    const uint64_t step = ms > 8 * 3600000ull ? 900000 : ms > 3600000 ? 300000 : 60000;
+    return ms > step ? ms - ms % step : ms - ms % 5000;
+}
+
+static void tell_lasts(struct entry *e, bool again)
+{
+    uint64_t left;
+    if (!pilot_left(e->pilot, clock_wall_ms(), &left))
+        return;
+    uint64_t margin = margin_of(e->pilot), lasts = left > margin ? round_lasts(left - margin) : 0;
+    if (e->told_lasts && lasts == e->lasts_ms && !again)
+        return;
+    e->told_lasts = true;
+    e->lasts_ms = lasts;
+    for (size_t i = 0; i < e->pilot->hosts.n; i++)
+        if (!e->pilot->hosts.at[i].gone)
+            e->all->sink.limit(e->all->sink.arg, &e->pilot->hosts.at[i], lasts);
+}
+
+static bool is_idle_for_too_long(struct entry *e)
+{
+    const uint64_t now = uv_now(e->all->loop);
+    if (!e->pilot->ask.idle_ms || reached_of(e) == 0 || tasks_of(e) > 0) {
+        e->idle = false;
+        return false;
+    }
+    if (!e->idle)
+        e->idle_ms = now;
+    e->idle = true;
+    return now - e->idle_ms >= e->pilot->ask.idle_ms;
+}
+
+/* Nodes that Slurm has taken from it, and that are silent. */
+static void remove_lost(struct entry *e)
+{
+    const struct pilots_sink *sink = &e->all->sink;
+    bool any = false;
+    for (size_t i = 0; i < e->pilot->hosts.n && *e->pilot->nodes; i++) {
+        struct pilot_host *host = &e->pilot->hosts.at[i];
+        if (host->gone || sink->reached(sink->arg, host->name) ||
+            pilot_has_node(e->pilot, host->slurm))
+            continue;
+        log_warn("pilot.node", "pilot=%s node=%s note=\"Slurm has taken it from the allocation\"",
+                 e->pilot->name, host->name);
+        remove_host(e, host);
+        any = true;
+    }
+    if (any)
+        keep(e);
+}
+
+static void go_on_running(struct entry *e)
+{
+    uint64_t left;
+    remove_lost(e);
+    tell_lasts(e, false);
+    if (pilot_left(e->pilot, clock_wall_ms(), &left) && left <= margin_of(e->pilot))
+        give_back(e, "its time is nearly over");
+    else if (is_idle_for_too_long(e))
+        give_back(e, "it had no task for as long as it may");
+}
+
+/* ---- nodes that are to come ---- */
+
+static void on_shape(void *arg, const struct slurm_answer *answer)
+{
+    struct pilots *all = arg;
+    struct arena *arena = arena_create();
+    all->has_shape =
+        answer->text && slurm_read_shape(arena, answer->text, all->shape_of, &all->shape);
+    all->shape.partition = NULL;
+    arena_destroy(arena);
+}
+
+static bool know_shape(struct pilots *all, const char *partition)
+{
+    static const char *const args[] = { "-h", "-o", SLURM_SINFO_FORMAT, NULL };
+    struct err err;
+    if (all->asked_shape && strcmp(all->shape_of, partition) == 0)
+        return all->has_shape;
+    if (slurm_is_busy(all->commands, SLURM_SINFO))
+        return false;
+    snprintf(all->shape_of, sizeof all->shape_of, "%s", partition);
+    all->has_shape = false;
+    all->asked_shape =
+        slurm_run(all->commands,
+                  &(struct slurm_call){
+                      .command = SLURM_SINFO, .args = args, .done = on_shape, .arg = all },
+                  &err) == 0;
+    return false;
+}
+
+static void word_waiting(const struct pilot *p, char *out, size_t size)
+{
+    char when[FMT_MAX] = "";
+    if (p->state == PILOT_RUNNING)
+        snprintf(out, size, "pilot %s has it from Slurm, and it has not joined yet", p->name);
+    else if (p->state == PILOT_SUBMITTING || !*p->reason)
+        snprintf(out, size, "pilot %s is being submitted to Slurm", p->name);
+    else if (p->start_ms)
+        snprintf(out, size, "pilot %s waits in Slurm (%.60s), which expects it at %s", p->name,
+                 p->reason, fmt_time_local(when, p->start_ms));
+    else
+        snprintf(out, size, "pilot %s waits in Slurm (%.60s)", p->name, p->reason);
+}
+
+static void expect(struct pilots *all, size_t i, const struct pilots_node *what)
+{
+    char name[32];
+    struct pilots_node node = *what;
+    snprintf(name, sizeof name, "slurm-%zu", i + 1);
+    node.name = name;
+    all->sink.expect(all->sink.arg, &node);
+}
+
+static void set_slot(struct pilots *all, size_t i, const struct pilot *p)
+{
+    char why[200];
+    while (all->slots.n <= i)
+        *vec_add(&all->slots) = (struct slot){ .there = false };
+    struct slot *slot = &all->slots.at[i];
+    word_waiting(p, why, sizeof why);
+    uint64_t cpus = p->ask.cpus && p->ask.cpus < all->shape.cpus ? p->ask.cpus : all->shape.cpus;
+    if (slot->there && slot->cpus == cpus && strcmp(slot->why, why) == 0)
+        return;
+    *slot = (struct slot){ .there = true, .cpus = cpus };
+    snprintf(slot->why, sizeof slot->why, "%s", why);
+    expect(all, i,
+           &(struct pilots_node){ .cpus = cpus,
+                                  .memory = all->shape.memory / all->shape.cpus * cpus,
+                                  .gpus = p->ask.gpus,
+                                  .why = why });
+}
+
+static void clear_slots(struct pilots *all, size_t from)
+{
+    for (size_t i = from; i < all->slots.n; i++) {
+        if (all->slots.at[i].there)
+            expect(all, i, &(struct pilots_node){ .why = NULL });
+        all->slots.at[i].there = false;
+    }
+}
+
+/* Jobs may wait for them, instead of being refused for a cluster that is too small. */
+static void expect_nodes(struct pilots *all)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < all->entries.n; i++) {
+        const struct pilot *p = all->entries.at[i]->pilot;
+        if (p->state > PILOT_RUNNING || p->hosts.n >= p->ask.nodes)
+            continue;
+        if (!know_shape(all, p->ask.partition))
+            return;
+        for (size_t j = p->hosts.n; j < p->ask.nodes && n < SLOTS_MOST; j++)
+            set_slot(all, n++, p);
+    }
+    clear_slots(all, n);
+}
+
+/* ---- nodes that join ---- */
+
+static void free_ask(struct ask *ask)
+{
+    free(ask->pilot);
+    free(ask->node);
+    free(ask->allocation);
+}
+
+static void drop_ask(struct pilots *all, size_t i)
+{
+    free_ask(&all->asks.at[i]);
+    vec_remove(&all->asks, i);
+}
+
+static void free_joining(struct joining *j)
+{
+    free(j->pilot);
+    free(j->slurm);
+    free(j);
+}
+
+static void on_joined(void *arg, bool kept)
+{
+    struct joining *j = arg;
+    struct pilots *all = j->all;
+    struct entry *e = find_entry(all, j->pilot);
+    const struct pilot_host *host = e ? pilot_find_host(e->pilot, j->slurm) : NULL;
+    for (size_t i = 0; i < all->joining.n; i++)
+        if (all->joining.at[i] == j) {
+            vec_remove(&all->joining, i);
+            break;
+        }
+    if (kept && host && !host->gone) {
+        all->sink.add(all->sink.arg, e->pilot, host);
+        tell_lasts(e, true);
+        joins_answer(all->joins, j->ticket, host->name, "");
+        expect_nodes(all);
+        log_info("pilot.joined", "pilot=%s node=%s", e->pilot->name, host->name);
+    }
+    free_joining(j);
+}
+
+static void let_in(struct entry *e, const struct ask *ask)
+{
+    struct pilots *all = e->all;
+    char name[300];
+    struct joining *j = mem_new(sizeof *j);
+    snprintf(name, sizeof name, "%s", ask->node);
+    if (all->sink.taken(all->sink.arg, name))
+        snprintf(name, sizeof name, "%.200s.%.60s", ask->node, e->pilot->name);
+    pilot_add_host(e->pilot, ask->node, name, ask->own_hash);
+    *j = (struct joining){ .all = all,
+                           .ticket = ask->ticket,
+                           .pilot = mem_strdup(e->pilot->name),
+                           .slurm = mem_strdup(ask->node) };
+    vec_push(&all->joining, j);
+    all->sink.keep(all->sink.arg, e->pilot, on_joined, j);
+}
+
+/* true: it was answered, or will be. */
+static bool try_ask(struct pilots *all, struct ask *ask)
+{
+    struct entry *e = find_entry(all, ask->pilot);
+    if (!e || e->pilot->state >= PILOT_ENDING) {
+        joins_answer(all->joins, ask->ticket, NULL, "its allocation is being given back");
+        return true;
+    }
+    if (*e->pilot->id && strcmp(e->pilot->id, ask->allocation) != 0) {
+        joins_answer(all->joins, ask->ticket, NULL, "its allocation is another one");
+        return true;
+    }
+    const struct pilot_host *host = pilot_find_host(e->pilot, ask->node);
+    if (host && (host->gone || memcmp(host->token_hash, ask->own_hash, 32) != 0)) {
+        log_warn("pilot.twice", "pilot=%s node=%s note=\"it has joined already\"", e->pilot->name,
+                 ask->node);
+        joins_answer(all->joins, ask->ticket, NULL, "that node has joined already");
+        return true;
+    }
+    if (host) {
+        joins_answer(all->joins, ask->ticket, host->name, "");
+        return true;
+    }
+    if (*e->pilot->id && pilot_has_node(e->pilot, ask->node)) {
+        let_in(e, ask);
+        return true;
+    }
+    if (ask->looks < ASK_LOOKS)
+        return false;
+    joins_answer(all->joins, ask->ticket, NULL, "Slurm does not name it as one of the allocation");
+    return true;
+}
+
+static void try_asks(struct pilots *all)
+{
+    for (size_t i = 0; i < all->asks.n;) {
+        all->asks.at[i].looks++;
+        if (try_ask(all, &all->asks.at[i]))
+            drop_ask(all, i);
+        else
+            i++;
+    }
+}
+
+static void on_ask(void *arg, const struct joins_ask *asked)
+{
+    struct pilots *all = arg;
+    struct ask ask = { .ticket = asked->ticket,
+                       .pilot = mem_strdup(asked->name),
+                       .node = mem_strdup(asked->node),
+                       .allocation = mem_strdup(asked->allocation) };
+    memcpy(ask.own_hash, asked->own_hash, sizeof ask.own_hash);
+    if (all->asks.n == ASKS_MOST || try_ask(all, &ask)) {
+        free_ask(&ask);
+        return;
+    }
+    vec_push(&all->asks, ask);
+    look_soon(all, SOON_MS);
+}
+
+/* ---- looking ---- */
+
+static void go_on(struct entry *e)
+{
+    if (e->pilot->state == PILOT_SUBMITTING)
+        submit(e);
+    else if (e->pilot->state == PILOT_RUNNING)
+        go_on_running(e);
+    else if (e->pilot->state == PILOT_ENDING)
+        go_on_ending(e);
+}
+
+static void hear(struct entry *e, const struct slurm_jobs *jobs)
+{
+    AUTO_FREE char *name = mem_printf(PILOT_JOB_NAME "%s", e->pilot->nonce);
+    const struct slurm_job *job = slurm_find_job(jobs, e->pilot->id, name);
+    e->slurm_over = job ? slurm_state_is_over(job->state) : e->pilot->absent > 0;
+    const struct pilot_world world = { .now_ms = clock_wall_ms(),
+                                       .reached =
+                                           e->slurm_over && tasks_of(e) == 0 ? 0 : reached_of(e) };
+    if (e->busy || !pilot_hear(e->pilot, job, &world))
+        return;
+    if (e->pilot->state == PILOT_OVER)
+        end_pilot(e);
+    keep(e);
+}
+
+static void on_jobs(void *arg, const struct slurm_answer *answer)
+{
+    struct pilots *all = arg;
+    if (!answer->text) {
+        if (strcmp(all->trouble, answer->err->what) != 0)
+            log_warn("slurm.trouble", "reason=\"%s\"", answer->err->what);
+        snprintf(all->trouble, sizeof all->trouble, "%s", answer->err->what);
+        return;
+    }
+    struct arena *arena = arena_create();
+    struct slurm_jobs jobs;
+    all->trouble[0] = '\0';
+    slurm_read_jobs(arena, answer->text, &jobs);
+    for (size_t i = 0; i < all->entries.n; i++)
+        hear(all->entries.at[i], &jobs);
+    arena_destroy(arena);
+    try_asks(all);
+    expect_nodes(all);
+    forget_old(all);
+}
+
+static void ask_slurm(struct pilots *all)
+{
+    static const char *const args[] = {
+        "--me", "-h", "-t", "all", "-o", SLURM_SQUEUE_FORMAT, NULL
+    };
+    struct err err;
+    if (slurm_is_busy(all->commands, SLURM_SQUEUE))
+        return;
+    if (slurm_run(all->commands,
+                  &(struct slurm_call){
+                      .command = SLURM_SQUEUE, .args = args, .done = on_jobs, .arg = all },
+                  &err) < 0)
+        on_jobs(all, &(struct slurm_answer){ .err = &err, .down = true });
+}
+
+uint64_t pilots_count(const struct pilots *all)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < all->entries.n; i++)
+        n += all->entries.at[i]->pilot->state != PILOT_OVER;
+    return n;
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct pilots *all = timer->data;
+    for (size_t i = 0; i < all->entries.n; i++)
+        go_on(all->entries.at[i]);
+    if (pilots_count(all) == 0) {
+        expect_nodes(all);
+        return;
+    }
+    ask_slurm(all);
+    look_soon(all, LOOK_MS);
+}
+
+static void look_soon(struct pilots *all, uint64_t ms)
+{
+    if (!all->begun ||
+        (uv_is_active((uv_handle_t *)&all->look) && uv_timer_get_due_in(&all->look) <= ms))
+        return;
+    uv_timer_start(&all->look, on_look, ms, 0);
+}
+
+/* ---- the whole ---- */
+
+static struct entry *add_entry(struct pilots *all, struct pilot *p)
+{
+    struct entry *e = mem_new(sizeof *e);
+    *e = (struct entry){ .all = all, .pilot = p };
+    vec_push(&all->entries, e);
+    if (p->state != PILOT_OVER)
+        joins_allow(all->joins, p->name, p->join_hash);
+    return e;
+}
+
+void pilots_load(struct pilots *all, struct pilot *p)
+{
+    struct entry *e = add_entry(all, p);
+    for (size_t i = 0; i < p->hosts.n && p->state != PILOT_OVER; i++)
+        if (!p->hosts.at[i].gone)
+            all->sink.add(all->sink.arg, p, &p->hosts.at[i]);
+    tell_lasts(e, true);
+}
+
+/* Slots of an earlier server, which nobody may wait for any more. */
+static void find_slots(struct pilots *all)
+{
+    for (size_t i = 0; i < SLOTS_MOST; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "slurm-%zu", i + 1);
+        if (!all->sink.taken(all->sink.arg, name))
+            break;
+        *vec_add(&all->slots) = (struct slot){ .there = true };
+    }
+}
+
+void pilots_begin(struct pilots *all)
+{
+    all->begun = true;
+    find_slots(all);
+    look_soon(all, SOON_MS);
+}
+
+void pilots_start(struct pilots *all, struct pilot *p, const char *join)
+{
+    struct entry *e = add_entry(all, p);
+    snprintf(e->join, sizeof e->join, "%s", join);
+    look_soon(all, 0);
+}
+
+bool pilots_stop(struct pilots *all, const char *name, const char *by, bool now)
+{
+    struct entry *e = find_entry(all, name);
+    if (!e || e->pilot->state == PILOT_OVER)
+        return false;
+    e->now = e->now || now;
+    if (e->pilot->state != PILOT_ENDING) {
+        char why[160];
+        snprintf(why, sizeof why, "stopped by %.100s", by);
+        give_back(e, why);
+    }
+    look_soon(all, SOON_MS);
+    return true;
+}
+
+const struct pilot *pilots_at(const struct pilots *all, size_t i)
+{
+    return i < all->entries.n ? all->entries.at[i]->pilot : NULL;
+}
+
+const struct pilot *pilots_find(const struct pilots *all, const char *name)
+{
+    const struct entry *e = find_entry(all, name);
+    return e ? e->pilot : NULL;
+}
+
+const struct pilot *pilots_of_node(const struct pilots *all, const char *node)
+{
+    for (size_t i = 0; i < all->entries.n; i++) {
+        const struct pilot *p = all->entries.at[i]->pilot;
+        for (size_t j = 0; j < p->hosts.n && p->state != PILOT_OVER; j++)
+            if (!p->hosts.at[j].gone && strcmp(p->hosts.at[j].name, node) == 0)
+                return p;
+    }
+    return NULL;
+}
+
+const char *pilots_trouble(const struct pilots *all)
+{
+    return all->trouble;
+}
+
+struct pilots *pilots_create(const struct pilots_config *config)
+{
+    struct pilots *all = mem_new(sizeof *all);
+    all->sink = config->sink;
+    all->loop = config->loop;
+    all->commands = slurm_commands_create(config->loop, config->prefix);
+    all->joins = joins_create(config->link, (struct joins_sink){ .ask = on_ask, .arg = all });
+    uv_timer_init(config->loop, &all->look);
+    all->look.data = all;
+    return all;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void pilots_destroy(struct pilots *all)
+{
+    if (!all)
+        return;
+    slurm_commands_destroy(all->commands);
+    joins_destroy(all->joins);
+    for (size_t i = 0; i < all->entries.n; i++) {
+        pilot_destroy(all->entries.at[i]->pilot);
+        free(all->entries.at[i]);
+    }
+    for (size_t i = 0; i < all->asks.n; i++)
+        free_ask(&all->asks.at[i]);
+    for (size_t i = 0; i < all->joining.n; i++)
+        free_joining(all->joining.at[i]);
+    vec_fini(&all->entries);
+    vec_fini(&all->asks);
+    vec_fini(&all->joining);
+    vec_fini(&all->slots);
+    uv_close((uv_handle_t *)&all->look, on_closed);
+}

@@ -1,0 +1,562 @@
+/* Where pilots meet the rest of the server: engine/slurm says what is to happen, here it is done,
+ * in turns of the core. A new pilot is a row before Slurm hears of it, with a nonce that its name
+ * there carries, so a server that is killed at any moment finds what it asked for. */
+#include "main/pilots.h"
+
+#include "api/child.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "ctl/cluster_views.h"
+#include "ctl/ctl.h"
+#include "ctl/objects.h"
+#include "engine/machines/machines.h"
+#include "engine/slurm/pilots.h"
+#include "engine/slurm/script.h"
+#include "job/node_spec.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+#define KIND        "pilot.slurm"
+#define PACKED_MAX  (4u << 20)
+#define PROGRAM_MAX (64u << 20)
+#define PACK_MS     120000u
+#define FLAGS_WORDS 16u
+
+struct pilot_nodes {
+    struct pilot_nodes_config config;
+    struct pilots *pilots;
+    struct arena *view_arena; /* of view */
+    struct nodes_view view;
+    uint64_t view_at; /* loop time; view_arena NULL: none */
+    struct child *packing;
+    char *packed, hash[65];
+    size_t packed_len;
+    struct err pack_err; /* code ERR_NONE: it went well so far */
+    uint64_t numbers;    /* of names */
+};
+
+/* ---- rows ---- */
+
+struct kept { /* a row on its way */
+    void (*done)(void *arg, bool kept);
+    void *arg;
+};
+
+static void on_kept(void *arg, const struct ctl_answer *answer)
+{
+    struct kept *kept = arg;
+    if (answer->err)
+        log_error("pilot.row", "reason=\"%s\"", answer->err->what);
+    if (kept->done)
+        kept->done(kept->arg, !answer->err);
+    free(kept);
+}
+
+static void put_row(const struct pilot_nodes *n, const char *name, const char *by,
+                    const struct text_node *spec, struct kept *kept)
+{
+    const struct ctl_object object = { .kind = KIND, .project = "", .name = name, .spec = spec };
+    const struct ctl_objects ask = { .by = by, .at = &object, .n = 1 };
+    ctl_objects_put(n->config.ctl, &ask, on_kept, kept);
+}
+
+static void keep(void *arg, const struct pilot *p, void (*done)(void *done_arg, bool kept),
+                 void *done_arg)
+{
+    struct pilot_nodes *n = arg;
+    struct arena *arena = arena_create();
+    struct kept *kept = mem_new(sizeof *kept);
+    *kept = (struct kept){ .done = done, .arg = done_arg };
+    put_row(n, p->name, p->by, pilot_row(arena, p), kept);
+    arena_destroy(arena);
+}
+
+static void drop(void *arg, const char *pilot)
+{
+    const struct pilot *p = pilots_find(((struct pilot_nodes *)arg)->pilots, pilot);
+    put_row(arg, pilot, p ? p->by : "", NULL, mem_new(sizeof(struct kept)));
+}
+
+/* ---- nodes ---- */
+
+static void add(void *arg, const struct pilot *p, const struct pilot_host *host)
+{
+    struct pilot_nodes *n = arg;
+    struct arena *arena = arena_create();
+    struct machines_one one = {
+        .node = host->name, .address = "", .engine = "slurm", .host = host->slurm
+    };
+    memcpy(one.token_hash, host->token_hash, sizeof one.token_hash);
+    pairs_set(&one.labels, arena, "slurm/partition", p->partition);
+    pairs_set(&one.labels, arena, "slurm/pilot", p->name);
+    machines_add(n->config.machines, &one);
+    arena_destroy(arena);
+}
+
+static void limit(void *arg, const struct pilot_host *host, uint64_t lasts_ms)
+{
+    machines_limit(((struct pilot_nodes *)arg)->config.machines, host->name,
+                   lasts_ms ? lasts_ms : NODE_ENDS);
+}
+
+static void remove_node(void *arg, const struct pilot_host *host)
+{
+    machines_remove(((struct pilot_nodes *)arg)->config.machines, host->name);
+}
+
+static bool reached(void *arg, const char *node)
+{
+    return machines_reach(((struct pilot_nodes *)arg)->config.machines, node);
+}
+
+/* One look for all questions of a moment. */
+static const struct node_answer *find_node(struct pilot_nodes *n, const char *name)
+{
+    const uint64_t now = uv_now(n->config.loop);
+    if (!n->view_arena || n->view_at != now) {
+        if (n->view_arena)
+            arena_destroy(n->view_arena);
+        n->view_arena = arena_create();
+        n->view = ctl_nodes_view(n->config.ctl, n->view_arena);
+        n->view_at = now;
+    }
+    for (size_t i = 0; i < n->view.nodes.n; i++)
+        if (strcmp(n->view.nodes.at[i].name, name) == 0)
+            return &n->view.nodes.at[i];
+    return NULL;
+}
+
+static bool taken(void *arg, const char *node)
+{
+    struct pilot_nodes *n = arg;
+    return find_node(n, node) || machines_have(n->config.machines, node);
+}
+
+static uint32_t tasks(void *arg, const char *node)
+{
+    const struct node_answer *found = find_node(arg, node);
+    return found ? (uint32_t)found->tasks : 0;
+}
+
+static void expect(void *arg, const struct pilots_node *what)
+{
+    const struct pilot_nodes *n = arg;
+    const struct engine_sink *sink = &n->config.sink;
+    struct engine_fact fact = { .kind = FACT_NODE_GONE,
+                                .node = what->name,
+                                .reason = "nobody waits for it any more" };
+    if (what->why) {
+        struct node_spec spec = { .name = what->name,
+                                  .host = what->name,
+                                  .address = "",
+                                  .cpu_milli = what->cpus * 1000,
+                                  .memory = what->memory,
+                                  .disk = UINT64_C(1) << 40, /* Slurm does not say */
+                                  .gpus = what->gpus,
+                                  .gpu_type = "",
+                                  .engine = "slurm",
+                                  .machine = true };
+        sink->fact(sink->arg, &(struct engine_fact){
+                                  .kind = FACT_NODE_UP, .node = what->name, .spec = &spec });
+        fact.kind = FACT_NODE_DOWN;
+        fact.reason = what->why;
+    }
+    sink->fact(sink->arg, &fact);
+}
+
+/* ---- jobs that have to leave ---- */
+
+static void on_left(void *arg, const struct ctl_answer *answer)
+{
+    (void)arg;
+    if (answer->err)
+        log_debug("pilot.restart", "reason=\"%s\"", answer->err->what);
+}
+
+static void move_job(const struct pilot_nodes *n, const struct drained_task *task,
+                     const struct pilot *p, const char *why)
+{
+    char number[24], reason[200];
+    uint64_t id;
+    struct err err;
+    snprintf(number, sizeof number, "%" PRIu64, task->number);
+    snprintf(reason, sizeof reason, "pilot %s is given back: %.120s", p->name, why);
+    if (ctl_find(n->config.ctl, number, &id, &err) == 0)
+        ctl_restart(n->config.ctl,
+                    &(struct ctl_restart){
+                        .owner = task->owner, .job = id, .reason = reason, .how = RESTART_WISH },
+                    on_left, NULL);
+}
+
+static void vacate(void *arg, const struct pilot *p, const char *why)
+{
+    struct pilot_nodes *n = arg;
+    struct arena *arena = arena_create();
+    VEC(uint64_t) seen = { .n = 0 };
+    struct err err;
+    for (size_t i = 0; i < p->hosts.n; i++)
+        if (!p->hosts.at[i].gone)
+            limit(n, &p->hosts.at[i], 0);
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        struct drain_view view = { .n = 0 };
+        if (p->hosts.at[i].gone ||
+            ctl_drain_view(n->config.ctl, arena, p->hosts.at[i].name, &view, &err) < 0)
+            continue;
+        for (size_t j = 0; j < view.n; j++) {
+            size_t k = 0;
+            while (k < seen.n && seen.at[k] != view.at[j].number)
+                k++;
+            if (k < seen.n)
+                continue;
+            vec_push(&seen, view.at[j].number);
+            move_job(n, &view.at[j], p, why);
+        }
+    }
+    vec_fini(&seen);
+    arena_destroy(arena);
+}
+
+/* ---- the batch script ---- */
+
+static void on_packed(void *arg, const struct child_end *end)
+{
+    struct pilot_nodes *n = arg;
+    n->packing = NULL;
+    if (!end->good || end->len == 0 || end->len >= PACKED_MAX) {
+        err_set(&n->pack_err, ERR_CANNOT, "muster-node cannot be packed for a batch script (xz %s)",
+                end->len >= PACKED_MAX ? "leaves more than 4 MiB" : "failed, or is not there");
+        err_hint(&n->pack_err, "install xz-utils on this machine");
+        return;
+    }
+    n->packed = mem_new(end->len);
+    memcpy(n->packed, end->text, end->len);
+    n->packed_len = end->len;
+    log_info("pilot.packed", "bytes=%zu hash=%s", n->packed_len, n->hash);
+}
+
+static int pack(struct pilot_nodes *n, struct err *err)
+{
+    const char *args[] = { "xz", "-c", "-6", n->config.node_program, NULL };
+    const struct child_line line = { .program = "xz",
+                                     .args = (char *const *)(uintptr_t)args,
+                                     .input = -1,
+                                     .text_max = PACKED_MAX,
+                                     .limit_ms = PACK_MS };
+    unsigned char hash[32];
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    if (file_read(n->config.node_program, PROGRAM_MAX, &text, &len, err) < 0)
+        return -1;
+    crypto_hash_sha256(hash, (const unsigned char *)text, len);
+    sodium_bin2hex(n->hash, sizeof n->hash, hash, sizeof hash);
+    n->packing = child_start(n->config.loop, &line, on_packed, n, err);
+    return n->packing ? 0 : -1;
+}
+
+static int script(void *arg, const char *join, struct buf *out, struct err *err)
+{
+    struct pilot_nodes *n = arg;
+    if (n->pack_err.code) {
+        *err = n->pack_err;
+        n->pack_err = (struct err){ .code = ERR_NONE };
+        return -1;
+    }
+    if (!n->packed)
+        return n->packing ? 0 : pack(n, err);
+    struct arena *arena = arena_create();
+    struct text_node *where = text_map(arena, NULL, NULL);
+    agents_put_where(*n->config.agents, arena, where);
+    const struct text_node *list = text_get(where, "server");
+    struct words places = { .at = ARENA_ARRAY(arena, list ? list->count + 1 : 1, const char *) };
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
+        places.at[places.n++] = one->str;
+    const struct slurm_script what = { .places = &places,
+                                       .pin = text_word(where, "pin"),
+                                       .join = join,
+                                       .program_path = n->config.node_program,
+                                       .program_hash = n->hash,
+                                       .unpacks = "xz",
+                                       .packed = n->packed,
+                                       .packed_len = n->packed_len };
+    int rc = places.n ? slurm_script_make(&what, out, err)
+                      : err_set(err, ERR_CANNOT, "no address of this server is known to others");
+    arena_destroy(arena);
+    return rc < 0 ? -1 : 1;
+}
+
+/* ---- over HTTP ---- */
+
+struct starting {
+    struct pilot_nodes *of;
+    struct pilot *pilot;
+    char join[65];
+    api_pilot_done *done;
+    void *arg;
+};
+
+static int read_number(const struct text_node *n, uint64_t most, uint64_t *out, struct err *err)
+{
+    if (n->kind != TEXT_INT || n->integer < 0 || (uint64_t)n->integer > most)
+        return err_set(err, ERR_INPUT, "%s is no number up to %" PRIu64, n->key, most);
+    *out = (uint64_t)n->integer;
+    return 0;
+}
+
+static int read_flags(struct arena *arena, const struct text_node *list, struct words *out,
+                      struct err *err)
+{
+    if (list->kind != TEXT_LIST)
+        return err_set(err, ERR_INPUT, "flags is no list of words for sbatch");
+    out->at = ARENA_ARRAY(arena, list->count + 1, const char *);
+    for (const struct text_node *n = list->first; n; n = n->next) {
+        if (n->kind != TEXT_STR)
+            return err_set(err, ERR_INPUT, "flags has what is no text");
+        out->at[out->n++] = n->str;
+    }
+    return 0;
+}
+
+static int read_ask(struct arena *arena, const struct text_node *body, struct pilot_ask *out,
+                    struct err *err)
+{
+    uint64_t nodes = 0, cpus = 0, gpus = 0;
+    const struct {
+        const char *key;
+        uint64_t *to, most;
+    } numbers[] = { { "nodes", &nodes, PILOT_NODES_MAX },
+                    { "time_ms", &out->time_ms, UINT64_C(1) << 40 },
+                    { "cpus", &cpus, 65536 },
+                    { "gpus", &gpus, 1024 },
+                    { "idle_ms", &out->idle_ms, UINT64_C(1) << 40 } };
+    out->partition = "";
+    if (!body || body->kind != TEXT_MAP)
+        return err_set(err, ERR_INPUT, "the body is no map with the number of nodes");
+    for (const struct text_node *n = body->first; n; n = n->next) {
+        size_t i = 0;
+        int rc = 0;
+        while (i < ARRAY_LEN(numbers) && strcmp(numbers[i].key, n->key) != 0)
+            i++;
+        if (i < ARRAY_LEN(numbers))
+            rc = read_number(n, numbers[i].most, numbers[i].to, err);
+        else if (strcmp(n->key, "flags") == 0)
+            rc = read_flags(arena, n, &out->flags, err);
+        else if (strcmp(n->key, "partition") == 0 && n->kind == TEXT_STR)
+            out->partition = n->str;
+        else
+            rc = err_set(err, ERR_INPUT, "\"%.60s\" is not known here", n->key);
+        if (rc < 0)
+            return -1;
+    }
+    out->nodes = (uint32_t)nodes;
+    out->cpus = (uint32_t)cpus;
+    out->gpus = (uint32_t)gpus;
+    return pilot_check_ask(out, err);
+}
+
+static void on_row(void *arg, bool kept)
+{
+    struct starting *s = arg;
+    struct err err;
+    if (kept) {
+        AUTO_FREE char *name = mem_strdup(s->pilot->name);
+        pilots_start(s->of->pilots, s->pilot, s->join);
+        s->done(s->arg, name, NULL);
+    } else {
+        pilot_destroy(s->pilot);
+        err_set(&err, ERR_SYSTEM, "the records did not take it");
+        s->done(s->arg, NULL, &err);
+    }
+    sodium_memzero(s->join, sizeof s->join);
+    free(s);
+}
+
+static struct pilot *make_pilot(struct pilot_nodes *n, const struct pilot_ask *ask, const char *by,
+                                char join[65])
+{
+    unsigned char nonce[8], token[32];
+    char hex[17], name[32];
+    randombytes_buf(nonce, sizeof nonce);
+    randombytes_buf(token, sizeof token);
+    sodium_bin2hex(hex, sizeof hex, nonce, sizeof nonce);
+    sodium_bin2hex(join, 65, token, sizeof token);
+    snprintf(name, sizeof name, "p%" PRIu64, ++n->numbers);
+    struct pilot *p = pilot_create(name, hex, by, ask);
+    crypto_hash_sha256(p->join_hash, token, sizeof token);
+    sodium_memzero(token, sizeof token);
+    p->at_ms = clock_wall_ms();
+    return p;
+}
+
+static void start(void *arg, const struct text_node *body, const char *by, api_pilot_done *done,
+                  void *done_arg)
+{
+    struct pilot_nodes *n = arg;
+    struct arena *arena = arena_create();
+    struct pilot_ask ask = { .nodes = 0 };
+    struct err err;
+    if (read_ask(arena, body, &ask, &err) == 0) {
+        struct starting *s = mem_new(sizeof *s);
+        *s = (struct starting){ .of = n, .done = done, .arg = done_arg };
+        s->pilot = make_pilot(n, &ask, by, s->join);
+        keep(n, s->pilot, on_row, s);
+    } else {
+        done(done_arg, NULL, &err);
+    }
+    arena_destroy(arena);
+}
+
+static int no_pilot(const char *name, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "no pilot \"%.60s\"", name);
+}
+
+static int stop(void *arg, const char *name, const char *by, bool now, struct err *err)
+{
+    const struct pilot_nodes *n = arg;
+    if (!pilots_find(n->pilots, name))
+        return no_pilot(name, err);
+    (void)pilots_stop(n->pilots, name, by, now); /* one that is over is given back already */
+    return 0;
+}
+
+static void put_one(const struct pilot_nodes *n, struct arena *a, const struct pilot *p,
+                    struct text_node *map)
+{
+    uint64_t left;
+    size_t up = 0;
+    struct text_node *nodes;
+    text_str(a, map, "name", p->name);
+    text_str(a, map, "state", pilot_state_word(p->state));
+    text_str(a, map, "allocation", p->id);
+    text_str(a, map, "partition", p->partition);
+    text_int(a, map, "asked", p->ask.nodes);
+    if (*p->reason)
+        text_str(a, map, "reason", p->reason);
+    if (p->start_ms)
+        text_int(a, map, "start_ms", (int64_t)p->start_ms);
+    if (p->state != PILOT_OVER && pilot_left(p, clock_wall_ms(), &left))
+        text_int(a, map, "left_ms", (int64_t)left);
+    if (p->ask.idle_ms)
+        text_int(a, map, "idle_ms", (int64_t)p->ask.idle_ms);
+    text_str(a, map, "by", p->by);
+    text_int(a, map, "at_ms", (int64_t)p->at_ms);
+    nodes = text_list(a, map, "nodes");
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        if (p->hosts.at[i].gone)
+            continue;
+        text_str(a, nodes, NULL, p->hosts.at[i].name);
+        up += machines_reach(n->config.machines, p->hosts.at[i].name);
+    }
+    text_int(a, map, "up", (int64_t)up);
+}
+
+static int put(void *arg, struct arena *a, const char *name, struct text_node *map, struct err *err)
+{
+    const struct pilot_nodes *n = arg;
+    if (name) {
+        const struct pilot *p = pilots_find(n->pilots, name);
+        if (!p)
+            return no_pilot(name, err);
+        put_one(n, a, p, map);
+    } else {
+        struct text_node *list = text_list(a, map, "pilots");
+        for (size_t i = 0; pilots_at(n->pilots, i); i++)
+            put_one(n, a, pilots_at(n->pilots, i), text_map(a, list, NULL));
+    }
+    if (*pilots_trouble(n->pilots))
+        text_str(a, map, "slurm", pilots_trouble(n->pilots));
+    return 0;
+}
+
+struct api_pilots pilot_nodes_served(struct pilot_nodes *n)
+{
+    return (struct api_pilots){ .start = start, .stop = stop, .put = put, .arg = n };
+}
+
+/* ---- the whole ---- */
+
+/* Names are given out once; p7 is found again after p6. */
+static void load(struct pilot_nodes *n)
+{
+    struct arena *arena = arena_create();
+    const struct object_list rows = ctl_objects_view(n->config.ctl, arena, KIND, NULL);
+    for (size_t i = 0; i < rows.n; i++) {
+        const char *name = rows.at[i].name;
+        struct pilot *p = pilot_of_row(name, rows.at[i].spec);
+        uint64_t number;
+        if (*name == 'p' && scan_u64(name + 1, 1, UINT32_MAX, &number) && number > n->numbers)
+            n->numbers = number;
+        if (p)
+            pilots_load(n->pilots, p);
+        else
+            log_error("pilot.row", "pilot=%s note=\"it cannot be read\"", name);
+    }
+    arena_destroy(arena);
+}
+
+static int read_prefix(struct arena *arena, const char *text, struct words *out, struct err *err)
+{
+    char *rest = arena_strdup(arena, text);
+    out->at = ARENA_ARRAY(arena, FLAGS_WORDS, const char *);
+    for (char *word; (word = strsep(&rest, " \t"));) {
+        if (!*word)
+            continue;
+        if (out->n == FLAGS_WORDS)
+            return err_set(err, ERR_INPUT, "slurm_prefix has more than %u words", FLAGS_WORDS);
+        out->at[out->n++] = word;
+    }
+    return 0;
+}
+
+struct pilot_nodes *pilot_nodes_create(const struct pilot_nodes_config *config, struct err *err)
+{
+    struct arena *arena = arena_create();
+    struct words prefix = { .n = 0 };
+    struct pilot_nodes *n = NULL;
+    if (read_prefix(arena, config->prefix, &prefix, err) == 0) {
+        n = mem_new(sizeof *n);
+        n->config = *config;
+        n->pilots = pilots_create(&(struct pilots_config){ .loop = config->loop,
+                                                           .link = config->link,
+                                                           .prefix = &prefix,
+                                                           .sink = { .keep = keep,
+                                                                     .drop = drop,
+                                                                     .add = add,
+                                                                     .limit = limit,
+                                                                     .remove = remove_node,
+                                                                     .reached = reached,
+                                                                     .taken = taken,
+                                                                     .tasks = tasks,
+                                                                     .vacate = vacate,
+                                                                     .expect = expect,
+                                                                     .script = script,
+                                                                     .arg = n } });
+        load(n);
+    }
+    arena_destroy(arena);
+    return n;
+}
+
+void pilot_nodes_begin(struct pilot_nodes *n)
+{
+    pilots_begin(n->pilots);
+}
+
+void pilot_nodes_destroy(struct pilot_nodes *n)
+{
+    if (!n)
+        return;
+    child_drop(n->packing);
+    pilots_destroy(n->pilots);
+    if (n->view_arena)
+        arena_destroy(n->view_arena);
+    free(n->packed);
+    free(n);
+}
