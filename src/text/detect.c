@@ -1,9 +1,11 @@
-/* JSON, a parameter file or YAML? By the first character that is neither space nor comment; a job
- * file always has a map, so "{" is JSON, and `key=` begins no map of YAML. */
+/* JSON, a parameter file, a batch script or YAML? By the first character that is neither space nor
+ * comment; a job file always has a map, so "{" is JSON, and `key=` begins no map of YAML. A script
+ * is known by its first line and by a line of options. */
 #include "text/detect.h"
 
 #include "text/json.h"
 #include "text/keyvalue.h"
+#include "text/source.h"
 #include "text/yaml.h"
 
 #include <string.h>
@@ -32,13 +34,45 @@ static const char *skip_start(const char *p, const char *end)
     return p;
 }
 
-enum syntax { SYNTAX_JSON, SYNTAX_KEYVALUE, SYNTAX_YAML };
+#define DIRECTIVE "#SBATCH"
+
+/* What a batch system refuses (a byte order mark, blank lines in front) still makes it a script:
+ * its reader says what is wrong. */
+bool script_like(const char *src, size_t len)
+{
+    const char *end = src + len, *at = len ? skip_start(src, end) : src;
+    if (end - at < 2 || (memcmp(at, "#!", 2) != 0 && *at != '#'))
+        return false;
+    bool bang = at[1] == '!';
+    for (const char *line = at; line; line = memchr(line, '\n', (size_t)(end - line))) {
+        line += *line == '\n';
+        size_t left = (size_t)(end - line), n = sizeof DIRECTIVE - 1;
+        if (left >= n && memcmp(line, DIRECTIVE, n) == 0)
+            return bang || line == at;
+    }
+    return false;
+}
+
+struct text_node *script_parse(struct arena *arena, const char *src, size_t len,
+                               struct report *report)
+{
+    if (!source_check(src, len, TEXT_MAX_BYTES, report))
+        return NULL;
+    struct text_node *node = text_str(arena, NULL, NULL, arena_strndup(arena, src, len));
+    node->script = true;
+    node->place = (struct place){ .line = 1, .col = 1, .len = (uint32_t)len };
+    return node;
+}
+
+enum syntax { SYNTAX_JSON, SYNTAX_KEYVALUE, SYNTAX_SCRIPT, SYNTAX_YAML };
 
 static enum syntax syntax_of(const char *src, size_t len)
 {
     const char *first = len ? skip_start(src, src + len) : src;
     if (first < src + len && (*first == '{' || *first == '[' || *first == '/'))
         return SYNTAX_JSON;
+    if (script_like(src, len))
+        return SYNTAX_SCRIPT;
     return keyvalue_like(src, len) ? SYNTAX_KEYVALUE : SYNTAX_YAML;
 }
 
@@ -48,6 +82,7 @@ struct text_node *text_parse(struct arena *arena, const char *src, size_t len,
     switch (syntax_of(src, len)) {
     case SYNTAX_JSON: return json_parse(arena, src, len, JSON_COMMENTS, report);
     case SYNTAX_KEYVALUE: return keyvalue_parse(arena, src, len, report);
+    case SYNTAX_SCRIPT: return script_parse(arena, src, len, report);
     case SYNTAX_YAML: break;
     }
     return yaml_parse(arena, src, len, report);

@@ -34,6 +34,7 @@ struct text_node {
                                NUL-terminated, no NUL inside */
     bool plain;             /* YAML: an unquoted scalar */
     bool pairs;             /* TEXT_MAP: lines of key=value */
+    bool script;            /* TEXT_STR, the root: the whole text is a batch script */
     struct text_node *first, *last, *next; /* children in order; next sibling */
     size_t count;                          /* children */
 };
