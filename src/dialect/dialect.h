@@ -50,10 +50,11 @@ struct dialect {
      * this dialect only reads. */
     struct text_node *(*write)(struct arena *, const struct job_spec *, struct report *);
     bool yaml;
-    bool queues;       /* a job larger than the cluster waits for one that holds it */
-    bool catalogued;   /* projects and one-word images are names of the server's catalogue: unknown
-                          ones are refused */
-    bool images;       /* its tasks run in images, and a Python comes with those */
+    bool script;     /* its texts are scripts: root is one text (text/detect.h), read and written */
+    bool queues;     /* a job larger than the cluster waits for one that holds it */
+    bool catalogued; /* projects and one-word images are names of the server's catalogue: unknown
+                        ones are refused */
+    bool images;     /* its tasks run in images, and a Python comes with those */
     bool unique_names; /* a user has one live job of a name */
     bool documents; /* also reads a YAML text of several documents: root is then a list of them */
     /* NULL-terminated dotted paths whose values are secret ("jobEnvs.*", a."key.with.dots"): masked
@@ -110,7 +111,11 @@ struct dialect_file {
 };
 
 /* Launchers that the tasks' commands find under their usual names. */
-enum dialect_launchers { LAUNCHER_TORCHRUN = 1 << 0, LAUNCHER_DLROVER = 1 << 1 };
+enum dialect_launchers {
+    LAUNCHER_TORCHRUN = 1 << 0,
+    LAUNCHER_DLROVER = 1 << 1,
+    LAUNCHER_SLURM = 1 << 2 /* srun and what else a batch script of Slurm finds */
+};
 
 struct convention {
     const char *name;     /* "openpai-v1" */

@@ -209,12 +209,24 @@ static void check_again(struct arena *arena, const struct job_spec *job, struct 
                        problems.at[i].what, problems.at[i].hint);
 }
 
+/* Any text is a script for whoever says so. */
+static struct text_node *parse(const struct dialects *all, struct arena *arena,
+                               const struct dialect_request *req, size_t *documents,
+                               struct report *report)
+{
+    const struct dialect *named = req->from ? dialect_find(all, req->from) : NULL;
+    if (!named || !named->script)
+        return text_parse_documents(arena, req->text, req->len, documents, report);
+    *documents = 1;
+    return script_parse(arena, req->text, req->len, report);
+}
+
 int dialect_read(const struct dialects *all, struct arena *arena, const struct dialect_request *req,
                  struct dialect_result *result, struct report *report)
 {
     *result = (struct dialect_result){ 0 };
     size_t documents;
-    result->root = text_parse_documents(arena, req->text, req->len, &documents, report);
+    result->root = parse(all, arena, req, &documents, report);
     if (!result->root)
         return -1;
     result->dialect = choose(all, req, result->root, documents, report);

@@ -2,6 +2,7 @@
  * launcher's part of its environment. Pure; a variable that the job sets itself is left to it. */
 #include "dialect/task_env.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "dialect/gpu_share.h"
 
@@ -39,11 +40,17 @@ static unsigned launchers_of(const struct task_host *host, const struct job_spec
 static void put_launchers(const struct making *m, const struct task_host *host, unsigned promised)
 {
     bool torchrun = promised & LAUNCHER_TORCHRUN, dlrover = promised & LAUNCHER_DLROVER;
+    bool slurm = promised & LAUNCHER_SLURM;
     if (host->torchrun != TORCHRUN_JOB)
         torchrun = host->torchrun == TORCHRUN_ALWAYS;
-    if (torchrun || dlrover)
-        put(m, "MUSTER_LAUNCHERS", "%s%s%s", dlrover ? "dlrover" : "",
-            dlrover && torchrun ? " " : "", torchrun ? "torchrun" : "");
+    const char *words[] = { dlrover ? "dlrover" : NULL, torchrun ? "torchrun" : NULL,
+                            slurm ? "slurm" : NULL };
+    AUTO_BUF struct buf list = BUF_INIT(64);
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (words[i])
+            buf_addf(&list, "%s%s", list.len ? " " : "", words[i]);
+    if (list.len)
+        put(m, "MUSTER_LAUNCHERS", "%s", buf_str(&list));
 }
 
 /* The tasks of the role are the nodes of one world. */
@@ -132,7 +139,7 @@ void task_env(const struct task_host *host, struct arena *arena, const struct di
     if (host->server)
         put(&m, "MUSTER_SERVER", "%s", host->server);
     put_launchers(&m, host, promised);
-    if (promised)
+    if (promised & ~(unsigned)LAUNCHER_SLURM)
         put_defaults(&m, place);
     put_gpus(&m, place);
     if (place->gpu_share_milli) {

@@ -8,6 +8,7 @@
 #include "dialect/elasticjob/elasticjob.h"
 #include "dialect/native/native.h"
 #include "dialect/openpai/openpai.h"
+#include "dialect/sbatch/sbatch.h"
 #include "engine/local/local.h"
 #include "gpu/ask.h"
 
@@ -18,11 +19,13 @@
 
 #define LEAST_CPUS 16u
 
-static const struct dialect *const all_dialects[] = { &openpai_v1, &openpai_v2, &elasticjob_dialect,
-                                                      &dlc_dialect, &native_dialect };
+static const struct dialect *const all_dialects[] = { &openpai_v1,         &openpai_v2,
+                                                      &elasticjob_dialect, &dlc_dialect,
+                                                      &sbatch_dialect,     &native_dialect };
 static const struct convention *const all_conventions[] = {
-    &openpai_v1_convention, &openpai_v2_convention, &dlc_convention,      &elasticjob_convention,
-    &native_convention,     &pytorch_convention,    &torchrun_convention, &dlrover_convention
+    &openpai_v1_convention, &openpai_v2_convention, &dlc_convention,
+    &elasticjob_convention, &sbatch_convention,     &native_convention,
+    &pytorch_convention,    &torchrun_convention,   &dlrover_convention
 };
 static const struct dialects registry = {
     .at = all_dialects,

@@ -1,0 +1,317 @@
+/* The SLURM_* variables of a job, and where its nodes are.
+ *
+ * Role: facts of a placed job -> variables, as the batch shell of Slurm 22.05 has them. What a task
+ * of srun has besides is added by srun and by the node that starts it.
+ *
+ * Inputs: the canonical job, its placement. Effects: variables added to out, in the arena.
+ *
+ * Caveats: a node of Slurm is a task here. Where several tasks lie on one machine their names have
+ * to differ all the same, so they are n1, n2 ... then; all names resolve in the tasks' /etc/hosts.
+ * LIST_MAX bounds the lists that grow with the job. */
+#include "dialect/sbatch/convention.h"
+
+#include "base/buf.h"
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "dialect/once.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_MAX = 120000, MIB_SHIFT = 20 };
+
+struct placed {
+    const struct job_spec *job;
+    const struct job_place *place;
+};
+
+struct writer {
+    struct arena *arena;
+    struct placed placed;
+    const struct task_place *task;
+    struct pairs *out;
+};
+
+/* ---- names ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool all_differ(struct arena *arena, const struct job_place *place)
+{
+    const char **names = ARENA_ARRAY(arena, place->n, const char *);
+    for (uint32_t i = 0; i < place->n; i++)
+        names[i] = place->tasks[i].node ? place->tasks[i].node : "";
+    qsort(names, place->n, sizeof *names, by_text);
+    for (uint32_t i = 0; i < place->n; i++)
+        if (!*names[i] || (i && strcmp(names[i], names[i - 1]) == 0))
+            return false;
+    return true;
+}
+
+static const void *make_names(struct arena *arena, const void *arg)
+{
+    const struct job_place *place = arg;
+    const char **names = ARENA_ARRAY(arena, place->n, const char *);
+    bool own = all_differ(arena, place);
+    for (uint32_t i = 0; i < place->n; i++)
+        names[i] = own ? place->tasks[i].node : arena_printf(arena, "n%u", i + 1);
+    return names;
+}
+
+static const char *const *names_of(struct arena *arena, const struct job_place *place)
+{
+    return place_once(place, arena, "sbatch.names", make_names, place);
+}
+
+const char *sb_host(struct arena *arena, const struct dialect_task *task)
+{
+    return names_of(arena, task->place)[task->flat];
+}
+
+/* ---- lists ---- */
+
+static uint32_t step_port(const struct task_place *task)
+{
+    for (uint32_t i = 0; i < task->n_ports; i++)
+        if (strcmp(task->ports[i].label, SBATCH_PORT) == 0 && task->ports[i].count)
+            return task->ports[i].numbers[0];
+    return 0;
+}
+
+/* "n1=10.0.0.1:20001,n2=...;..." for srun, the components apart by semicolons. NULL: too long. */
+static const void *make_addresses(struct arena *arena, const void *arg)
+{
+    const struct placed *p = arg;
+    const char *const *names = names_of(arena, p->place);
+    AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
+    for (uint32_t i = 0; i < p->place->n && !text.overflow; i++) {
+        const struct task_place *task = &p->place->tasks[i];
+        const char *between = i == 0 ? "" : task->role != p->place->tasks[i - 1].role ? ";" : ",";
+        buf_addf(&text, "%s%s=%s:%u", between, names[i], task->address ? task->address : "",
+                 step_port(task));
+    }
+    return text.overflow ? NULL : arena_strdup(arena, buf_str(&text));
+}
+
+struct group { /* a component with its tasks */
+    struct placed placed;
+    uint32_t role, first, n;
+};
+
+static const void *make_nodelist(struct arena *arena, const void *arg)
+{
+    const struct group *g = arg;
+    AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
+    hostlist_write(&text, names_of(arena, g->placed.place) + g->first, g->n);
+    return text.overflow ? NULL : arena_strdup(arena, buf_str(&text));
+}
+
+static const char *nodelist(struct arena *arena, const struct group *g)
+{
+    const char *key = arena_printf(arena, "sbatch.nodelist.%u", g->role);
+    return place_once(g->placed.place, arena, key, make_nodelist, g);
+}
+
+const char *sb_spread(struct arena *arena, uint32_t tasks, uint32_t nodes)
+{
+    uint32_t each = tasks / nodes, more = tasks % nodes, less = nodes - more;
+    const char *first = more > 1    ? arena_printf(arena, "%u(x%u)", each + 1, more)
+                        : more == 1 ? arena_printf(arena, "%u", each + 1)
+                                    : "";
+    const char *rest =
+        less > 1 ? arena_printf(arena, "%u(x%u)", each, less) : arena_printf(arena, "%u", each);
+    return more ? arena_printf(arena, "%s,%s", first, rest) : rest;
+}
+
+/* ---- values ---- */
+
+static void put(const struct writer *w, const char *name, const char *value)
+{
+    pairs_set(w->out, w->arena, name, value ? value : "");
+}
+
+static void put_number(const struct writer *w, const char *name, uint64_t n)
+{
+    pairs_setf(w->out, w->arena, name, "%llu", (unsigned long long)n);
+}
+
+/* The same of a component, with its number behind the name. */
+struct target {
+    const struct writer *w;
+    const char *behind; /* "", "_HET_GROUP_1" */
+};
+
+static void add(const struct target *t, const char *name, const char *value)
+{
+    put(t->w, arena_printf(t->w->arena, "%s%s", name, t->behind), value);
+}
+
+static void add_number(const struct target *t, const char *name, uint64_t n)
+{
+    add(t, name, arena_printf(t->w->arena, "%llu", (unsigned long long)n));
+}
+
+static void add_list(const struct target *t, const char *name, const char *list)
+{
+    if (list)
+        add(t, name, list);
+    else
+        place_leave_out(t->w->placed.place, name);
+}
+
+static const struct text_node *part_of(const struct job_spec *job, uint32_t role)
+{
+    const struct text_node *ours = job->extra ? text_get(job->extra, SBATCH_EXTRA) : NULL;
+    const struct text_node *parts = ours ? text_get(ours, SBATCH_PARTS) : NULL;
+    const struct text_node *part = parts && parts->kind == TEXT_LIST ? parts->first : NULL;
+    while (part && role-- > 0)
+        part = part->next;
+    return part;
+}
+
+static uint64_t part_number(const struct text_node *part, const char *key)
+{
+    const struct text_node *node = part ? text_get(part, key) : NULL;
+    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
+}
+
+/* ---- groups of variables ---- */
+
+static void add_part(const struct target *t, const struct group *g)
+{
+    struct arena *a = t->w->arena;
+    const struct role *role = &g->placed.job->roles[g->role];
+    const struct text_node *part = part_of(g->placed.job, g->role);
+    uint64_t tasks = part_number(part, "tasks"), cpus = (role->resources.cpu_milli + 999) / 1000;
+    uint32_t each = cpus ? (uint32_t)cpus : 1;
+    const char *list = nodelist(a, g);
+    add_list(t, "SLURM_JOB_NODELIST", list);
+    add_list(t, "SLURM_NODELIST", list);
+    add_number(t, "SLURM_JOB_NUM_NODES", g->n);
+    add_number(t, "SLURM_NNODES", g->n);
+    add(t, "SLURM_JOB_CPUS_PER_NODE", sb_spread(a, each * g->n, g->n));
+    if (tasks) {
+        add_number(t, "SLURM_NTASKS", tasks);
+        add_number(t, "SLURM_NPROCS", tasks);
+    }
+    add(t, "SLURM_TASKS_PER_NODE",
+        sb_spread(a, tasks && tasks < UINT32_MAX ? (uint32_t)tasks : each * g->n, g->n));
+    const struct text_node *env = part ? text_get(part, "env") : NULL;
+    for (const struct text_node *one = env ? env->first : NULL; one; one = one->next)
+        if (one->kind == TEXT_STR)
+            add(t, one->key, one->str);
+}
+
+static struct group group_of(const struct placed *placed, uint32_t role)
+{
+    struct group g = { .placed = *placed, .role = role };
+    g.first = job_task_flat(placed->job, role, 0);
+    while (g.first + g.n < placed->place->n && placed->place->tasks[g.first + g.n].role == role)
+        g.n++;
+    return g;
+}
+
+static void add_parts(const struct writer *w)
+{
+    const struct job_spec *job = w->placed.job;
+    for (uint32_t role = 0; role < job->n_roles; role++) {
+        struct group g = group_of(&w->placed, role);
+        struct target plain = { w, "" };
+        struct target numbered = { w, arena_printf(w->arena, "_HET_GROUP_%u", role) };
+        if (g.n && role == 0)
+            add_part(&plain, &g);
+        if (g.n && job->n_roles > 1) {
+            add_part(&numbered, &g);
+            add_number(&numbered, "SLURM_JOB_ID", w->placed.place->number);
+        }
+    }
+    if (job->n_roles > 1)
+        put_number(w, "SLURM_HET_SIZE", job->n_roles);
+}
+
+static void put_array(const struct writer *w)
+{
+    const struct job_place *place = w->placed.place;
+    const struct job_array *array = &w->placed.job->array;
+    if (!place->array || !array->count)
+        return;
+    put_number(w, "SLURM_ARRAY_JOB_ID", place->array);
+    put_number(w, "SLURM_ARRAY_TASK_ID", place->array_index);
+    put_number(w, "SLURM_ARRAY_TASK_COUNT", array->count);
+    put_number(w, "SLURM_ARRAY_TASK_MIN", array->first);
+    put_number(w, "SLURM_ARRAY_TASK_MAX", job_array_index(array, array->count - 1));
+    put_number(w, "SLURM_ARRAY_TASK_STEP", array->step);
+}
+
+static void put_devices(const struct writer *w)
+{
+    AUTO_BUF struct buf list = BUF_INIT(LIST_MAX);
+    for (uint32_t i = 0; i < w->task->n_gpus; i++)
+        buf_addf(&list, "%s%u", i ? "," : "", w->task->gpus[i]);
+    if (w->task->n_gpus == 0)
+        return;
+    put(w, "SLURM_JOB_GPUS", buf_str(&list));
+    put_number(w, "SLURM_GPUS_ON_NODE", w->task->n_gpus);
+}
+
+static void put_job(const struct writer *w, const struct site *site)
+{
+    const struct job_spec *job = w->placed.job;
+    const struct job_place *place = w->placed.place;
+    put_number(w, "SLURM_JOB_ID", place->number);
+    put_number(w, "SLURM_JOBID", place->number);
+    put(w, "SLURM_JOB_NAME", job->name);
+    put(w, "SLURM_JOB_PARTITION", job->queue && *job->queue ? job->queue : "default");
+    if (job->project)
+        put(w, "SLURM_JOB_ACCOUNT", job->project);
+    if (place->owner && *place->owner)
+        put(w, "SLURM_JOB_USER", place->owner);
+    put(w, "SLURM_CLUSTER_NAME", "muster");
+    if (site && site->work_dir)
+        put(w, "SLURM_SUBMIT_DIR", site->work_dir);
+    if (place->generation > 1)
+        put_number(w, "SLURM_RESTART_COUNT", place->generation - 1);
+    put_array(w);
+}
+
+static void put_node(const struct writer *w, uint32_t flat)
+{
+    const struct resources *res = &w->placed.job->roles[w->task->role].resources;
+    const char *addresses =
+        place_once(w->placed.place, w->arena, "sbatch.addresses", make_addresses, &w->placed);
+    put(w, "SLURMD_NODENAME", names_of(w->arena, w->placed.place)[flat]);
+    put(w, "SLURM_TOPOLOGY_ADDR", names_of(w->arena, w->placed.place)[flat]);
+    put(w, "SLURM_TOPOLOGY_ADDR_PATTERN", "node");
+    put_number(w, "SLURM_NODEID", w->task->index);
+    put_number(w, "SLURM_CPUS_ON_NODE", res->cpu_milli ? (res->cpu_milli + 999) / 1000 : 1);
+    put_devices(w);
+    if (addresses)
+        put(w, "MUSTER_STEP_NODES", addresses);
+    else
+        place_leave_out(w->placed.place, "MUSTER_STEP_NODES");
+}
+
+/* The batch shell counts as the first task of a step. */
+static void put_batch(const struct writer *w)
+{
+    static const char *const zero[] = { "SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS" };
+    for (size_t i = 0; i < ARRAY_LEN(zero); i++)
+        put(w, zero[i], "0");
+    put(w, "ENVIRONMENT", "BATCH");
+}
+
+void sb_env(struct arena *arena, const struct job_spec *job, const struct job_place *place,
+            uint32_t flat, const struct site *site, struct pairs *out)
+{
+    struct writer w = {
+        .arena = arena, .placed = { job, place }, .task = &place->tasks[flat], .out = out
+    };
+    put_job(&w, site);
+    add_parts(&w);
+    put_node(&w, flat);
+    if (flat == 0)
+        put_batch(&w);
+}
