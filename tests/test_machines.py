@@ -198,6 +198,33 @@ def test_what_lives_on_a_fenced_machine_ends_first(server: Server, tmp_path: Pat
         assert len(attempts) == 2 and attempts[1]["exit_code"] == 5
 
 
+def test_a_fence_outlives_the_server(server: Server, tmp_path: Path) -> None:
+    """Its machine comes back to another server, with what was given up still running there."""
+    home, go, runs = tmp_path / "m1", tmp_path / "go", tmp_path / "runs"
+    said = add(server)
+    write_conf(server, home, said)
+    run = f"echo $$ >> {runs}; {until_there(go)}; exit 5"
+    with host(home) as running:
+        wait_state(server, "up")
+        number = server.submit(native("twice", run, resources={"cpu": 2}, retry={"platform": 1}))
+        wait_for(lambda: runs.exists() and runs.read_text(), what="the first attempt")
+        kill(running.pid, signal.SIGKILL)
+        wait_state(server, "down")
+    assert ask(server, "POST", "/v1/machines/m1/fence", {"reason": "it seemed off"})[0] == 200
+    wait_for(lambda: server.state_of(number) != "running", what="the loss of the run")
+    server.kill()
+    server.start()
+    assert server.state_of(number) != "running"  # the agent there is of a run that was given up
+    write_conf(server, home, said)  # the port is another one
+    with host(home):
+        wait_for(lambda: len(runs.read_text().split()) == 2, what="the second attempt")
+        first, second = (int(pid) for pid in runs.read_text().split())
+        assert not Path(f"/proc/{first}").exists() and Path(f"/proc/{second}").exists()
+        go.touch()
+        attempts = server.wait(number)["task_list"][0]["attempts"]
+        assert [one.get("exit_code") for one in attempts] == [None, 5]
+
+
 def of_machine(home: Path) -> list[int]:
     """What lives there: all of it has its directory in its command line or below its feet."""
     found = []

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/scan.h"
 #include "base/turn_meter.h"
 
 #include <stdio.h>
@@ -144,11 +145,28 @@ void facts_drop_agent(struct ctl *ctl, struct live_job *job, struct live_agent *
     core_touch(ctl, job);
 }
 
+/* The next agent there, if the generation has one, is not to be taken for this one, which may live
+ * where somebody was wrong about its machine: it has another token. */
+static void count_life(struct ctl *ctl, struct live_job *job, const char *node)
+{
+    const char *before = pairs_get(&job->notes.lives, node);
+    uint64_t n = 0;
+    if (live_closing(job))
+        return;
+    if (before)
+        scan_u64(before, 0, UINT32_MAX, &n);
+    pairs_setf(&job->notes.lives, job->arena, node, "%llu", (unsigned long long)n + 1);
+    event_job_row(ctl, job);
+}
+
 static void agent_over(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
 {
     struct live_agent *agent = live_agent(job, fact->node);
-    if (agent)
-        facts_drop_agent(ctl, job, agent);
+    if (!agent)
+        return;
+    if (fact->kind == FACT_AGENT_GONE)
+        count_life(ctl, job, fact->node);
+    facts_drop_agent(ctl, job, agent);
 }
 
 /* Sequenced facts count once. */

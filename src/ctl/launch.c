@@ -33,9 +33,10 @@
 void launch_token(const struct ctl *ctl, const struct live_job *job, const char *node,
                   unsigned char out[TOKEN_LEN])
 {
-    char text[320];
-    int n = snprintf(text, sizeof text, "%llu/%u/%s", (unsigned long long)job->row.id,
-                     job->row.generation, node);
+    char text[340];
+    const char *life = pairs_get(&job->notes.lives, node); /* none: it is the first there */
+    int n = snprintf(text, sizeof text, "%llu/%u/%s%s%s", (unsigned long long)job->row.id,
+                     job->row.generation, node, life ? "/" : "", life ? life : "");
     size_t len = n > 0 && (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
     crypto_generichash(out, TOKEN_LEN, (const unsigned char *)text, len, ctl->key, sizeof ctl->key);
 }

@@ -86,6 +86,7 @@ struct live_notes {
     uint64_t began_ms;         /* `started` of the row by the clock that is decided by */
     bool dates_differ;         /* from that: then it is kept */
     struct words avoid;        /* nodes on which its tasks failed too often */
+    struct pairs lives; /* of this generation: nodes on which agents were lost, and how many */
     enum end_by end_by;        /* who ends it, while an outcome is decided */
     bool force;                /* SIGKILL at once */
     bool drop;                 /* its records go when it has ended */

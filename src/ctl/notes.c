@@ -162,8 +162,18 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
     put(arena, map, "code", notes->code);
     notes_put_words(arena, map, "met", &notes->met);
     notes_put_words(arena, map, "avoid", &notes->avoid);
+    if (notes->lives.n)
+        text_pairs(arena, text_map(arena, map, "lives"), &notes->lives);
     put_first(arena, map, notes);
     return map->count ? notes_print(arena, map) : NULL;
+}
+
+static void read_pairs(struct arena *keep, const struct text_node *map, struct pairs *out)
+{
+    *out = (struct pairs){ .n = 0 };
+    for (const struct text_node *n = map && map->kind == TEXT_MAP ? map->first : NULL; n;
+         n = n->next)
+        pairs_set(out, keep, n->key, n->str ? n->str : "");
 }
 
 void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
@@ -194,6 +204,7 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->code = number(map, "code");
     notes->avoid = words_of(keep, map, "avoid");
     notes->met = words_of(keep, map, "met");
+    read_pairs(keep, map ? text_get(map, "lives") : NULL, &notes->lives);
     read_first(keep, map, notes);
 }
 

@@ -372,6 +372,7 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     arena_reset(job->places);
     live_clear_agents(job);
     job->row.generation++;
+    job->notes.lives = (struct pairs){ .n = 0 };
     job->row.not_before_ms = job->row.started_ms = job->notes.began_ms = 0;
     job->notes.dates_differ = false;
     job->stop_sent = STOP_NONE;

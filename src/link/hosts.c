@@ -5,7 +5,8 @@
  * A run that was started for the first time by this process and yet is shown as ended is an earlier
  * one of the same generation, whose HOST_CLEAN was lost: it is sent again. One that was given up
  * while its host had not said that it has ended is ended first: until then the next of the
- * generation is not started, and its agent, which has the same token, is not let in. A host may say
+ * generation is not started, and its agent is not let in. So is one that the host shows under
+ * another mark, which comes of the token: it was given up under an earlier server. A host may say
  * twice that a run has ended, by itself and when it is told to end it; what it says before it has
  * answered a PING that follows is all of the earlier one. */
 #include "link/hosts.h"
@@ -25,8 +26,8 @@
 #define KEY_SIZE   40
 
 /* WANTED: HOST_START goes down until the host shows it. RECOVERED: of an earlier server, its host
- * has not been heard. ABSENT: recovered, and its host has none. LEAVING: nobody wants it any more,
- * and its host has not said that it has ended. */
+ * has not been heard. ABSENT: recovered, and its host has none. LEAVING: nobody wants what its host
+ * has of it, and the host has not said that it has ended. */
 enum run_stage { RUN_WANTED, RUN_RECOVERED, RUN_ABSENT, RUN_LIVES, RUN_OVER, RUN_LEAVING };
 
 struct host_run {
@@ -42,6 +43,9 @@ struct host_run {
     bool end;                                          /* HOST_END goes down */
     bool shown;                                        /* in the HOST_RUNS that is looked at */
     bool again;    /* LEAVING: another of the generation is wanted, as the other members say */
+    bool owed;     /* LEAVING: another is recovered or wanted, of which `ended` was not told */
+    bool unwanted; /* recovered, and not started: nothing there means that it has ended */
+    uint32_t mark; /* in HOST_START; 0: its token is not known */
     uint64_t ping; /* LEAVING: it has ended, and this is to be answered; 0: it has not */
 };
 
@@ -149,6 +153,12 @@ static struct host_run *add_run(struct host *host, struct generation g)
     return run;
 }
 
+static uint32_t mark_of(const unsigned char token_hash[32])
+{
+    return (uint32_t)token_hash[0] << 24 | (uint32_t)token_hash[1] << 16 |
+           (uint32_t)token_hash[2] << 8 | token_hash[3];
+}
+
 static void send_start(struct host *host, struct host_run *run)
 {
     const struct wire_host_start start = { .generation = run->generation,
@@ -157,7 +167,8 @@ static void send_start(struct host *host, struct host_run *run)
                                            .sandbox = run->sandbox,
                                            .leave_ms = run->leave_ms,
                                            .code = *run->code ? run->code : NULL,
-                                           .marker = *run->marker ? run->marker : NULL };
+                                           .marker = *run->marker ? run->marker : NULL,
+                                           .mark = run->mark };
     run->fresh = false;
     wire_put(conn_out(host->conn), 0, &start);
 }
@@ -179,6 +190,9 @@ static void note_start(struct host_run *run, const struct hosts_start *start)
     snprintf(run->code, sizeof run->code, "%s", start->code ? start->code : "");
     snprintf(run->marker, sizeof run->marker, "%s", start->marker ? start->marker : "");
     memcpy(run->token, start->token, sizeof run->token);
+    unsigned char hash[32];
+    crypto_hash_sha256(hash, run->token, sizeof run->token);
+    run->mark = mark_of(hash);
 }
 
 bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
@@ -188,7 +202,7 @@ bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
     if (!host)
         return false;
     if (run && run->stage == RUN_LEAVING) {
-        run->again = true;
+        run->again = run->owed = true;
         note_start(run, start);
         return true;
     }
@@ -210,16 +224,17 @@ bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
     return true;
 }
 
-bool hosts_recover(struct hosts *hosts, struct generation g, const char *node, bool began)
+bool hosts_recover(struct hosts *hosts, const struct engine_known *known, bool began)
 {
-    struct host *host = smap_get(hosts->by_node, node);
+    struct host *host = smap_get(hosts->by_node, known->node);
     if (!host)
         return false;
-    if (find_run(host, g))
+    if (find_run(host, known->generation))
         return true;
-    struct host_run *run = add_run(host, g);
+    struct host_run *run = add_run(host, known->generation);
     run->stage = RUN_RECOVERED;
     run->began = began;
+    run->mark = mark_of(known->token_hash);
     return true;
 }
 
@@ -228,10 +243,12 @@ bool hosts_cancel(struct hosts *hosts, struct generation g, const char *node)
     struct host *host = smap_get(hosts->by_node, node);
     struct host_run *run = find_run(host, g);
     if (run && run->stage == RUN_LEAVING && run->again) {
-        run->again = false;
+        run->again = run->owed = false;
         return true;
     }
-    if (!run || !run->fresh)
+    if (run && (run->stage == RUN_RECOVERED || run->stage == RUN_LEAVING))
+        run->unwanted = true;
+    if (!run || !(run->fresh || run->stage == RUN_ABSENT))
         return false;
     smap_remove(host->runs, run->key);
     free(run);
@@ -244,10 +261,10 @@ bool hosts_end(struct hosts *hosts, struct generation g, const char *node)
     struct host_run *run = find_run(host, g);
     if (!host)
         return false;
-    if (!run || run->stage == RUN_OVER || run->stage == RUN_LEAVING)
+    if (!run || run->stage == RUN_OVER || (run->stage == RUN_LEAVING && !run->owed))
         return true;
-    run->end = true;
-    if (host->synced) {
+    run->end = true; /* LEAVING: told when what leaves has ended */
+    if (host->synced && run->stage != RUN_LEAVING) {
         send_end(host, g);
         conn_flush(host->conn);
     }
@@ -261,7 +278,7 @@ bool hosts_clean(struct hosts *hosts, struct generation g, const char *node)
     if (!host)
         return false;
     if (run && run->stage == RUN_LEAVING) {
-        run->again = false;
+        run->again = run->owed = false;
         return true;
     }
     if (run && !run->fresh && run->stage != RUN_OVER && run->stage != RUN_ABSENT) {
@@ -286,7 +303,7 @@ bool hosts_clean(struct hosts *hosts, struct generation g, const char *node)
 bool hosts_runs(const struct hosts *hosts, struct generation g, const char *node)
 {
     const struct host_run *run = find_run(smap_get(hosts->by_node, node), g);
-    return run && run->stage != RUN_OVER && (run->stage != RUN_LEAVING || run->again);
+    return run && run->stage != RUN_OVER && (run->stage != RUN_LEAVING || run->owed);
 }
 
 bool hosts_leaves(const struct hosts *hosts, struct generation g, const char *node)
@@ -307,21 +324,6 @@ static void clean_left(struct host *host, struct host_run *run)
     wire_put_plain(conn_out(host->conn), WIRE_PING, run->ping);
 }
 
-/* And nothing more is said of it: the next may come. */
-static void let_next(struct host *host, struct host_run *run)
-{
-    link_bar(host->hosts->hub, run->generation, host->node, false);
-    if (!run->again) {
-        smap_remove(host->runs, run->key);
-        free(run);
-        return;
-    }
-    run->stage = RUN_WANTED;
-    run->began = run->end = run->again = false;
-    run->ping = 0;
-    send_start(host, run);
-}
-
 /* The owner may clean the run meanwhile. */
 static void end_run(struct host *host, struct host_run *run, const char *reason)
 {
@@ -332,19 +334,60 @@ static void end_run(struct host *host, struct host_run *run, const char *reason)
     sink->ended(sink->arg, run->generation, host->node, reason);
 }
 
-static void look_at_shown(struct host *host, const struct wire_host_run *shown)
+/* And nothing more is said of it: the next may come. */
+static void let_next(struct host *host, struct host_run *run)
+{
+    link_bar(host->hosts->hub, run->generation, host->node, false);
+    if (!run->owed) {
+        smap_remove(host->runs, run->key);
+        free(run);
+        return;
+    }
+    bool again = run->again, end = run->end || (run->unwanted && !again);
+    run->began = run->end = run->again = run->owed = false;
+    run->ping = 0;
+    run->stage = again ? RUN_WANTED : RUN_ABSENT;
+    if (end)
+        end_run(host, run, "it was not started: an earlier run had to end first");
+    else if (again)
+        send_start(host, run);
+}
+
+/* The host has an earlier run of that generation, which was given up: it goes. false: what is known
+ * here has gone from there. */
+static bool leave_earlier(struct host *host, struct host_run *run,
+                          const struct wire_host_run *shown)
+{
+    log_warn("host.earlier", "node=%s job=%llu generation=%u note=\"it was given up: it goes\"",
+             host->node, (unsigned long long)shown->generation.job, shown->generation.number);
+    if (run->began || run->end || run->stage == RUN_OVER) {
+        send_end(host, shown->generation);
+        send_clean(host, shown->generation);
+        return false;
+    }
+    run->again = run->stage == RUN_WANTED;
+    run->owed = true;
+    run->stage = RUN_LEAVING;
+    run->fresh = false;
+    link_bar(host->hosts->hub, run->generation, host->node, true);
+    return true;
+}
+
+/* mark: 0: not known. */
+static void look_at_shown(struct host *host, const struct wire_host_run *shown, uint32_t mark)
 {
     struct host_run *run = find_run(host, shown->generation);
     bool lives = shown->state == HOST_RUN_LIVES;
-    if (!run) {
-        if (lives) {
+    bool earlier = run && mark && run->mark && mark != run->mark && run->stage != RUN_LEAVING;
+    if (earlier && !leave_earlier(host, run, shown))
+        return;
+    if (!run) { /* the next of the generation may be wanted before this one has ended */
+        if (lives)
             log_warn("host.stranger",
                      "node=%s job=%llu generation=%u note=\"nobody knows it: it goes\"", host->node,
                      (unsigned long long)shown->generation.job, shown->generation.number);
-            send_end(host, shown->generation);
-        }
-        send_clean(host, shown->generation);
-        return;
+        run = add_run(host, shown->generation);
+        run->stage = RUN_LEAVING;
     }
     run->shown = true;
     if (run->stage == RUN_LEAVING) {
@@ -371,7 +414,7 @@ static void look_at_missing(struct host *host, struct host_run *run)
         return;
     if (run->stage == RUN_LEAVING)
         clean_left(host, run);
-    else if (run->began || run->end)
+    else if (run->began || run->end || (run->unwanted && run->stage == RUN_RECOVERED))
         end_run(host, run, "its machine has nothing of it any more");
     else if (run->stage == RUN_WANTED)
         send_start(host, run);
@@ -386,7 +429,7 @@ static void look_at_all(struct host *host, const struct wire_host_runs *all)
     const char *key;
     void *value;
     for (uint32_t i = 0; i < all->n_runs; i++)
-        look_at_shown(host, &all->runs[i]);
+        look_at_shown(host, &all->runs[i], all->n_marks ? all->marks[i] : 0);
     struct generation *missing =
         ARENA_ARRAY(host->hosts->scratch, smap_count(host->runs) + 1, struct generation);
     while (smap_next(host->runs, &cursor, &key, &value)) {

@@ -26,6 +26,7 @@ struct host_run {
     struct run *run;  /* NULL: nothing of it lives */
     bool clean;       /* its directory goes with it */
     char reason[256]; /* why it could not be started; "": it was */
+    uint32_t mark;    /* as in HOST_START */
 };
 
 struct host_runs {
@@ -106,6 +107,31 @@ static void remove_dir(struct host_runs *runs, const struct host_run *one)
         log_warn("remove.failed", "path=%s errno=%d", from, errno);
 }
 
+/* ---- marks: in a file of the run's directory, which the next host reads ---- */
+
+#define MARK_FILE "mark"
+
+static void read_mark(struct host_run *one)
+{
+    AUTO_FREE char *dir = dir_of(one);
+    AUTO_FREE char *path = file_join(dir, MARK_FILE);
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    uint64_t mark;
+    if (file_read(path, 16, &text, &len, NULL) == 0 && scan_u64(text, 1, UINT32_MAX, &mark))
+        one->mark = (uint32_t)mark;
+}
+
+static int write_mark(struct host_run *one, uint32_t mark, struct err *err)
+{
+    AUTO_FREE char *dir = dir_of(one);
+    AUTO_FREE char *path = file_join(dir, MARK_FILE);
+    char text[16];
+    int n = snprintf(text, sizeof text, "%u", mark);
+    one->mark = mark;
+    return file_mkdirs(dir, 0700, err) < 0 ? -1 : file_replace(path, text, (size_t)n, 0600, err);
+}
+
 /* ---- the end of one ---- */
 
 static void say_ended(const struct host_run *one)
@@ -163,6 +189,7 @@ static void adopt(struct host_runs *runs, struct generation g)
 {
     struct host_run *one = add(runs, g);
     struct run *run = make_run(one);
+    read_mark(one);
     int found = run_adopt(run);
     one->run = found ? run : NULL;
     if (found)
@@ -258,7 +285,8 @@ static void spawn(struct host_run *one, const struct wire_host_start *start, con
                                      .programs = one->owner->programs };
     struct err err = { .what = "" };
     one->run = make_run(one);
-    if (run_spawn(one->run, &place, &own, &err) == 0)
+    if ((!start->mark || write_mark(one, start->mark, &err) == 0) &&
+        run_spawn(one->run, &place, &own, &err) == 0)
         return;
     snprintf(one->reason, sizeof one->reason, "%s", err.what);
     log_warn("run.failed", "run=%s reason=\"%s\"", one->name, err.what);
@@ -338,10 +366,17 @@ void host_runs_list(const struct host_runs *runs, struct arena *a, struct wire_h
     void *value;
     *out = (struct wire_host_runs){ .runs = ARENA_ARRAY(a, smap_count(runs->by_name) + 1,
                                                         struct wire_host_run) };
+    uint32_t *marks = ARENA_ARRAY(a, smap_count(runs->by_name) + 1, uint32_t);
     while (smap_next(runs->by_name, &cursor, &name, &value)) {
         const struct host_run *one = value;
+        marks[out->n_runs] = one->mark;
+        out->n_marks += one->mark != 0;
         out->runs[out->n_runs++] =
             (struct wire_host_run){ .generation = one->generation,
                                     .state = one->run ? HOST_RUN_LIVES : HOST_RUN_ENDED };
+    }
+    if (out->n_marks) {
+        out->marks = marks;
+        out->n_marks = out->n_runs;
     }
 }

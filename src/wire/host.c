@@ -46,6 +46,9 @@ static const struct codec_row run_rows[] = {
 };
 const struct codec_row wire_host_runs_rows[] = {
     ROW_MANY(LIST, struct wire_host_runs, runs, n_runs, "that have a directory", .table = run_rows),
+    ROW_MANY(LIST, struct wire_host_runs, marks, n_marks,
+             "of each, in the same order, as its HOST_START said; 0: it had none",
+             .table = codec_u32, .flags = CODEC_TAIL),
     ROW_END,
 };
 const struct codec_row wire_host_start_rows[] = {
@@ -60,6 +63,9 @@ const struct codec_row wire_host_start_rows[] = {
     ROW(MAYBE, struct wire_host_start, marker,
         "text and path of a file: where it is there, so is the directory of the code",
         .max = HOST_MARKER, .flags = CODEC_TAIL),
+    ROW(U32, struct wire_host_start, mark,
+        "tells it from another run of that generation on the machine; the host keeps it",
+        .flags = CODEC_TAIL),
     ROW_END,
 };
 const struct codec_row wire_host_end_rows[] = { GENERATION(struct wire_host_end), ROW_END };
@@ -95,4 +101,10 @@ bool wire_host_start_good(const void *message)
     return start->token_len == HOST_TOKEN &&
            (!start->code || (strlen(start->code) == HOST_CODE &&
                              strspn(start->code, "0123456789abcdef") == HOST_CODE));
+}
+
+bool wire_host_runs_good(const void *message)
+{
+    const struct wire_host_runs *all = message;
+    return all->n_marks == 0 || all->n_marks == all->n_runs;
 }

@@ -44,6 +44,8 @@ struct wire_host_run {
 struct wire_host_runs { /* host -> server: after HOST_HELLO, all that have a directory */
     struct wire_host_run *runs;
     uint32_t n_runs;
+    uint32_t *marks; /* as their HOST_START said, in the same order; NULL: none had one */
+    uint32_t n_marks;
 };
 
 struct wire_host_start { /* server -> host */
@@ -55,6 +57,7 @@ struct wire_host_start { /* server -> host */
     const char *code;  /* SHA-256 of the code of its job, 64 digits; NULL: there is none */
     const char *marker; /* "TEXT PATH": a file that says TEXT where the machine sees that
                          * directory of code itself; NULL: it does not ask */
+    uint32_t mark; /* tells it from others of the same generation on this machine; 0: has none */
 };
 struct wire_host_end { /* server -> host */
     struct generation generation;
@@ -96,5 +99,6 @@ extern const struct codec_row wire_host_hello_rows[], wire_host_runs_rows[], wir
     wire_host_joined_rows[];
 bool wire_host_start_good(const void *); /* its token has the length */
 bool wire_host_join_good(const void *);  /* the same */
+bool wire_host_runs_good(const void *);  /* a mark for each, or none */
 
 #endif

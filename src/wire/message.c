@@ -539,9 +539,14 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
     MESSAGE(HOST_HELLO, struct wire_host_hello, wire_host_hello_rows, FROM_HOST,
             "of the process that starts agents on a machine: the first, and again when something "
             "of it changed"),
-    MESSAGE(HOST_RUNS, struct wire_host_runs, wire_host_runs_rows, FROM_HOST,
-            "once after the first HOST_HELLO of a connection: all that it has; nothing is sent to "
-            "it before"),
+    [WIRE_HOST_RUNS] = { .name = "HOST_RUNS",
+                         .kind = WIRE_HOST_RUNS,
+                         .rows = wire_host_runs_rows,
+                         .size = sizeof(struct wire_host_runs),
+                         .good = wire_host_runs_good,
+                         .way = FROM_HOST,
+                         .doc = "once after the first HOST_HELLO of a connection: all that it has; "
+                                "nothing is sent to it before" },
     [WIRE_HOST_START] = { .name = "HOST_START",
                           .kind = WIRE_HOST_START,
                           .rows = wire_host_start_rows,

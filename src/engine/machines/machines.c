@@ -492,7 +492,7 @@ static int machines_recover(struct engine *e, const struct engine_known *known, 
     for (size_t i = 0; i < n; i++) {
         const struct engine_known *k = &known[i];
         struct machine_run *run = add(m, k->generation, k->node);
-        if (hosts_recover(m->hosts, k->generation, k->node, k->last_seq > 0))
+        if (hosts_recover(m->hosts, k, k->last_seq > 0))
             recover_run(m, run, k);
         else
             tell_later(m, run, "its machine is none of this server any more");

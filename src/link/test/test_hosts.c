@@ -165,15 +165,32 @@ static int tear_down(void **state)
 
 /* ---- what holds ---- */
 
+static void token_of(struct generation g, unsigned char token[32])
+{
+    memset(token, 0, 32);
+    token[0] = (unsigned char)g.number;
+    token[1] = 9;
+}
+
 /* With a token of its own, so that the hub knows agent from host. */
 static void start_run(struct fix *f, struct generation g)
 {
-    unsigned char token[32] = { (unsigned char)g.number, 9 }, hash[32];
+    unsigned char token[32], hash[32];
+    token_of(g, token);
     crypto_hash_sha256(hash, token, sizeof token);
     link_expect(f->hub, g, "n1", hash, 0);
     link_bar(f->hub, g, "n1", hosts_leaves(f->hosts, g, "n1"));
     assert_true(hosts_start(
         f->hosts, &(struct hosts_start){ .generation = g, .node = "n1", .token = token }));
+}
+
+static bool recover(struct fix *f, struct generation g, bool began)
+{
+    unsigned char token[32];
+    struct engine_known known = { .generation = g, .node = "n1" };
+    token_of(g, token);
+    crypto_hash_sha256(known.token_hash, token, sizeof token);
+    return hosts_recover(f->hosts, &known, began);
 }
 
 static void a_machine_says_what_it_is(void **state)
@@ -242,7 +259,7 @@ static void a_new_server_finds_what_lives(void **state)
     unsigned char token[32] = { 1, 9 }, hash[32];
     crypto_hash_sha256(hash, token, sizeof token);
     link_expect(f->hub, first, "n1", hash, 0);
-    assert_true(hosts_recover(f->hosts, first, "n1", true));
+    assert_true(recover(f, first, true));
     UNTIL(f, f->joined == 3);
     UNTIL(f, hosts_connected(f->hosts, "n1"));
     assert_true(hosts_runs(f->hosts, first, "n1"));
@@ -268,9 +285,9 @@ static void what_a_boot_ended_is_told(void **state)
     close_server(f);
     kill((pid_t)strtol(text, NULL, 10), SIGKILL);
     open_server(f);
-    assert_true(hosts_recover(f->hosts, first, "n1", true));
-    assert_true(hosts_recover(f->hosts, third, "n1", true));   /* its directory is lost */
-    assert_true(hosts_recover(f->hosts, second, "n1", false)); /* nobody had started it */
+    assert_true(recover(f, first, true));
+    assert_true(recover(f, third, true));   /* its directory is lost */
+    assert_true(recover(f, second, false)); /* nobody had started it */
     start_host(f);
     UNTIL(f, f->ended == 2);
     start_run(f, second);
@@ -364,6 +381,65 @@ static void what_was_given_up_ends_before_the_next(void **state)
     assert_int_equal(f->ended, 0);
     assert_true(hosts_end(f->hosts, first, "n1"));
     UNTIL(f, f->ended == 1);
+}
+
+static unsigned char other_token[32] = { 5, 5 };
+
+static struct engine_known another(void)
+{
+    struct engine_known known = { .generation = first, .node = "n1" };
+    crypto_hash_sha256(known.token_hash, other_token, sizeof other_token);
+    return known;
+}
+
+/* It was given up, and the server was another before its host was back: what lives there under
+ * another token is not taken for the next one of the generation. */
+static void what_was_given_up_before_this_server_ends_first(void **state)
+{
+    struct fix *f = *state;
+    struct engine_known known = another();
+    start_run(f, first);
+    UNTIL(f, f->joined == 1);
+    const pid_t keeper = keeper_of_first(f);
+    struct proc_stat stat;
+    end_host(f, SIGKILL);
+    UNTIL(f, f->down == 1);
+    close_server(f);
+    open_server(f);
+    assert_true(hosts_recover(f->hosts, &known, false));
+    link_expect(f->hub, first, "n1", known.token_hash, 0);
+    start_host(f);
+    UNTIL(f, hosts_connected(f->hosts, "n1"));
+    assert_true(hosts_runs(f->hosts, first, "n1"));
+    assert_true(hosts_start(
+        f->hosts,
+        &(struct hosts_start){ .generation = first, .node = "n1", .token = other_token }));
+    UNTIL(f, f->joined == 2);
+    assert_true(!proc_stat_read(keeper, &stat) || stat.ended);
+    assert_true(keeper_of_first(f) != keeper);
+    assert_int_equal(f->ended, 0);
+    assert_true(hosts_end(f->hosts, first, "n1"));
+    UNTIL(f, f->ended == 1);
+}
+
+/* The same, and the next one is not wanted any more either. */
+static void what_was_given_up_before_this_server_goes(void **state)
+{
+    struct fix *f = *state;
+    struct engine_known known = another();
+    AUTO_FREE char *dir = file_join(f->host_dir, "runs/7.1.n1");
+    start_run(f, first);
+    UNTIL(f, f->joined == 1);
+    end_host(f, SIGKILL);
+    UNTIL(f, f->down == 1);
+    close_server(f);
+    open_server(f);
+    assert_true(hosts_recover(f->hosts, &known, false));
+    assert_false(hosts_cancel(f->hosts, first, "n1"));
+    start_host(f);
+    UNTIL(f, f->ended == 1);
+    assert_false(hosts_runs(f->hosts, first, "n1"));
+    UNTIL(f, !file_is_dir(dir));
 }
 
 /* Given up, and nobody wants another: it goes when its host is back, and nothing is told of it. */
@@ -462,6 +538,8 @@ int main(void)
         TEST(what_was_given_up_ends_before_the_next),
         TEST(what_was_given_up_goes),
         TEST(what_its_machine_has_lost_has_ended),
+        TEST(what_was_given_up_before_this_server_ends_first),
+        TEST(what_was_given_up_before_this_server_goes),
         TEST(a_new_token_sends_the_old_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

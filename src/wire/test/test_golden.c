@@ -288,6 +288,8 @@ static void hosts(struct fixture *f)
         .pid = 5, .cpu_milli = 6, .memory = 7, .disk = 8, .devices = devices, .n_devices = 2,
         .device_error = "one is gone", .labels = labels);
     TRY(f, "host-runs", host_runs, .runs = runs, .n_runs = 2);
+    TRY(f, "host-runs-marks", host_runs, .runs = runs, .n_runs = 2, .marks = (uint32_t[]){ 0, 7 },
+        .n_marks = 2);
     TRY(f, "host-start-leave", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
         .leave_ms = 86400000);
     TRY(f, "host-start-marker", host_start, .generation = g, .token = token,
@@ -296,6 +298,8 @@ static void hosts(struct fixture *f)
         .code = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
     TRY(f, "host-start", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
         .sandbox = true);
+    TRY(f, "host-start-mark", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
+        .mark = 0x01020304);
     TRY(f, "host-end", host_end, .generation = g);
     TRY(f, "host-ended", host_ended, .generation = g, .reason = "killed");
     TRY(f, "host-clean", host_clean, .generation = g);
