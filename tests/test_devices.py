@@ -519,6 +519,110 @@ def test_use_by_others_is_news_once(start: Starter, driver: Driver, tmp_path: Pa
     server.wait(job, "succeeded")
 
 
+# ---- over restarts of the server ----
+
+
+def held_by(server: Server, driver: Driver, go: Path, n: int, share: float = 1) -> list[int]:
+    """Jobs that hold a device each, in order."""
+    jobs = []
+    for i in range(n):
+        jobs.append(server.submit(native(f"has{i}", until_there(go), resources=gpus(share))))
+        wait_for(lambda: server.state_of(jobs[-1]) == "running")
+    return jobs
+
+
+@pytest.mark.parametrize("before", ["init 18\n", "crash\n"])
+def test_places_outlive_a_driver_that_fails_at_the_start(
+    start: Starter, driver: Driver, tmp_path: Path, before: str
+) -> None:
+    """Devices of running tasks are theirs still when the driver answers again."""
+    driver.say(device(0), device(1))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    go = tmp_path / "go"
+    (job,) = held_by(server, driver, go, 1, 0.75)
+    server.kill()
+    driver.say(before=before)
+    server.start()
+    found = node(server)
+    assert (found["gpus"], found["tasks"], found["cpu_used_milli"]) == (2, 1, 1000)
+    assert all("device" in why for why in closed(server))
+    assert found["gpu_error"]
+    assert "no longer fits" not in server.said()
+    waits = server.submit(native("waits", "echo $CUDA_VISIBLE_DEVICES", resources=gpus(0.5)))
+    wait_for(lambda: "not given out" in server.job(waits)["reason"])
+    driver.say(device(0), device(1))
+    server.wait(waits, "succeeded")
+    assert server.log(waits, "worker/0").strip() == "1"
+    go.touch()
+    server.wait(job, "succeeded")
+
+
+def test_places_outlive_a_device_that_is_not_listed(
+    start: Starter, driver: Driver, tmp_path: Path
+) -> None:
+    """The driver counts those behind it anew: who has one of them has it still."""
+    driver.say(device(0), device(1, A100), device(2, A100))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    go = tmp_path / "go"
+    first, second = held_by(server, driver, go, 2)
+    server.kill()
+    driver.say(device(1, A100), device(2, A100))
+    server.start()
+    assert "no longer fits" not in server.said()
+    assert "the driver does not list it any more" in closed(server)[0]
+    (attempt,) = server.get(f"/v1/jobs/{second}/tasks")["tasks"][0]["attempts"]
+    assert attempt["devices"][0]["uuid"] == "GPU-1111"
+    third = server.submit(native("third", "echo $CUDA_VISIBLE_DEVICES", resources=gpus(1)))
+    server.wait(third, "succeeded")
+    assert server.log(third, "worker/0").strip() == "1"  # number 2 of before
+    go.touch()
+    server.wait(first, "succeeded")
+    server.wait(second, "succeeded")
+    server.end()
+    server.start()
+    assert [d["uuid"] for d in node(server)["devices"]] == ["GPU-1111", "GPU-2222"]
+
+
+def test_what_a_server_may_use_changes_under_its_tasks(
+    start: Starter, driver: Driver, tmp_path: Path
+) -> None:
+    driver.say(device(0), device(1))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    go = tmp_path / "go"
+    (job,) = held_by(server, driver, go, 1)
+    server.kill()
+    server.env = {**server.env, "CUDA_VISIBLE_DEVICES": "1"}
+    server.start()
+    assert "CUDA_VISIBLE_DEVICES of the server leaves it out" in closed(server)[0]
+    assert given(server) == "1"
+    go.touch()
+    server.wait(job, "succeeded")
+    assert given(server) == "1"
+    server.end()
+    server.start()
+    assert node(server)["gpus"] == 1
+
+
+def test_nothing_is_known_of_a_driver_that_fails(start: Starter, driver: Driver) -> None:
+    """Not even figures of before; and it is said once, not for each device."""
+    driver.say(*(device(n, H100, *SAMPLE) for n in range(3)))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    assert "muster_device_utilisation" in server.api("GET", "/metrics").text
+    driver.say(before="init 18\n")
+    why = "the driver cannot be asked: Driver/library version mismatch (NVML 18)"
+    wait_for(lambda: all(why in one for one in closed(server)))
+    assert "muster_device_utilisation" not in server.api("GET", "/metrics").text
+    assert not {"utilisation", "memory_used", "throttle"} & set(node(server)["devices"][0])
+    assert server.muster("nodes").stdout.count(why) == 1
+    said = [line for line in server.said().splitlines() if "gpu.closed" in line]
+    assert len(said) == 3
+    driver.say(*(device(n, H100, "error 15") for n in range(2)), device(2))
+    why = "it does not answer: GPU is lost (NVML 15)"
+    wait_for(lambda: closed(server)[2] == "")
+    assert f"devices 0, 1 of {node(server)['name']}: {why}" in server.muster("nodes").stdout
+    assert server.said().count(f'{why}"') == 2
+
+
 # ---- instances of MIG ----
 
 

@@ -165,12 +165,71 @@ static const char *models_of(struct arena *a, const struct text_node *node)
     return arena_strdup(a, buf_str(&out));
 }
 
+/* What follows "device 0 of NODE" in what is wrong with it; NULL: nothing is. */
+static const char *trouble_of(struct arena *a, const struct text_node *node,
+                              const struct text_node *device)
+{
+    const char *error = answer_text(device, "error", "");
+    const char *closed = answer_text(device, "closed", "");
+    const char *subject = arena_printf(a, "device %s of %s", answer_text(device, "name", "?"),
+                                       answer_text(node, "name", "?"));
+    if (*closed && strncmp(closed, subject, strlen(subject)) == 0)
+        return closed + strlen(subject);
+    return *error ? arena_printf(a, ": %s", error) : NULL;
+}
+
+/* "0, 1, 2": from that device on all that have the same trouble. How many they are. */
+static unsigned name_alike(struct arena *a, const struct text_node *node,
+                           const struct text_node *first, const char *trouble, struct buf *names)
+{
+    unsigned n = 0;
+    for (const struct text_node *d = first; d; d = d->next) {
+        const char *other = trouble_of(a, node, d);
+        if (!other || strcmp(other, trouble) != 0)
+            continue;
+        buf_addf(names, "%s%s", n ? ", " : "", answer_text(d, "name", "?"));
+        n++;
+    }
+    return n;
+}
+
+static bool was_named(struct arena *a, const struct text_node *node, const struct text_node *list,
+                      const struct text_node *device, const char *trouble)
+{
+    for (const struct text_node *d = list->first; d != device; d = d->next) {
+        const char *other = trouble_of(a, node, d);
+        if (other && strcmp(other, trouble) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "device 3 of vm: it does not answer", "devices 0, 1 of vm are held by ...": each trouble once. */
+static void put_troubles(struct arena *a, const struct text_node *node, struct buf *out)
+{
+    static const char one_is[] = " is ";
+    const char *error = answer_text(node, "gpu_error", ""), *name = answer_text(node, "name", "?");
+    const struct text_node *list = text_get(node, "devices");
+    if (*error)
+        buf_addf(out, "gpus: %s", error);
+    for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
+        AUTO_BUF struct buf names = BUF_INIT(4 << 10);
+        const char *trouble = trouble_of(a, node, d);
+        if (!trouble || (*error && strcmp(trouble + strspn(trouble, ": "), error) == 0) ||
+            was_named(a, node, list, d, trouble))
+            continue;
+        bool many = name_alike(a, node, d, trouble, &names) > 1;
+        bool are = many && strncmp(trouble, one_is, sizeof one_is - 1) == 0;
+        buf_addf(out, "%sdevice%s %s of %s%s%s", out->len ? "; " : "", many ? "s" : "",
+                 buf_str(&names), name, are ? " are " : "",
+                 are ? trouble + sizeof one_is - 1 : trouble);
+    }
+}
+
 /* What an operator has to know of it. */
 static const char *note_of(struct arena *a, const struct text_node *node)
 {
     AUTO_BUF struct buf out = BUF_INIT(64 << 10);
-    const char *error = answer_text(node, "gpu_error", "");
-    const struct text_node *list = text_get(node, "devices");
     if (answer_has(node, "why"))
         return arena_printf(a, "%s, since %s", answer_text(node, "why", ""),
                             answer_text(node, "since", "?"));
@@ -186,16 +245,7 @@ static const char *note_of(struct arena *a, const struct text_node *node)
     }
     if (answer_flag(node, "declared"))
         return "declared";
-    if (*error)
-        buf_addf(&out, "gpus: %s", error);
-    for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
-        const char *lost = answer_text(d, "error", ""), *closed = answer_text(d, "closed", "");
-        const char *apart = out.len ? "; " : "";
-        if (*closed)
-            buf_addf(&out, "%s%s", apart, closed);
-        else if (*lost)
-            buf_addf(&out, "%sgpu %s: %s", apart, answer_text(d, "name", "?"), lost);
-    }
+    put_troubles(a, node, &out);
     return arena_strdup(a, buf_str(&out));
 }
 

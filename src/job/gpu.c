@@ -36,7 +36,7 @@ static bool is_named(const struct gpu_device *device, const char *entry)
 {
     uint64_t number;
     if (scan_u64(entry, 0, UINT32_MAX, &number))
-        return device->number == number && !is_instance(device);
+        return device->number == number && !is_instance(device) && !device->gone;
     return *entry && strncmp(device->uuid, entry, strlen(entry)) == 0;
 }
 
@@ -150,6 +150,13 @@ uint32_t gpu_offer(struct arena *arena, struct gpu_report *report, const char *v
     }
     find_near(arena, report);
     return report->n_slots;
+}
+
+void gpu_bar(struct gpu_report *report, const char *visible)
+{
+    AUTO_FREE bool *marks = visible_marks(report, visible);
+    for (size_t i = 0; i < report->n; i++)
+        report->at[i].barred = report->at[i].offered && !report->at[i].gone && !marks[i];
 }
 
 const struct gpu_device *gpu_in_slot(const struct gpu_report *report, uint32_t slot)

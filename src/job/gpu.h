@@ -69,7 +69,9 @@ struct gpu_device {
     size_t n_links;
     const char *error; /* why it cannot be used; "" when it can */
     bool divided;      /* in MIG mode: its instances are given out instead */
+    bool gone;         /* the driver does not list it any more, its number may be another's */
     bool offered;      /* a node has it, as its device number `slot` */
+    bool barred;       /* an earlier server offered it, this one may not */
     uint32_t slot;
 };
 struct gpu_report {
@@ -88,6 +90,9 @@ struct gpu_report {
  * beginnings of UUIDs, up to the first that is neither; NULL: all) and that has none yet, also to
  * one that fails now. A divided device stands for its instances. How many slots there are. */
 uint32_t gpu_offer(struct arena *, struct gpu_report *, const char *visible);
+/* Of devices that an earlier server gave slots to: marks those that `visible` leaves out. To be
+ * asked once, before numbers have changed. */
+void gpu_bar(struct gpu_report *, const char *visible);
 /* How many devices that work `visible` names. */
 uint32_t gpu_count_visible(const struct gpu_report *, const char *visible);
 /* The device that a node gives out under that number; NULL: none. */

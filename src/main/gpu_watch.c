@@ -9,7 +9,9 @@
 #include "base/scan.h"
 #include "ctl/account.h"
 #include "gpu/ask.h"
+#include "gpu/known.h"
 #include "gpu/lines.h"
+#include "main/gpus.h"
 #include "node/gpu_lock.h"
 
 #include <errno.h>
@@ -47,8 +49,9 @@ struct gpu_watch {
     struct arena *own;           /* of what was found later than at the start */
     struct verdict *verdicts;    /* by slot */
     uint32_t n;
-    bool wanted; /* a launch waits for a look that has not begun */
-    bool soon;   /* the next one comes soon: the last did not tell */
+    char error[WHY_MAX]; /* of the driver as a whole */
+    bool wanted;         /* a launch waits for a look that has not begun */
+    bool soon;           /* the next one comes soon: the last did not tell */
 };
 
 static uint64_t interval_ms(void)
@@ -67,7 +70,7 @@ static void set_verdict(struct gpu_watch *w, uint32_t slot, const struct verdict
     struct verdict *before = &w->verdicts[slot];
     if (strcmp(before->why, now->why) == 0)
         return;
-    if (before->closed != now->closed && now->closed != OPEN)
+    if (now->closed != OPEN && (before->closed != now->closed || now->closed == FAILS))
         log_warn("gpu.closed", "why=\"%s\"", now->why);
     if (now->closed == OPEN)
         log_info("gpu.open", "node=%s slot=%u", node, slot);
@@ -159,6 +162,11 @@ static void judge(struct gpu_watch *w, const struct gpu_device *device)
         now.closed = FAILS;
         snprintf(now.why, WHY_MAX, "device %s of %s: %s", gpu_label(device, label), node,
                  *device->error ? device->error : "it is in MIG mode, its instances are given out");
+    } else if (device->barred) {
+        now.closed = FAILS;
+        snprintf(now.why, WHY_MAX,
+                 "device %s of %s: CUDA_VISIBLE_DEVICES of the server leaves it out",
+                 gpu_label(device, label), node);
     } else if (is_of_another_server(w, device)) {
         now.closed = OF_ANOTHER_SERVER;
         snprintf(now.why, WHY_MAX, "device %s of %s is held by a task of another server",
@@ -186,83 +194,6 @@ static void judge_all(struct gpu_watch *w)
             judge(w, &known->at[i]);
 }
 
-static struct gpu_device *find_by_uuid(const struct gpu_report *report, const char *uuid)
-{
-    for (size_t i = 0; *uuid && i < report->n; i++)
-        if (strcmp(report->at[i].uuid, uuid) == 0)
-            return &report->at[i];
-    return NULL;
-}
-
-/* The device of one report in another: by UUID. One that does not answer has none and is found by
- * its number, where no other one has that now. */
-static struct gpu_device *find_same(const struct gpu_report *report, const struct gpu_report *from,
-                                    const struct gpu_device *device)
-{
-    struct gpu_device *same = find_by_uuid(report, device->uuid);
-    const struct gpu_number *x = &device->figures[GPU_MIG];
-    for (size_t i = 0; !same && i < report->n; i++) {
-        struct gpu_device *other = &report->at[i];
-        const struct gpu_number *y = &other->figures[GPU_MIG];
-        if (other->number == device->number && x->has == y->has && x->value == y->value &&
-            (!*other->uuid || !*device->uuid) && !find_by_uuid(from, other->uuid))
-            same = other;
-    }
-    return same;
-}
-
-static const char *keep(struct gpu_watch *w, const char *known, const char *now)
-{
-    return !*now || strcmp(known, now) == 0 ? known : arena_strdup(w->own, now);
-}
-
-/* Numbers are the driver's of now: they move up when it does not list a device any more. What one
- * that did not answer is gets known when it does. */
-static void take_over(struct gpu_watch *w, struct gpu_device *known, const struct gpu_device *now)
-{
-    static const struct gpu_device gone = { .error = "the driver does not list it any more" };
-    const struct gpu_device *from = now ? now : &gone;
-    for (int i = 0; i < GPU_NUMA; i++) /* those of the last sample */
-        known->figures[i] = from->figures[i];
-    known->error = from->error;
-    known->processes = from->processes;
-    known->n_processes = from->n_processes;
-    known->links = from->links;
-    known->n_links = from->n_links;
-    if (!now)
-        return;
-    known->number = now->number;
-    known->divided = now->divided;
-    if (*now->error)
-        return;
-    known->minor = now->minor;
-    known->memory = now->memory;
-    known->model = keep(w, known->model, now->model);
-    known->uuid = keep(w, known->uuid, now->uuid);
-    known->pci = keep(w, known->pci, now->pci);
-    memcpy(known->figures, now->figures, sizeof known->figures);
-}
-
-/* Devices that were not listed before: one that was lost at the start, a driver that failed then,
- * new instances of MIG. */
-static void add_new(struct gpu_watch *w, const struct gpu_report *now)
-{
-    struct gpu_report *known = w->config.node->report;
-    struct gpu_device *wider = ARENA_ARRAY(w->own, known->n + now->n, struct gpu_device);
-    size_t before = known->n;
-    for (size_t i = 0; i < now->n; i++) {
-        struct gpu_device *added = &wider[known->n];
-        if (find_same(known, now, &now->at[i]))
-            continue;
-        if (known->n == before && before)
-            memcpy(wider, known->at, before * sizeof *wider);
-        *added = (struct gpu_device){ .model = "", .uuid = "", .pci = "", .error = "" };
-        take_over(w, added, &now->at[i]);
-        known->at = wider;
-        known->n++;
-    }
-}
-
 /* What the node offers follows from what is known now. */
 static void offer(struct gpu_watch *w)
 {
@@ -279,12 +210,16 @@ static void offer(struct gpu_watch *w)
     node->gpus = n;
     node->gpu_type = models;
     if (n > 0)
+        gpus_remember(w->config.known, node->report);
+    if (n > 0)
         ctl_devices(w->config.ctl, node->name, node->report);
 }
 
 static void close_all(struct gpu_watch *w, const char *error)
 {
-    const struct gpu_report *known = w->config.node->report;
+    struct gpu_report *known = w->config.node->report;
+    snprintf(w->error, sizeof w->error, "%s", error);
+    gpu_known_fail(known, w->error);
     for (size_t i = 0; i < known->n; i++) {
         struct verdict now = { .closed = FAILS };
         char label[GPU_LABEL_MAX];
@@ -296,18 +231,6 @@ static void close_all(struct gpu_watch *w, const char *error)
     }
 }
 
-/* Does what the node has differ from what is listed now, apart from figures? */
-static bool is_other(const struct gpu_report *known, const struct gpu_report *now)
-{
-    for (size_t i = 0; i < now->n; i++) {
-        const struct gpu_device *same = find_same(known, now, &now->at[i]);
-        if (!same || same->divided != now->at[i].divided ||
-            (*now->at[i].model && strcmp(same->model, now->at[i].model) != 0))
-            return true;
-    }
-    return false;
-}
-
 static void read_answer(struct gpu_watch *w, const struct child_end *end)
 {
     struct gpu_report *known = w->config.node->report, now;
@@ -317,16 +240,8 @@ static void read_answer(struct gpu_watch *w, const struct child_end *end)
         arena_destroy(arena);
         return;
     }
-    bool other = is_other(known, &now) || *known->error;
-    for (size_t i = 0; i < known->n; i++)
-        take_over(w, &known->at[i], find_same(&now, known, &known->at[i]));
-    known->driver = keep(w, known->driver, now.driver);
-    known->cuda = now.cuda;
-    known->error = "";
-    if (other) {
-        add_new(w, &now);
+    if (gpu_known_follow(w->own, known, &now))
         offer(w);
-    }
     judge_all(w);
     arena_destroy(w->older);
     w->older = w->arena;
@@ -414,7 +329,10 @@ struct gpu_watch *gpu_watch_create(const struct gpu_watch_config *config)
     uv_timer_init(config->loop, &w->timer);
     w->timer.data = w;
     note_holders(w); /* nobody has left a device since the report was made */
-    judge_all(w);
+    if (*known->error)
+        close_all(w, known->error);
+    else
+        judge_all(w);
     look_later(w);
     return w;
 }

@@ -14,6 +14,7 @@ struct gpu_watch_config {
     struct ctl *ctl;
     struct node_spec *node; /* its report is kept up to date */
     const char *socket;     /* of this server */
+    const char *known;      /* file of its devices (main/gpus.h) */
     uint64_t bound;         /* bytes of a device that other programs may use */
 };
 /* NULL: the machine has neither devices nor a driver that fails. Everything outlives it. */

@@ -63,7 +63,8 @@ int server_files_open(struct arena *a, const char *dir, struct server_files *fil
                               .runs = arena_printf(a, "%s/runs", dir),
                               .fs = arena_printf(a, "%s/fs", dir),
                               .socket = arena_strdup(a, socket),
-                              .info = arena_printf(a, "%s/server.json", dir) };
+                              .info = arena_printf(a, "%s/server.json", dir),
+                              .gpus = arena_printf(a, "%s/gpus", dir) };
     const char *token_path = arena_printf(a, "%s/token", dir);
     if (make_dir(dir, err) < 0 || file_mkdirs(f.runs, 0700, err) < 0 ||
         file_mkdirs(f.fs, 0700, err) < 0 || make_token(dir, token_path, err) < 0)

@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 struct server_files {
-    const char *dir, *db, *runs, *fs, *socket, *token, *info; /* paths; token: the secret itself */
+    /* Paths; token: the secret itself. */
+    const char *dir, *db, *runs, *fs, *socket, *token, *info, *gpus;
 };
 /* Creates the directory (0700), runs/, fs/ and the token. Texts are in arena. */
 int server_files_open(struct arena *, const char *dir, struct server_files *, struct err *err);

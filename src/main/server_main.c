@@ -25,6 +25,7 @@
 #include "main/core_config.h"
 #include "main/descriptors.h"
 #include "main/gpu_watch.h"
+#include "main/gpus.h"
 #include "main/machines.h"
 #include "main/nodes.h"
 #include "main/pilots.h"
@@ -245,7 +246,6 @@ static int read_nodes(struct server *s, struct err *err)
     s->nodes.at = ARENA_ARRAY(s->arena, 1, struct node_spec);
     const char *known = agents_host(s->arena, s->config.at[SETTING_AGENTS].text);
     machine.address = known ? known : machine.address; /* its tasks have peers elsewhere */
-    wire_gpus(s->arena, &machine);
     s->nodes.at[0] = machine;
     s->nodes.n = 1;
     config_settle(&s->config, SETTING_NODES, "this machine");
@@ -306,6 +306,13 @@ static int open_seal(struct server *s, struct err *err)
         return err_in(err, "%s", path);
     log_warn("seal.key", "file=%s note=\"what another key sealed cannot be read\"", path);
     return 0;
+}
+
+/* Declared nodes have numbers only. */
+static void find_gpus(struct server *s)
+{
+    if (!s->nodes.at[0].declared)
+        gpus_find(s->arena, s->store, s->files.gpus, &s->nodes.at[0]);
 }
 
 /* The clock that is decided by goes on from where the records have it. */
@@ -689,6 +696,7 @@ static int make_parts(struct server *s, struct err *err)
                                     .ctl = s->ctl,
                                     .node = &s->nodes.at[0],
                                     .socket = s->files.socket,
+                                    .known = s->files.gpus,
                                     .bound = config_number(&s->config, SETTING_GPU_MEMORY_BOUND) });
     if (make_http(s, err) < 0)
         return -1;
@@ -834,6 +842,7 @@ static int server_open(struct server *s, const char *const *flags, struct err *e
     settle(s);
     if (divide_descriptors(s, err) < 0 || read_nodes(s, err) < 0 || open_records(s, err) < 0)
         return -1;
+    find_gpus(s);
     loop_open(s);
     if (account_settings_check(&s->config, own_program(s->arena), err) < 0)
         return -1;

@@ -2,7 +2,6 @@
  * one is added here and nowhere else: no other file knows all of them. */
 #include "main/wire.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "dialect/dlc/dlc.h"
 #include "dialect/elasticjob/elasticjob.h"
@@ -10,7 +9,6 @@
 #include "dialect/openpai/openpai.h"
 #include "dialect/sbatch/sbatch.h"
 #include "engine/local/local.h"
-#include "gpu/ask.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,23 +68,6 @@ struct node_spec wire_machine(struct arena *a, const char *disk_path, bool *soft
                                .memory = facts.memory,
                                .disk = facts.disk,
                                .gpu_type = "" };
-}
-
-void wire_gpus(struct arena *a, struct node_spec *node)
-{
-    struct gpu_report *report = ARENA_NEW(a, struct gpu_report);
-    gpu_ask(a, NULL, report);
-    node->gpus = gpu_offer(a, report, getenv("CUDA_VISIBLE_DEVICES"));
-    node->gpu_type = gpu_models(report, a);
-    node->report = report;
-    if (*report->error)
-        log_warn("gpus.unknown", "node=%s error=\"%s\"", node->name, report->error);
-    for (size_t i = 0; i < report->n; i++) {
-        const struct gpu_device *device = &report->at[i];
-        if (*device->error)
-            log_warn("gpu.lost", "node=%s number=%u error=\"%s\"", node->name, device->number,
-                     device->error);
-    }
 }
 
 const char *wire_node_program(struct arena *a, struct err *err)

@@ -29,9 +29,6 @@ struct engine *wire_engine(const struct wire_place *, struct err *err);
 /* This machine as one node: at least 16 cpus are offered (*soft when it has fewer). disk_path:
  * where its disk is measured. */
 struct node_spec wire_machine(struct arena *, const char *disk_path, bool *soft);
-/* Adds what the driver of its accelerators says, as far as CUDA_VISIBLE_DEVICES of this process
- * lets it be used; what is wrong goes to the log. */
-void wire_gpus(struct arena *, struct node_spec *machine);
 /* muster-node, beside this program or in ../libexec/muster; NULL with err. In arena. */
 const char *wire_node_program(struct arena *, struct err *err);
 

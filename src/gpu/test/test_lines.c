@@ -1,4 +1,5 @@
-/* A report and its lines, there and back; and lines that are cut off or wrong. */
+/* A report and its lines, there and back: devices, processes, links, figures. Then lines that are
+ * cut off or wrong. */
 #include "gpu/lines.h"
 
 #include "base/mem.h"
