@@ -4,6 +4,7 @@
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/nodes.h"
+#include "ctl/silence.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -213,6 +214,7 @@ static void agent_joined(struct ctl *ctl, struct live_job *job, const struct eng
 {
     struct live_agent *agent = live_agent(job, fact->node);
     note_untold(ctl, job, agent, fact->launch_seq);
+    silence_end(job, fact->node);
     enum agent_state next = agent ? agent_next_state(agent->state, AGENT_JOINED) : AGENT_NONE;
     if (next == AGENT_NONE)
         return;
@@ -258,6 +260,7 @@ static bool apply(struct ctl *ctl, const struct engine_fact *fact)
         return true;
     switch (fact->kind) {
     case FACT_AGENT_JOINED: agent_joined(ctl, job, fact); break;
+    case FACT_AGENT_SILENT: silence_begin(ctl, job, fact); break;
     case FACT_STARTED: task_started(ctl, job, fact); break;
     case FACT_DIED:
     case FACT_ENDED:

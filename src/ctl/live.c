@@ -376,6 +376,7 @@ struct live_agent *live_add_agent(struct live_job *job, const char *node)
 void live_remove_agent(struct live_job *job, struct live_agent *agent)
 {
     uint32_t at = (uint32_t)(agent - job->agents.at), last = (uint32_t)job->agents.n - 1;
+    job->silent -= agent->silent_ms != 0;
     hash_index_remove(&job->agents_by_node, at);
     if (at != last) {
         hash_index_remove(&job->agents_by_node, last);
@@ -388,6 +389,7 @@ void live_remove_agent(struct live_job *job, struct live_agent *agent)
 void live_clear_agents(struct live_job *job)
 {
     hash_index_clear(&job->agents_by_node);
+    job->silent = 0;
     vec_clear(&job->agents);
     vec_clear(&job->forgotten);
 }

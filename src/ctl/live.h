@@ -25,6 +25,8 @@ struct live_agent {
     bool launched; /* the engine was told of it, or may have been before a restart */
     bool unheard;  /* since a restart: nothing was launched there, and it has not joined */
     bool changed;  /* row to be written at the end of the turn */
+    uint64_t
+        silent_ms; /* since when it is not heard, by the core's clock; 0: it is, or never was */
 };
 
 /* The end of an attempt that counts as a death (deaths.c). */
@@ -55,6 +57,7 @@ struct live_task {
     bool turned;      /* this attempt is ended for another one that costs no retry */
     bool end_asked;   /* the engine was told to end this attempt alone */
     bool unstartable; /* its launcher found that the program cannot start: again would not help */
+    bool left;        /* its machine is silent, and those that it works with go on without it */
     struct live_death death;
     struct task_place place;
     const struct task_place *last; /* PHASE_ASSIGNED: the place before, in places; NULL: none */
@@ -86,19 +89,19 @@ struct live_notes {
     uint64_t began_ms;         /* `started` of the row by the clock that is decided by */
     bool dates_differ;         /* from that: then it is kept */
     struct words avoid;        /* nodes on which its tasks failed too often */
-    struct pairs lives; /* of this generation: nodes on which agents were lost, and how many */
-    enum end_by end_by;        /* who ends it, while an outcome is decided */
-    bool force;                /* SIGKILL at once */
-    bool drop;                 /* its records go when it has ended */
-    bool has_after;            /* waits for other jobs */
-    bool has_peers;            /* first starts together with other jobs */
-    bool claims;               /* others were ended so that it can start */
-    bool placing;              /* not all of its places are recorded: nothing is started yet */
-    bool idle;                 /* runs on capacity that its queue is not sure of */
-    uint64_t promised_ms;      /* the time it was first told to start by; 0: none */
-    uint64_t shape;            /* want_shape() of its spec; 0: not known */
-    uint64_t code;             /* code_mark() of the archive it names; 0: none */
-    bool counted;              /* it has ended, and its tasks as in: */
+    struct pairs lives;   /* of this generation: nodes on which agents were lost, and how many */
+    enum end_by end_by;   /* who ends it, while an outcome is decided */
+    bool force;           /* SIGKILL at once */
+    bool drop;            /* its records go when it has ended */
+    bool has_after;       /* waits for other jobs */
+    bool has_peers;       /* first starts together with other jobs */
+    bool claims;          /* others were ended so that it can start */
+    bool placing;         /* not all of its places are recorded: nothing is started yet */
+    bool idle;            /* runs on capacity that its queue is not sure of */
+    uint64_t promised_ms; /* the time it was first told to start by; 0: none */
+    uint64_t shape;       /* want_shape() of its spec; 0: not known */
+    uint64_t code;        /* code_mark() of the archive it names; 0: none */
+    bool counted;         /* it has ended, and its tasks as in: */
     struct role_tally ended;
     struct words met;       /* positions of those in after that have ended as wished */
     struct words first;     /* who died first in this generation: "worker/1"; several, when nothing
@@ -127,6 +130,7 @@ struct live_job {
     uint32_t turned;               /* tasks with .turned */
     VEC(struct live_agent) agents; /* changed by live_add_agent() and its like alone */
     struct hash_index agents_by_node;
+    uint32_t silent;                     /* agents with .silent_ms */
     VEC(struct live_agent) forgotten;    /* never told, and gone because its generation ends */
     uint32_t on_board;                   /* entries of its board */
     uint32_t launch_seq;                 /* highest of this generation */

@@ -7,6 +7,7 @@
 #include "ctl/deaths.h"
 #include "ctl/looks.h"
 #include "ctl/notes.h"
+#include "ctl/silence.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -181,6 +182,11 @@ static void add_agent(struct ctl *ctl, struct live_job *job, const struct agent_
     agent->last_seq = row->last_seq;
     memcpy(agent->token_hash, row->token_hash, sizeof agent->token_hash);
     agent->launched = was_launched(ctl, job, row);
+    if (agent->state == AGENT_SILENT) {
+        agent->silent_ms = core_now(ctl);
+        job->silent++;
+        silence_look(ctl, job, agent);
+    }
     for (uint32_t flat = 0; agent->launched && flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
         if (live_untold(task) && strcmp(task->place.node, row->node) == 0)

@@ -3,8 +3,9 @@
  * A hall is one generation of one job. A line is one launcher's connection, as its agent numbers
  * it; a meeting is the host (rdzv/host.h) of those who met over their lines. This file knows who is
  * alive: a member is lost when its launcher's line was closed by the agent, when its attempt is
- * over, or when it does not come back within RESUME_MS after its agent did. Nothing is lost by
- * silence.
+ * over, or when it does not come back within RESUME_MS after its agent did. By the silence of its
+ * machine it is lost only to those who are enough without it: the next round fences its ranks, and
+ * what it runs is not taken for ended. Else it is waited for.
  *
  * A rendezvous that is over answers for ever that it is, except to a launcher that starts another
  * one: the next command of the same attempt, or anybody after a failure. */
@@ -15,6 +16,7 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
+#include "ctl/silence.h"
 #include "rdzv/host.h"
 #include "wire/rendezvous.h"
 
@@ -235,17 +237,30 @@ static void on_news(void *arg, const struct rdzv_participant *about, const struc
 /* ---- meetings ---- */
 
 /* How many of the role's tasks can take part: those that live, and those that come again. Tasks of
- * an elastic role that found no room yet come later, and nobody waits for them who has enough. */
-static uint32_t count_expected(const struct live_job *job, uint32_t role, uint32_t *later)
+ * an elastic role that found no room yet come later, and nobody waits for them who has enough; so
+ * do those whose machine is silent, once the others have gone on. */
+static bool takes_part(const struct live_job *job, const struct live_task *task)
+{
+    return live_attempt(task) ||
+           (live_again(task) && task->attempt_state != ATTEMPT_NONE && !job_closes(job));
+}
+
+static bool is_ours(const struct meeting *meeting, const struct live_task *task)
+{
+    return meeting->role == WHOLE_JOB || task->place.role == meeting->role;
+}
+
+static uint32_t count_expected(const struct meeting *meeting, const struct live_job *job,
+                               uint32_t *later)
 {
     uint32_t n = 0;
     *later = 0;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
-        bool ours = role == WHOLE_JOB || task->place.role == role;
-        bool comes = live_again(task) && task->attempt_state != ATTEMPT_NONE && !job_closes(job);
-        n += ours && (live_attempt(task) || comes);
-        *later += ours && task->state == TASK_WAITING && !comes && !job_closes(job);
+        bool ours = is_ours(meeting, task), comes = takes_part(job, task);
+        n += ours && comes && !task->left;
+        *later +=
+            ours && (task->left || (task->state == TASK_WAITING && !comes)) && !job_closes(job);
     }
     return n;
 }
@@ -263,7 +278,7 @@ static void look_ahead(struct meeting *meeting)
 /* false: nothing has changed. */
 static bool expect(struct meeting *meeting, const struct live_job *job)
 {
-    uint32_t later, n = count_expected(job, meeting->role, &later);
+    uint32_t later, n = count_expected(meeting, job, &later);
     return rdzv_host_expect(meeting->host, n, later, core_mono_us(meeting->hall->ctl));
 }
 
@@ -363,6 +378,61 @@ static struct hall *hall_of(struct ctl *ctl, const struct live_job *job)
     return hall;
 }
 
+/* ---- silent machines ---- */
+
+static bool is_silent(const struct meeting *meeting, const struct live_job *job,
+                      const struct live_task *task)
+{
+    return live_attempt(task) &&
+           silence_past(meeting->hall->ctl, job, live_agent(job, task->place.node));
+}
+
+/* Its launcher is told nothing that it could hear; it comes again over another line. */
+static void leave_task(struct meeting *meeting, const struct live_job *job, uint32_t flat)
+{
+    struct live_task *task = &job->tasks[flat];
+    struct hall *hall = meeting->hall;
+    const struct rdzv_participant *one;
+    uint64_t member = 0, tag = attempt_tag(flat, task->attempt);
+    size_t cursor = 0;
+    char why[96];
+    task->left = true;
+    while ((one = rdzv_host_next(meeting->host, &cursor)))
+        member = one->tag == tag ? one->id : member;
+    silence_text(why, hall->ctl, live_agent(job, task->place.node));
+    if (member)
+        rdzv_host_lose(meeting->host, member, why, core_mono_us(hall->ctl));
+    for (size_t i = hall->lines.n; i-- > 0;)
+        if (hall->lines.at[i]->meeting == meeting && hall->lines.at[i]->flat == flat) {
+            hall->lines.at[i]->meeting = NULL;
+            line_hang_up(hall->lines.at[i]);
+        }
+}
+
+/* Those who can be reached go on when they are enough for a round. */
+static void look_at_silence(struct meeting *meeting, const struct live_job *job)
+{
+    const struct rdzv *machine = rdzv_host_machine(meeting->host);
+    uint64_t now = core_mono_us(meeting->hall->ctl);
+    uint32_t least = rdzv_least(machine), heard = 0;
+    bool held = false;
+    for (uint32_t flat = 0; job->silent && flat < job->row.tasks; flat++) {
+        const struct live_task *task = &job->tasks[flat];
+        heard += is_ours(meeting, task) && takes_part(job, task) && !is_silent(meeting, job, task);
+    }
+    for (uint32_t flat = 0; job->silent && flat < job->row.tasks; flat++) {
+        const struct live_task *task = &job->tasks[flat];
+        if (!is_ours(meeting, task) || task->left || !is_silent(meeting, job, task))
+            continue;
+        if (least && heard >= least && rdzv_phase(machine) != RDZV_OVER)
+            leave_task(meeting, job, flat);
+        else
+            held = true;
+    }
+    if (rdzv_phase(machine) != RDZV_OVER)
+        rdzv_hold(rdzv_host_machine(meeting->host), held, now);
+}
+
 /* ---- what a launcher says ---- */
 
 static void refuse(struct line *line, enum rdzv_refusal why, const char *text)
@@ -425,8 +495,13 @@ static int take_join(struct line *line, const struct live_job *job,
         return 0;
     }
     line->meeting = meeting;
-    return rdzv_host_join(meeting->host, line->id, attempt_tag(line->flat, line->attempt), &join,
-                          core_mono_us(line->hall->ctl));
+    int rc = rdzv_host_join(meeting->host, line->id, attempt_tag(line->flat, line->attempt), &join,
+                            core_mono_us(line->hall->ctl));
+    if (rc == 0 && job->silent) { /* with it they may be enough */
+        look_at_silence(meeting, job);
+        (void)expect(meeting, job);
+    }
+    return rc;
 }
 
 static int take_note(struct line *line, const struct rdzv_frame_in *frame)
@@ -554,11 +629,14 @@ static void node_again(struct ctl *ctl, const struct engine_fact *fact)
 void meetings_hear(struct ctl *ctl, const struct engine_fact *fact)
 {
     char key[400];
-    if (fact->kind == FACT_AGENT_JOINED)
+    struct live_job *job = live_find(ctl->live, fact->generation.job);
+    if (fact->kind == FACT_AGENT_JOINED) {
         node_again(ctl, fact);
+        if (job && job->row.generation == fact->generation.number && job->tasks)
+            silence_end(job, fact->node); /* before its launchers come */
+    }
     if (fact->kind != FACT_LAUNCHER)
         return;
-    struct live_job *job = live_find(ctl->live, fact->generation.job);
     if (!job || job->row.generation != fact->generation.number || !job->tasks ||
         !core_spec(ctl, job))
         return;
@@ -611,6 +689,7 @@ void meetings_follow(struct ctl *ctl, struct live_job *job)
     for (size_t i = 0; i < hall->meetings.n && !job_closes(job); i++) {
         struct meeting *meeting = hall->meetings.at[i];
         lose_ended(meeting, job);
+        look_at_silence(meeting, job);
         if (expect(meeting, job))
             look_ahead(meeting);
     }
@@ -639,6 +718,20 @@ const char *meetings_root(struct ctl *ctl, const struct live_job *job, uint32_t 
         return clause;
     }
     return NULL;
+}
+
+bool meetings_done(const struct ctl *ctl, const struct live_job *job, uint32_t role)
+{
+    struct hall *hall = map_get(ctl->meetings->halls, job->row.id);
+    if (!hall || hall->generation != job->row.generation)
+        return false;
+    for (size_t i = hall->meetings.n; i-- > 0;) {
+        const struct meeting *meeting = hall->meetings.at[i];
+        if (meeting->role == WHOLE_JOB || meeting->role == role)
+            return rdzv_phase(rdzv_host_machine(meeting->host)) == RDZV_OVER &&
+                   !rdzv_host_failed(meeting->host);
+    }
+    return false;
 }
 
 /* ---- time ---- */

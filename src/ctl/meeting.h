@@ -26,6 +26,8 @@ void meetings_follow(struct ctl *, struct live_job *);
 /* Which rank failed first, when the launchers that this task (flat) met ended because of it: a
  * clause that holds until the next call, and the task that rank was of. NULL: they did not. */
 const char *meetings_root(struct ctl *, const struct live_job *, uint32_t flat, uint32_t *of);
+/* Have the launchers that this role's tasks met ended their last rendezvous, and well? */
+bool meetings_done(const struct ctl *, const struct live_job *, uint32_t role);
 /* Deadlines that are due; when the next one is, the core is woken. */
 void meetings_tick(struct ctl *);
 

@@ -77,7 +77,7 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
         return;
     live_set_phase(job, task, PHASE_PLACED);
     live_set_turned(job, task, false);
-    task->end_asked = task->gave = false;
+    task->end_asked = task->gave = task->left = false;
     task->last = NULL;
     task->attempt++;
     task->place.attempt = task->attempt;

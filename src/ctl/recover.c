@@ -5,6 +5,7 @@
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/participants.h"
+#include "ctl/silence.h"
 #include "ctl/strangers.h"
 
 #include "base/log.h"
@@ -53,6 +54,7 @@ int ctl_recover(struct ctl *ctl, struct err *err)
     if (participants_load(ctl, err) || recover_engine(ctl, err))
         return -1;
     strangers_find(ctl);
+    silence_recover(ctl);
     log_info("recovered", "jobs=%zu waiting=%zu", live_count(ctl->live), live_waiting(ctl->live));
     core_wake(ctl, ctl->relaunch_at);
     ctl->plan_due = true;

@@ -12,6 +12,7 @@
 #include "ctl/notes.h"
 #include "ctl/redact.h"
 #include "ctl/run_times.h"
+#include "ctl/silence.h"
 #include "ctl/words.h"
 #include "job/device_error.h"
 
@@ -816,7 +817,7 @@ void settle_job(struct ctl *ctl, struct live_job *job)
         if (job->cut_off && !live_closing(job))
             settle_cut_off(ctl, job);
         if (!live_closing(job)) {
-            struct verdict verdict = job_verdict(job->spec, job->tally);
+            struct verdict verdict = silence_verdict(ctl, job);
             if (verdict.outcome == OUTCOME_FAILED && waits_for_cause(ctl, job)) {
                 core_deadline(ctl, job, deaths_wait(job));
             } else if (verdict.outcome != OUTCOME_NONE) {

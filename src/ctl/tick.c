@@ -59,6 +59,8 @@ static void later(struct ctl *ctl, struct live_job *job, uint64_t now)
         core_touch(ctl, job); /* settling places what is due and asks for the rest */
         ctl->plan_due |= live_in_phase(job, PHASE_UNPLACED) > 0;
     }
+    if (job->silent)
+        core_touch(ctl, job); /* what can go on without its silent machines does */
     uint64_t hold = job->notes.hold_until_ms;
     if (hold && hold <= now)
         core_touch(ctl, job); /* acting releases it */

@@ -33,12 +33,15 @@ enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */
  * node is left. LAUNCHER: a launcher inside a task said something (unsequenced; its channels are
  * void after the next AGENT_JOINED of the node, AGENT_GONE or RELEASED). NODE_UP: the node can be
  * reached; with a spec it came or changed. NODE_DOWN: it cannot be reached, which says nothing of
- * what it runs. NODE_GONE: it is no node any more. */
+ * what it runs. NODE_GONE: it is no node any more. AGENT_SILENT: it cannot be reached, and was,
+ * which says nothing of what it runs; AGENT_JOINED follows when it can. */
 #define ENGINE_FACTS(X)                                                                            \
     X(AGENT_JOINED)                                                                                \
     X(AGENT_GONE)                                                                                  \
     X(STARTED)                                                                                     \
-    X(ENDED) X(REFUSED) X(LOG) X(RELEASED) X(NODE_UP) X(NODE_DOWN) X(LAUNCHER) X(DIED) X(NODE_GONE)
+    X(ENDED)                                                                                       \
+    X(REFUSED)                                                                                     \
+    X(LOG) X(RELEASED) X(NODE_UP) X(NODE_DOWN) X(LAUNCHER) X(DIED) X(NODE_GONE) X(AGENT_SILENT)
 #define FACT_ENUM(id) FACT_##id,
 enum engine_fact_kind { FACT_NONE, ENGINE_FACTS(FACT_ENUM) FACT_N };
 #undef FACT_ENUM
@@ -65,6 +68,7 @@ struct engine_fact {
     union {
         uint32_t attempt;    /* of the task */
         uint32_t launch_seq; /* AGENT_JOINED: the last launch that it has; 0: none, or not known */
+        uint32_t quiet_ms;   /* AGENT_SILENT: since it was heard */
     };
     uint64_t at_ms;       /* when it happened (wall) */
     uint32_t pid;         /* STARTED */

@@ -173,6 +173,7 @@ struct inputs {
 struct health {
     bool check_before_start;
     struct opt_u64 hang_after_ms;
+    uint64_t silent_after_ms; /* 0: never */
     const char *on_fault;
     bool debug_hold;
 };

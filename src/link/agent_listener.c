@@ -30,10 +30,11 @@
 #define UPGRADE_HTTP   "\r\nUpgrade: muster-http/1\r\n"
 #define TOKEN_MAX      160u
 
-/* An agent says something every second. */
+/* An agent says something every second. One that hangs with its machine is noticed after so long
+ * (doc/machines.md), and comes again when it was only slow. */
 static const struct conn_keep_alive beat = { .kind = WIRE_PING,
-                                             .ask_ms = 2500,
-                                             .silence_ms = 7500 };
+                                             .ask_ms = 1500,
+                                             .silence_ms = 3000 };
 
 struct stranger {
     struct agent_listener *of;

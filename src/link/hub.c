@@ -532,10 +532,15 @@ static void agent_room(void *arg, struct conn *conn)
 static void agent_closed(void *arg, struct conn *conn, const char *why)
 {
     struct agent *a = arg;
-    (void)conn;
+    const uint64_t quiet_ms = conn_quiet_ms(conn);
+    const bool silent = a->hello && a->logs; /* of one here, its keeper's end is heard at once */
     log_debug("agent.closed", "agent=%s reason=\"%s\"", a->key, why);
     a->conn = NULL;
     disconnect(a);
+    if (silent)
+        tell(a, (struct engine_fact){ .kind = FACT_AGENT_SILENT,
+                                      .quiet_ms = quiet_ms < UINT32_MAX ? (uint32_t)quiet_ms
+                                                                        : UINT32_MAX });
 }
 
 /* ---- joining ---- */

@@ -65,6 +65,8 @@ static void too_few(struct rdzv *rdzv, uint64_t now_us)
     bool known = rdzv->expected != UINT32_MAX;
     char waited[FMT_MAX];
     const char *left = here == 1 ? "node is left" : "nodes are left";
+    if (rdzv->held)
+        return;
     if (rdzv->barrier_passed)
         rounds_over(rdzv, RDZV_END_FAILED,
                     "%s; %u %s beside those that are done, and a round needs %u", rdzv->cause, here,
@@ -168,13 +170,13 @@ uint64_t gather_due(const struct rdzv *rdzv)
 {
     uint64_t due = UINT64_MAX;
     if (rdzv->phase == RDZV_GATHER && rdzv->gathering && rdzv->parts[PART_BUSY] == 0) {
-        due = machine_after(rdzv->gather_us, rdzv->terms.join_ms);
+        due = rdzv->held ? UINT64_MAX : machine_after(rdzv->gather_us, rdzv->terms.join_ms);
         if (gather_world(rdzv, rdzv->parts[PART_WAITING]) >= gather_least(rdzv))
             due = sooner(due, machine_after(rdzv->last_join_us, rdzv->terms.last_call_ms));
     }
     if (rdzv->phase == RDZV_CHECK)
         due = rdzv->trial.until_us;
-    if (rdzv->resuming)
+    if (rdzv->resuming && !rdzv->held)
         due = sooner(due, rdzv->resume_us);
     if (rdzv->phase == RDZV_RUN && rdzv->states[PLACE_DONE])
         due = sooner(due, machine_after(rdzv->first_done_us, rdzv->terms.exit_barrier_ms));

@@ -82,6 +82,7 @@ struct rdzv {
     struct rdzv_terms terms;
     char *run_id;
     uint32_t expected, later; /* later: who come when there is room */
+    bool held;                /* some cannot be reached: nobody ends for want of them */
 
     VEC(struct member *) members; /* by arrival */
     struct map *by_id, *by_rank;  /* by_rank: key is node rank + 1 */

@@ -226,6 +226,17 @@ void rdzv_expect(struct rdzv *rdzv, uint32_t members, uint32_t later, uint64_t n
     move_on(rdzv, now_us);
 }
 
+void rdzv_hold(struct rdzv *rdzv, bool held, uint64_t now_us)
+{
+    if (rdzv->held == held)
+        return;
+    orders_open(rdzv);
+    rdzv->held = held;
+    if (!held && rdzv->gathering)
+        rdzv->gather_us = now_us; /* they have the time to come */
+    move_on(rdzv, now_us);
+}
+
 uint64_t rdzv_tick(struct rdzv *rdzv, uint64_t now_us)
 {
     if (rdzv->phase == RDZV_OVER)
@@ -235,7 +246,7 @@ uint64_t rdzv_tick(struct rdzv *rdzv, uint64_t now_us)
     struct member *expired;
     while (rdzv->phase != RDZV_OVER && (expired = members_expired(rdzv, now_us, &why)) != NULL)
         lose(rdzv, expired->id, why, now_us);
-    if (rdzv->resuming && now_us >= rdzv->resume_us)
+    if (rdzv->resuming && !rdzv->held && now_us >= rdzv->resume_us)
         claims_resumed(rdzv, now_us);
     trial_expire(rdzv, now_us);
     rounds_barrier(rdzv, now_us);
@@ -262,6 +273,11 @@ bool rdzv_root(struct rdzv *rdzv, uint64_t *member, const char **text)
     *member = rdzv->places[first->group_rank].member;
     *text = rdzv->cause;
     return true;
+}
+
+uint32_t rdzv_least(const struct rdzv *rdzv)
+{
+    return rdzv->settled ? gather_least(rdzv) : 0;
 }
 
 uint64_t rdzv_term(const struct rdzv *rdzv)

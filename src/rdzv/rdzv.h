@@ -105,10 +105,14 @@ void rdzv_without(struct rdzv *, uint32_t group_rank, const char *why, uint64_t 
  * does not wait for those of later: they come when there is room for them, maybe never. Without
  * them being enough, though, too few are waited for until join_ms. */
 void rdzv_expect(struct rdzv *, uint32_t members, uint32_t later, uint64_t now_us);
+/* While somebody of those cannot be reached, which says nothing of what it runs: too few wait for
+ * it for as long as it takes, and a claim's other members, too. */
+void rdzv_hold(struct rdzv *, bool held, uint64_t now_us);
 /* Deadlines. Returns when it wants to be called next (monotonic us), UINT64_MAX: by events only. */
 uint64_t rdzv_tick(struct rdzv *, uint64_t now_us);
 
 enum rdzv_phase rdzv_phase(const struct rdzv *);
+uint32_t rdzv_least(const struct rdzv *); /* members that a round needs; 0: not known yet */
 /* The death that a failed rendezvous ended by: of which member, and one clause about it ("rank 3 on
  * n2 was killed (SIGKILL)"), valid until the next call. false: it is not over by one. */
 bool rdzv_root(struct rdzv *, uint64_t *member, const char **text);

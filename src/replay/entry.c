@@ -381,7 +381,9 @@ static const struct codec_row fact_rows[] = {
     NAME(struct engine_fact, node, "name"),
     ROW(U64, struct engine_fact, seq, "of the agent's facts; 0: none"),
     ROW(STRUCT, struct engine_fact, task, "", .table = wire_task_rows),
-    ROW(U32, struct engine_fact, attempt, "of the task; of AGENT_JOINED the last launch it has"),
+    ROW(U32, struct engine_fact, attempt,
+        "of the task; of AGENT_JOINED the last launch it has; "
+        "of AGENT_SILENT milliseconds since it was heard"),
     ROW(U64, struct engine_fact, at_ms, "when it happened"),
     ROW(U32, struct engine_fact, pid, "of its program"),
     ROW(U64, struct engine_fact, log_end, "where its log ends"),

@@ -23,12 +23,14 @@ struct fix {
     struct world w;
     struct arena *arena;
     uint64_t job;
+    uint32_t min; /* nodes; 0: 1 */
 };
 
 static int setup(void **state)
 {
     static struct fix fix;
     fix.arena = arena_create();
+    fix.min = 0;
     world_init(&fix.w);
     fix.w.code_all = FAKE_RUNS;
     fix.job = world_submit(&fix.w, PAIR);
@@ -95,7 +97,7 @@ static void join(struct seat *s, const char *run_id, bool claims)
                                  .node_rank = s->index,
                                  .ranks = 2,
                                  .store_port = 5000,
-                                 .terms = { .min = 1,
+                                 .terms = { .min = s->f->min ? s->f->min : 1,
                                             .max = 2,
                                             .node_unit = 1,
                                             .max_restarts = 3,
@@ -339,6 +341,139 @@ static void a_restarted_server_changes_nothing(void **state)
     assert_true(got_plain(&pair[1], RDZV_FRAME_STOP));
 }
 
+/* ---- silent machines ---- */
+
+static void agent_silent(const struct seat *s)
+{
+    struct fake *fake = &s->f->w.fake;
+    struct engine_fact fact = { .kind = FACT_AGENT_SILENT,
+                                .generation = { .job = s->f->job, .number = 1 },
+                                .node = node_of(s),
+                                .quiet_ms = 1000 };
+    fake->base.sink.fact(fake->base.sink.arg, &fact);
+    world_run(&s->f->w);
+}
+
+/* Over another line, where it was told to stop. */
+static void join_again(struct seat *s, bool claims)
+{
+    s->channel += 10;
+    join(s, "1", claims);
+}
+
+static void the_others_leave_a_silent_machine(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    two_meet(f, pair);
+    agent_silent(&pair[1]);
+    world_pass(&f->w, 1900); /* it was silent for 1000 ms when that was told */
+    assert_int_equal(world_count(&f->w, f->job, "launch.lost"), 0);
+    world_pass(&f->w, 100);
+    assert_int_equal(world_count(&f->w, f->job, "launch.lost"), 1);
+    assert_true(got_plain(&pair[0], RDZV_FRAME_STOP));
+    join_again(&pair[0], false);
+    assert_true(got_round(&pair[0]));
+    assert_int_equal(pair[0].nodes, 1);
+    assert_int_equal(world_state(&f->w, f->job), JOB_RUNNING); /* its task may live */
+    /* It is back, and knows nothing: its old ranks end before it takes part again. */
+    agent_again(&pair[1]);
+    join_again(&pair[1], true);
+    assert_true(got_plain(&pair[1], RDZV_FRAME_STOP));
+    assert_false(got_plain(&pair[0], RDZV_FRAME_STOP));
+    join_again(&pair[1], false);
+    assert_true(got_plain(&pair[0], RDZV_FRAME_STOP));
+    join_again(&pair[0], false);
+    assert_true(got_round(&pair[0]));
+    assert_true(got_round(&pair[1]));
+    assert_int_equal(pair[1].nodes, 2);
+}
+
+static void a_machine_that_is_heard_in_time_is_not_left(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    two_meet(f, pair);
+    agent_silent(&pair[1]);
+    world_pass(&f->w, 1500);
+    agent_again(&pair[1]);
+    join_again(&pair[1], true);
+    world_pass(&f->w, 60000);
+    assert_int_equal(world_count(&f->w, f->job, "launch.lost"), 0);
+    assert_int_equal(world_count(&f->w, f->job, "launch.round"), 1);
+}
+
+/* Nobody is lost for want of it, however long that takes. */
+static void a_machine_that_is_needed_is_waited_for(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    f->min = 2;
+    two_meet(f, pair);
+    agent_silent(&pair[1]);
+    world_pass(&f->w, 60000);
+    assert_int_equal(world_count(&f->w, f->job, "launch.lost"), 0);
+    report(&pair[0], RDZV_FAILED); /* it has waited for the other one for too long */
+    join_again(&pair[0], false);
+    for (int hour = 0; hour < 5; hour++)
+        world_pass(&f->w, 3600000);
+    assert_false(got_plain(&pair[0], RDZV_FRAME_END));
+    assert_int_equal(world_count(&f->w, f->job, "launch.over"), 0);
+    agent_again(&pair[1]);
+    join_again(&pair[1], true);
+    join_again(&pair[1], false);
+    assert_true(got_round(&pair[0]));
+    assert_true(got_round(&pair[1]));
+    assert_int_equal(pair[1].nodes, 2);
+}
+
+static void silence_outlives_the_server(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    two_meet(f, pair);
+    const char *node = node_of(&pair[1]);
+    agent_silent(&pair[1]);
+    world_crash(&f->w);
+    for (size_t i = 0; i < f->w.fake.agents.n; i++)
+        if (strcmp(f->w.fake.agents.at[i]->node, node) == 0)
+            f->w.fake.agents.at[i]->comes_again = false;
+    world_run(&f->w);
+    fake_lines_clear(&f->w.fake);
+    join_again(&pair[0], true);
+    world_pass(&f->w, 9000); /* it may still come back to this one */
+    assert_false(got_plain(&pair[0], RDZV_FRAME_STOP));
+    world_pass(&f->w, 2000);
+    assert_true(got_plain(&pair[0], RDZV_FRAME_STOP));
+    join_again(&pair[0], false);
+    assert_true(got_round(&pair[0]));
+    assert_int_equal(pair[0].nodes, 1);
+}
+
+static int first_succeeds(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
+{
+    (void)job;
+    (void)role;
+    (void)attempt;
+    return index == 0 ? 0 : FAKE_RUNS;
+}
+
+/* What the others have done without it needs it no more; what it runs ends when it is back. */
+static void a_job_is_done_without_a_silent_machine(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    two_meet(f, pair);
+    agent_silent(&pair[1]);
+    world_pass(&f->w, 3000);
+    join_again(&pair[0], false);
+    assert_true(got_round(&pair[0]));
+    report(&pair[0], RDZV_DONE);
+    f->w.by_attempt = first_succeeds;
+    world_run(&f->w);
+    assert_int_equal(world_state(&f->w, f->job), JOB_SUCCEEDED);
+}
+
 /* Nothing can be recorded: ranks come back all the same, and later it is told. */
 static void a_full_disk_holds_nobody_up(void **state)
 {
@@ -455,6 +590,11 @@ int main(void)
         T(a_broken_uplink_is_no_loss),
         T(who_does_not_come_back_is_lost),
         T(a_restarted_server_changes_nothing),
+        T(the_others_leave_a_silent_machine),
+        T(a_machine_that_is_heard_in_time_is_not_left),
+        T(a_machine_that_is_needed_is_waited_for),
+        T(silence_outlives_the_server),
+        T(a_job_is_done_without_a_silent_machine),
         T(a_full_disk_holds_nobody_up),
         T(one_after_the_other),
         T(nonsense_ends_the_line),

@@ -1,0 +1,179 @@
+"""Machines of elastic jobs that fall silent: the others go on in the next round, and what comes
+back late is told to stop before it takes part again. No torch: what is tested is who meets whom."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Starter
+from harness import ROOT, Json, Server, alive, native, wait_for
+from test_machines import AGENTS, add, host, node, of_machine, power_off, wait_state, write_conf
+
+# A line for each start of a rank, to a file that all machines of the test see. What a rank of an
+# earlier round still says after it was told of another stands there too.
+RANK = r"""
+import os, sys, time
+env = os.environ
+who = " ".join(f"{n}={env.get(n)}" for n in ("RANK", "WORLD_SIZE", "MUSTER_TASK_NODE"))
+with open(sys.argv[1] + "/said", "a") as out:
+    out.write(f"up {who} pid={os.getpid()}\n")
+while not os.path.exists(sys.argv[1] + "/end"):
+    time.sleep(0.05)
+"""
+UP = re.compile(r"^up RANK=(\d+) WORLD_SIZE=(\d+) MUSTER_TASK_NODE=(\S+) pid=(\d+)$", re.MULTILINE)
+
+
+class Machines:
+    """Some machines of a server, each a directory with a host of its own."""
+
+    def __init__(self, server: Server, folder: Path, n: int) -> None:
+        self.server, self.folder = server, folder
+        self.said = {f"m{i}": add(server, f"m{i}") for i in range(1, n + 1)}
+        self.hosts: dict[str, ExitStack] = {}
+
+    def home(self, name: str) -> Path:
+        return self.folder / name
+
+    def on(self, name: str) -> None:
+        write_conf(self.server, self.home(name), self.said[name])
+        self.hosts[name] = ExitStack()
+        self.hosts[name].enter_context(host(self.home(name)))
+
+    def off(self, name: str) -> None:
+        power_off(self.home(name))
+        self.hosts.pop(name).close()
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        for pid in of_machine(self.home(name)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+@contextmanager
+def machines(server: Server, folder: Path, n: int) -> Iterator[Machines]:
+    all_of_them = Machines(server, folder, n)
+    try:
+        for name in all_of_them.said:
+            all_of_them.on(name)
+        for name in all_of_them.said:
+            wait_state(server, "up", name)
+        yield all_of_them
+    finally:
+        for name in all_of_them.said:
+            all_of_them.signal(name, signal.SIGCONT)
+        for name in list(all_of_them.hosts):
+            all_of_them.off(name)
+
+
+class Job:
+    """Tasks with a rank each, one on a machine."""
+
+    def __init__(self, server: Server, folder: Path, **fields: Any) -> None:
+        self.server, self.folder = server, folder / "seen"
+        self.folder.mkdir()
+        script = self.folder / "rank.py"
+        script.write_text(RANK)
+        run = f"torchrun --monitor-interval=1 {script} {self.folder}"
+        shape: Json = {
+            "resources": {"cpu": 2},
+            "launcher": {"ranks_per_node": 1, "max_restarts": 3},
+            "retry": {"scope": "task", "platform": 3},
+        }
+        self.number = server.submit(native("ranks", run, **{**shape, **fields}))
+
+    def starts(self) -> list[tuple[int, int, str, int]]:
+        said = self.folder / "said"
+        text = said.read_text() if said.exists() else ""
+        return [(int(r), int(w), n, int(p)) for r, w, n, p in UP.findall(text)]
+
+    def wait_world(self, *names: str) -> None:
+        """Exactly these machines have living ranks, all of a world of that size."""
+        size = len(names)
+
+        def there() -> bool:
+            rows = [row for row in self.starts() if alive(row[3])]
+            mine = [row for row in rows if row[1] == size and row[2] in names]
+            return sorted(row[2] for row in mine) == sorted(names)
+
+        wait_for(there, what=f"a world of {', '.join(names)}")
+
+    def end(self) -> None:
+        (self.folder / "end").touch()
+
+
+@pytest.fixture
+def server(start: Starter) -> Server:
+    """Its own node is too small for a task."""
+    env = {"MUSTER_PYTHON": str(ROOT / ".venv/bin/python")}
+    return start(nodes="name=here,1cpu,1Gi", flags=AGENTS, env=env)
+
+
+def test_an_elastic_job_leaves_a_frozen_machine(server: Server, tmp_path: Path) -> None:
+    """Its kernel still answers TCP. Thawed, its old ranks end before it meets the others again."""
+    with machines(server, tmp_path, 3) as lab:
+        job = Job(server, tmp_path, replicas={"min": 2, "max": 3})
+        job.wait_world("m1", "m2", "m3")
+        old = [row[3] for row in job.starts() if row[2] == "m2"]
+        lab.signal("m2", signal.SIGSTOP)
+        job.wait_world("m1", "m3")
+        assert server.state_of(job.number) == "running"
+        held = node(server, "m2")
+        assert held and held["tasks"] == 1, "its devices are nobody else's"
+        lab.signal("m2", signal.SIGCONT)
+        job.wait_world("m1", "m2", "m3")
+        assert not any(alive(pid) for pid in old)
+        job.end()
+        attempts = server.wait(job.number, "succeeded")["task_list"]
+        assert [len(task["attempts"]) for task in attempts] == [1, 1, 1]
+        said = server.muster("events", str(job.number)).stdout
+        assert "its machine has been silent for" in said
+
+
+def test_an_elastic_job_leaves_a_machine_that_is_off(server: Server, tmp_path: Path) -> None:
+    """Also when the server is another one meanwhile; and it comes back with nothing."""
+    with machines(server, tmp_path, 3) as lab:
+        job = Job(server, tmp_path, replicas={"min": 2, "max": 3})
+        job.wait_world("m1", "m2", "m3")
+        lab.off("m2")
+        server.kill()
+        server.start()
+        for name in ("m1", "m3"):  # the port is another one
+            write_conf(server, lab.home(name), lab.said[name])
+        job.wait_world("m1", "m3")
+        lab.on("m2")
+        job.wait_world("m1", "m2", "m3")
+        job.end()
+        tasks = server.wait(job.number, "succeeded")["task_list"]
+        assert sorted(len(task["attempts"]) for task in tasks) == [1, 1, 2]
+
+
+def test_a_job_ends_without_a_machine_that_it_left(server: Server, tmp_path: Path) -> None:
+    with machines(server, tmp_path, 3) as lab:
+        job = Job(server, tmp_path, replicas={"min": 2, "max": 3})
+        job.wait_world("m1", "m2", "m3")
+        lab.off("m2")
+        job.wait_world("m1", "m3")
+        job.end()
+        wait_for(lambda: server.state_of(job.number) == "stopping", what="the end of the others")
+        lab.on("m2")
+        server.wait(job.number, "succeeded")
+
+
+def test_a_machine_that_is_needed_is_waited_for(server: Server, tmp_path: Path) -> None:
+    with machines(server, tmp_path, 2) as lab:
+        job = Job(server, tmp_path, replicas=2)
+        job.wait_world("m1", "m2")
+        lab.signal("m2", signal.SIGSTOP)
+        wait_state(server, "down", "m2")
+        lab.signal("m2", signal.SIGCONT)
+        wait_state(server, "up", "m2")
+        assert len(job.starts()) == 2, "nothing was started anew"
+        job.end()
+        server.wait(job.number, "succeeded")
