@@ -39,8 +39,11 @@ class Look:
     def line(self) -> str:
         return f"wait {self.path}"
 
+    def asked(self) -> bool:
+        return self.path.with_name(f"{self.path.name}.asked").exists()
+
     def begun(self) -> None:
-        wait_for(self.path.with_name(f"{self.path.name}.asked").exists)
+        wait_for(self.asked)
 
     def answer(self) -> None:
         self.path.touch()
@@ -246,6 +249,38 @@ def test_a_server_that_starts_looks_before_it_launches(
     two.answer()
     server.wait(second, "succeeded")
     assert server.log(second, "worker/0").strip() == "0"
+
+
+def test_memory_left_before_a_restart_is_waited_for(
+    start: Starter, driver: Driver, tmp_path: Path
+) -> None:
+    """Of a task that comes again in its place: the agent is there, so the engine may have been told
+    of the second attempt."""
+    driver.say(device(0))
+    env = {**driver.env, "MUSTER_GPU_INTERVAL_MS": "250", "MUSTER_GPU_TIMEOUT_S": "600"}
+    server = start(nodes="", env=env)
+    go, look = tmp_path / "go", Look(tmp_path, "look")
+    run = f"mkdir {tmp_path / 'once'} && {{ {until_there(go)}; exit 1; }}; {SHOW}"
+    retry = {"scope": "task", "unknown": 1}
+    job = server.submit(native("comes", run, resources=WHOLE, retry=retry))
+    wait_for((tmp_path / "once").exists)
+    driver.say(device(0, H100, look.line, used=40 * GIB))
+    look.begun()
+    go.touch()
+    wait_for(lambda: "has been looked at" in server.job(job)["reason"])
+    server.kill()
+    driver.say(device(0, used=40 * GIB))
+    look.answer()
+    server.start()
+    looks = [Look(tmp_path, f"look{i}") for i in range(3)]
+    for one in looks:  # the first finds memory that is still held, and so does the second
+        driver.say(device(0, H100, one.line, used=40 * GIB))
+        wait_for(lambda one=one: attempts(server, job)[1].get("started_ms") or one.asked())  # type: ignore[misc]
+        assert not attempts(server, job)[1].get("started_ms")
+        driver.say(device(0, used=0 if one is looks[-1] else 40 * GIB))
+        one.answer()
+    server.wait(job, "succeeded")
+    assert len(attempts(server, job)) == 2
 
 
 def test_the_memory_of_another_servers_task_is_waited_for(

@@ -16,10 +16,12 @@ static bool is_to_launch(const struct live_task *task)
     return live_due(task) || phase_postponed(task->phase) || live_again(task);
 }
 
-/* Others are between two attempts, or wait for their launch. */
+/* Others are between two attempts, wait for their launch, or may never have been launched: what is
+ * told once more after a restart has no process that is known yet. */
 static bool uses_its_place(const struct live_task *task)
 {
-    return task->taken && !live_again(task) && !live_untold(task);
+    return task->taken && !live_again(task) && !live_untold(task) &&
+           task->phase != PHASE_RELAUNCH && task->phase != PHASE_RELAUNCH_LATER;
 }
 
 void looks_leave(struct ctl *ctl, const struct task_place *place)

@@ -101,15 +101,29 @@ static bool has_ended(uint32_t pid)
     return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
+static bool is_ours(const struct gpu_watch *w, uint32_t pid)
+{
+    struct generation of;
+    return ctl_find_process(w->config.ctl, pid, &of) == 1;
+}
+
+/* By what the core knows, or by its processes: of a task that may have been started before this
+ * server the core knows nothing until its agent has come. */
+static bool is_used_by_tasks(const struct gpu_watch *w, const struct gpu_device *device)
+{
+    bool used = ctl_device_in_use(w->config.ctl, w->config.node->name, device->slot);
+    for (size_t i = 0; !used && i < device->n_processes; i++)
+        used = is_ours(w, device->processes[i].pid);
+    return used;
+}
+
 static struct outside look_outside(const struct gpu_watch *w, const struct gpu_device *now)
 {
     struct outside out = { .memory = now->figures[GPU_MEMORY_USED].value };
-    struct generation of;
-    bool in_use = ctl_device_in_use(w->config.ctl, w->config.node->name, now->slot);
+    bool in_use = is_used_by_tasks(w, now);
     out.memory = in_use ? 0 : out.memory;
     for (size_t i = 0; i < now->n_processes; i++) {
-        if (in_use && (ctl_find_process(w->config.ctl, now->processes[i].pid, &of) == 1 ||
-                       has_ended(now->processes[i].pid)))
+        if (in_use && (is_ours(w, now->processes[i].pid) || has_ended(now->processes[i].pid)))
             continue;
         out.memory += in_use ? now->processes[i].memory : 0;
         add_process(&out, now->processes[i].pid);

@@ -274,9 +274,12 @@ static void so_is_one_in_its_place(void **state)
     w->by_attempt = first_fails_once;
     uint64_t job = world_submit(w, TWO);
     world_run(w);
+    uint32_t its = ctl_device_left(w->ctl, NODE, 0) ? 0 : 1;
     world_crash(w);
     world_pass(w, 1000);
     assert_int_equal(fake_running(&w->fake), 1);
+    assert_false(ctl_device_in_use(w->ctl, NODE, its)); /* whatever is in use there counts */
+    assert_true(ctl_device_in_use(w->ctl, NODE, 1 - its));
     see(w, 0);
     see(w, 1);
     assert_int_equal(world_state(w, job), JOB_RUNNING);
