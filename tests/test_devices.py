@@ -503,6 +503,35 @@ def test_a_device_added_later_is_given_out(start: Starter, driver: Driver) -> No
     assert given(server, "H100") == "1"
 
 
+def test_a_job_waits_for_devices_of_its_type(
+    start: Starter, driver: Driver, tmp_path: Path
+) -> None:
+    """The reason names those that would help it, not the first that is closed."""
+    driver.say(device(0), device(1, A100), *(device(n, H100) for n in (2, 3)))
+    server = start(nodes="", env={**driver.env, **OFTEN})
+    driver.say(device(0, H100, "error 15"), device(1, A100), *(device(n, H100) for n in (2, 3)))
+    wait_for(lambda: closed(server)[0])
+    go = tmp_path / "go"
+    holds = server.submit(native("holds", until_there(go), resources=gpus(1, "A100")))
+    wait_for(lambda: server.state_of(holds) == "running")
+    waits = server.submit(native("waits", resources=gpus(1, "A100")))
+    wait_for(lambda: "1 short" in str(server.job(waits).get("reason")))
+    assert "not given out" not in server.job(waits)["reason"]
+    assert "not given out" not in server.muster("explain", waits).stdout
+    driver.say(device(0), device(1, A100), *(device(n, H100, "error 15") for n in (2, 3)))
+    other = server.submit(native("other", resources=gpus(3, "H100")))
+    name = node(server)["name"]
+    why = (
+        f"not given out: device 2 of {name}: it does not answer: GPU is lost (NVML 15); and 1 more"
+    )
+    wait_for(lambda: why in str(server.job(other).get("reason")))
+    driver.say(device(0), device(1, A100), *(device(n, H100) for n in (2, 3)))
+    server.wait(other, "succeeded")
+    go.touch()
+    for job in (holds, waits):
+        server.wait(job, "succeeded")
+
+
 def test_use_by_others_is_news_once(start: Starter, driver: Driver, tmp_path: Path) -> None:
     driver.say(device(0))
     server = start(nodes="", env={**driver.env, **OFTEN})

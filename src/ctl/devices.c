@@ -7,6 +7,7 @@
 #include "ctl/core.h"
 #include "ctl/taped.h"
 #include "dialect/gpu_share.h"
+#include "job/gpu_model.h"
 #include "sched/cluster.h"
 
 #include <stdio.h>
@@ -151,17 +152,45 @@ const char *device_name(const struct ctl *ctl, struct arena *arena, const struct
                   : arena_printf(arena, "%u", place->gpus[i]);
 }
 
-const char *devices_closed(const struct ctl *ctl, struct arena *arena)
+static bool is_of_types(const char *model, const struct words *types)
 {
+    for (size_t i = 0; i < types->n; i++)
+        if (gpu_model_is(model, types->at[i]))
+            return true;
+    return types->n == 0;
+}
+
+/* What is not known of it may be of any type. */
+static bool is_wanted(const struct gpu_device *device, const struct job_spec *spec,
+                      const char *role)
+{
+    for (size_t i = 0; spec && device && *device->model && i < spec->n_roles; i++) {
+        const struct role *one = &spec->roles[i];
+        if (one->resources.gpu_milli > 0 && (!role || strcmp(one->name, role) == 0) &&
+            is_of_types(device->model, &one->resources.gpu_types))
+            return true;
+    }
+    return !spec || !device || !*device->model;
+}
+
+const char *devices_closed(const struct ctl *ctl, struct arena *arena, const struct job_spec *job,
+                           const char *role)
+{
+    const char *first = NULL;
+    size_t n = 0;
     for (uint32_t i = 0; smap_count(ctl->closed) > 0 && i < cluster_count(ctl->cluster); i++) {
         const struct node_spec *spec = cluster_node(ctl->cluster, i).spec;
         for (uint32_t k = 0; k < spec->gpus; k++) {
             const char *why = devices_why(ctl, spec->name, k);
-            if (why)
-                return arena_strdup(arena, why);
+            if (!why || !is_wanted(gpu_in_slot(spec->report, k), job, role))
+                continue;
+            first = first ? first : why;
+            n++;
         }
     }
-    return NULL;
+    if (n > 1)
+        return arena_printf(arena, "%s; and %zu more", first, n - 1);
+    return first ? arena_strdup(arena, first) : NULL;
 }
 
 static bool holds(const struct live_task *task, const char *node, uint32_t device)

@@ -54,8 +54,11 @@ struct live_job *holders_next(const struct ctl *, struct holders *, const char *
 void devices_touch(struct ctl *, const char *node, uint32_t device);
 /* As people name the i-th of a place, in arena. */
 const char *device_name(const struct ctl *, struct arena *, const struct task_place *, uint32_t i);
-/* The same of the first of all nodes that is not given out; NULL: all are. */
-const char *devices_closed(const struct ctl *, struct arena *);
+/* The same of the first of all nodes that is not given out and that such a job (NULL: any) could
+ * use, in that role (NULL: in any), and how many more there are; NULL: none is. In arena. */
+struct job_spec;
+const char *devices_closed(const struct ctl *, struct arena *, const struct job_spec *,
+                           const char *role);
 /* What the driver says of each, for answers. */
 struct text_node *devices_tree(const struct ctl *, struct arena *, const struct node_spec *);
 /* The same of those of a place; NULL: it has none, or none that a driver knows. */

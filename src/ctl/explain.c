@@ -201,7 +201,7 @@ static bool is_refusal(enum wait_why why)
 
 static void add_reason(struct explain *e, const struct wait_reason *r, struct explain_view *view)
 {
-    const struct sentence why = reason_text(e->ctl, e->arena, r);
+    const struct sentence why = reason_text(e->ctl, e->arena, e->spec, r);
     view->reason = why.text ? reader_text(&e->reader, &why) : view->reason;
     view->why = reason_word(r->why);
     if (reason_hidden(&e->reader, r->of)) {

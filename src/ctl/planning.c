@@ -338,7 +338,8 @@ static void wait_on(struct ctl *ctl, struct live_job *job, const struct wait_rea
 static void keep_waiting(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
 {
     struct line *line = job->line;
-    const struct sentence was = live_reason(job), now = reason_text(ctl, ctl->scratch, reason);
+    const struct sentence was = live_reason(job);
+    const struct sentence now = reason_text(ctl, ctl->scratch, core_spec(ctl, job), reason);
     struct draft kept;
     draft_init(&kept);
     draft_sentence(&kept, &now);

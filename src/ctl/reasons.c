@@ -21,11 +21,12 @@ const char *reason_word(enum wait_why why)
     return why < ARRAY_LEN(words) ? words[why] : NULL;
 }
 
-struct sentence reason_text(struct ctl *ctl, struct arena *arena, const struct wait_reason *reason)
+struct sentence reason_text(struct ctl *ctl, struct arena *arena, const struct job_spec *spec,
+                            const struct wait_reason *reason)
 {
     const struct live_job *job = reason->blocker ? live_find(ctl->live, reason->blocker) : NULL;
     const char *closed = reason->resource && strcmp(reason->resource, "gpu") == 0
-                             ? devices_closed(ctl, arena)
+                             ? devices_closed(ctl, arena, spec, reason->role)
                              : NULL;
     if (closed && reason->text)
         return (struct sentence){ .text = arena_printf(arena, "%s; not given out: %s", reason->text,

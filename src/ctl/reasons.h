@@ -6,8 +6,9 @@
 #include "ctl/redact.h"
 
 const char *reason_word(enum wait_why); /* "resource", "quota" ...; NULL: WAIT_NONE */
-/* The reason's own line, which names the job that it is about; in arena. */
-struct sentence reason_text(struct ctl *, struct arena *, const struct wait_reason *);
+/* The line of a reason of that job's, which names the other job that it is about; in arena. */
+struct sentence reason_text(struct ctl *, struct arena *, const struct job_spec *,
+                            const struct wait_reason *);
 
 /* What a live job says of why it waits or has ended, for one who may read the job: without what is
  * said of another one that it starts with; other jobs are still named (reader_text). */
