@@ -97,6 +97,28 @@ def test_the_doctor_knows_the_build_of_torch(driver: Driver) -> None:
     found = torch(**driver.env)
     assert found["state"] == "missing" and "without CUDA" in found["found"]
     assert found["remedy"].startswith("uv pip install torch --torch-backend=cu128; with pip: ")
+    for runs, build in ((13010, "cu130"), (12090, "cu128"), (12020, "cu126"), (11080, "cu118")):
+        driver.say(device(0), before=f"cuda {runs}\n")
+        assert f"--torch-backend={build};" in torch(**driver.env)["remedy"]
+    driver.say(before="init 18\n")
+    found = torch(**driver.env)
+    assert found["state"] == "note" and "is not known" in found["found"]
+    assert found["remedy"] == "first the driver: it says which build fits"
+
+
+def test_the_doctor_asks_the_driver_once(driver: Driver) -> None:
+    asked = driver.path.with_name("asked")
+    driver.say(device(0), before=f"note {asked}\n")
+    assert checked(driver)[0] == "ok"
+    assert asked.read_text() == "."
+
+
+def test_the_doctor_counts_what_can_be_given_out(driver: Driver) -> None:
+    driver.say(device(0), instance(0, 9), instance(0, 11), device(1))
+    assert checked(driver)[1].startswith("3 NVIDIA devices: ")
+    driver.say(device(0, H100, "error 15"), device(1), device(2, H100, "error 15"))
+    text = checked(driver)[1]
+    assert "; device 0: it does not answer" in text and "; device 2: it does not answer" in text
 
 
 def test_models_of_one_machine(start: Starter, driver: Driver) -> None:

@@ -249,39 +249,49 @@ static struct finding ask_runtimes(struct cli *cli)
                 "");
 }
 
-/* "4 NVIDIA devices: NVIDIA H100 80GB HBM3, driver 580.159.04" */
+/* "4 NVIDIA devices: NVIDIA H100 80GB HBM3, driver 580.159.04". What is divided is not one. */
 static const char *devices_found(struct cli *cli, const struct gpu_report *r)
 {
     const char *models = gpu_models(r, cli->arena);
-    return arena_printf(cli->arena, "%zu NVIDIA device%s: %s, driver %s", r->n,
-                        r->n == 1 ? "" : "s", *models ? models : "none that can be used",
+    size_t n = r->n;
+    for (size_t i = 0; i < r->n; i++)
+        n -= r->at[i].divided;
+    return arena_printf(cli->arena, "%zu NVIDIA device%s: %s, driver %s", n, n == 1 ? "" : "s",
+                        *models ? models : "none that can be used",
                         *r->driver ? r->driver : "unknown");
 }
 
-static struct finding ask_gpus(struct cli *cli)
+/* "; device 1: GPU is lost", of each that fails. */
+static const char *devices_failing(struct cli *cli, const struct gpu_report *r)
 {
-    struct gpu_report r;
-    gpu_ask(cli->arena, NULL, &r);
-    uint32_t usable = gpu_count_visible(&r, NULL);
-    uint32_t offered = gpu_count_visible(&r, getenv("CUDA_VISIBLE_DEVICES"));
-    gpu_offer(cli->arena, &r, getenv("CUDA_VISIBLE_DEVICES"));
-    if (*r.error)
-        return missing(r.error,
+    AUTO_BUF struct buf out = BUF_INIT(16 << 10);
+    for (size_t i = 0; i < r->n; i++)
+        if (*r->at[i].error)
+            buf_addf(&out, "; device %u: %s", r->at[i].number, r->at[i].error);
+    return arena_strdup(cli->arena, buf_str(&out));
+}
+
+static struct finding ask_gpus(struct cli *cli, struct gpu_report *r)
+{
+    uint32_t usable = gpu_count_visible(r, NULL);
+    uint32_t offered = gpu_count_visible(r, getenv("CUDA_VISIBLE_DEVICES"));
+    gpu_offer(cli->arena, r, getenv("CUDA_VISIBLE_DEVICES"));
+    if (*r->error)
+        return missing(r->error,
                        "nvidia-smi says more; the driver and its library have to be of one "
                        "version");
-    if (r.n == 0)
+    if (r->n == 0)
         return less("none", arena_printf(cli->arena, "to try declared devices: %s",
                                          out_command(cli, REMEDY_TRY_NODES, "")));
-    for (size_t i = 0; i < r.n; i++)
-        if (*r.at[i].error)
-            return missing(arena_printf(cli->arena, "%s; device %u: %s", devices_found(cli, &r),
-                                        r.at[i].number, r.at[i].error),
-                           "the others are given out; nvidia-smi and the kernel's log say more");
+    const char *failing = devices_failing(cli, r);
+    if (*failing)
+        return missing(arena_printf(cli->arena, "%s%s", devices_found(cli, r), failing),
+                       "the others are given out; nvidia-smi and the kernel's log say more");
     if (offered < usable)
         return less(arena_printf(cli->arena, "%s; CUDA_VISIBLE_DEVICES offers %u",
-                                 devices_found(cli, &r), offered),
+                                 devices_found(cli, r), offered),
                     "");
-    return good(devices_found(cli, &r));
+    return good(devices_found(cli, r));
 }
 
 /* A directory of the hierarchy whose line in /proc/self/cgroup has that part; "": none. */
@@ -442,15 +452,19 @@ static struct finding ask_python(struct cli *cli)
     return good(python_version(cli, python));
 }
 
-/* Builds of PyTorch, by the least CUDA that a driver has to run. */
+/* Builds of PyTorch, by the least CUDA that a driver has to run: those of one major version run on
+ * drivers of its first minor one too, which the oldest that is still built makes use of. */
 static const struct {
     uint32_t cuda;
     const char *name;
-} wheels[] = { { 13000, "cu130" }, { 12080, "cu128" }, { 12060, "cu126" }, { 11080, "cu118" } };
+} wheels[] = { { 13000, "cu130" }, { 12080, "cu128" }, { 12000, "cu126" }, { 11080, "cu118" } };
 
+/* Which build fits is the driver's to say. */
 static const char *install_torch(struct cli *cli, const struct gpu_report *gpus)
 {
     const char *name = gpus->n > 0 && gpus->cuda == 0 ? wheels[ARRAY_LEN(wheels) - 1].name : "cpu";
+    if (*gpus->error)
+        return "first the driver: it says which build fits";
     for (size_t i = ARRAY_LEN(wheels); i > 0 && gpus->n > 0; i--)
         if (wheels[i - 1].cuda <= gpus->cuda)
             name = wheels[i - 1].name;
@@ -466,44 +480,54 @@ static const char read_torch[] =
     "v = runpy.run_path(os.path.join(os.path.dirname(u.find_spec('torch').origin), 'version.py'));"
     "print(m.version('torch'), v.get('cuda') or v.get('hip') or '-')";
 
-static struct finding ask_torch(struct cli *cli)
+/* With CUDA, on a machine with devices. */
+static struct finding ask_torch_of_devices(struct cli *cli, const struct gpu_report *gpus,
+                                           const char *python, const char *torch)
+{
+    const char *count =
+        output_of(cli, python, "-c", "import torch; print(torch.cuda.device_count())");
+    const char *found = arena_printf(cli->arena, "%s: sees %s of %zu devices", torch,
+                                     count ? count : "none", gpus->n);
+    return count && strcmp(count, "0") != 0 ? good(found)
+                                            : missing(found, install_torch(cli, gpus));
+}
+
+static struct finding ask_torch(struct cli *cli, struct gpu_report *gpus)
 {
     const char *python = find_program(cli, "python3", is_python);
     const char *said = python ? output_of(cli, python, "-c", read_torch) : NULL;
-    struct gpu_report gpus;
-    gpu_ask(cli->arena, NULL, &gpus);
     if (!said)
-        return less("not installed for this python3", install_torch(cli, &gpus));
+        return less("not installed for this python3", install_torch(cli, gpus));
     size_t n = strcspn(said, " ");
     const char *version = arena_strndup(cli->arena, said, n), *cuda = said[n] ? said + n + 1 : "-";
     bool has_cuda = strcmp(cuda, "-") != 0;
-    if (!has_cuda && gpus.n > 0)
-        return missing(
-            arena_printf(cli->arena, "PyTorch %s, without CUDA: it cannot use the GPUs", version),
-            install_torch(cli, &gpus));
-    if (!has_cuda || gpus.n == 0)
-        return good(arena_printf(cli->arena, "PyTorch %s, %s%s", version,
-                                 has_cuda ? "CUDA " : "without CUDA", has_cuda ? cuda : ""));
-    const char *count =
-        output_of(cli, python, "-c", "import torch; print(torch.cuda.device_count())");
-    const char *found = arena_printf(cli->arena, "PyTorch %s, CUDA %s: sees %s of %zu devices",
-                                     version, cuda, count ? count : "none", gpus.n);
-    return count && strcmp(count, "0") != 0 ? good(found)
-                                            : missing(found, install_torch(cli, &gpus));
+    const char *torch = arena_printf(cli->arena, "PyTorch %s, %s%s", version,
+                                     has_cuda ? "CUDA " : "without CUDA", has_cuda ? cuda : "");
+    if (has_cuda && gpus->n > 0)
+        return ask_torch_of_devices(cli, gpus, python, torch);
+    if (gpus->n > 0)
+        return missing(arena_printf(cli->arena, "%s: it cannot use the GPUs", torch),
+                       install_torch(cli, gpus));
+    if (*gpus->error)
+        return less(arena_printf(cli->arena, "%s: whether it can use the GPUs is not known", torch),
+                    install_torch(cli, gpus));
+    return good(torch);
 }
 
+/* with_gpus: those that are about what the driver says, which is asked once. */
 static const struct {
     const char *name;
     struct finding (*ask)(struct cli *);
+    struct finding (*with_gpus)(struct cli *, struct gpu_report *);
 } questions[] = {
     { .name = "server", .ask = ask_server },       { .name = "records", .ask = ask_records },
     { .name = "backup", .ask = ask_backup },       { .name = "agents", .ask = ask_agents },
     { .name = "accounts", .ask = ask_accounts },   { .name = "key", .ask = ask_key },
     { .name = "cgroups", .ask = ask_cgroup },      { .name = "namespaces", .ask = ask_namespaces },
-    { .name = "containers", .ask = ask_runtimes }, { .name = "gpus", .ask = ask_gpus },
+    { .name = "containers", .ask = ask_runtimes }, { .name = "gpus", .with_gpus = ask_gpus },
     { .name = "devices", .ask = ask_devices },     { .name = "disk", .ask = ask_disk },
     { .name = "clock", .ask = ask_clock },         { .name = "files", .ask = ask_files },
-    { .name = "python", .ask = ask_python },       { .name = "torch", .ask = ask_torch },
+    { .name = "python", .ask = ask_python },       { .name = "torch", .with_gpus = ask_torch },
 };
 
 static const char *const words[] = { [GOOD] = "ok", [LESS] = "note", [MISSING] = "missing" };
@@ -518,13 +542,16 @@ static int run_doctor(struct cli *cli, const void *o, int argc, char **argv, str
                      *list = text_list(cli->arena, root, "checks");
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     struct table table;
+    struct gpu_report gpus;
     (void)o;
     (void)argv;
     if (cmd_operands(&cmd_doctor, argc, 0, 0, err) < 0)
         return -1;
     table_init(&table, cli->arena, columns, ARRAY_LEN(columns), true);
+    gpu_ask(cli->arena, NULL, &gpus);
     for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
-        struct finding f = questions[i].ask(cli);
+        struct finding f =
+            questions[i].ask ? questions[i].ask(cli) : questions[i].with_gpus(cli, &gpus);
         struct text_node *one = text_map(cli->arena, list, NULL);
         text_str(cli->arena, one, "name", questions[i].name);
         text_str(cli->arena, one, "state", words[f.verdict]);
