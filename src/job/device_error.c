@@ -1,5 +1,6 @@
-/* Texts are PyTorch's (c10/cuda), CUDA's (cudaGetErrorString and names of the driver's interface),
- * NCCL's (ncclGetErrorString), the kernel driver's, and those of the node check. Which numbers of
+/* Texts are PyTorch's (c10/cuda), JAX's, CuPy's and TensorFlow's, CUDA's (cudaGetErrorString, names
+ * of the runtime's and the driver's interface), NCCL's (ncclGetErrorString), the kernel driver's,
+ * and those of the node check. Which numbers of
  * Xid are the device's own fault is by NVIDIA's catalogue of them. */
 #include "job/device_error.h"
 
@@ -20,19 +21,28 @@ static const struct {
 } signs[] = {
     { DEVICE_ERROR_ECC, "uncorrectable ECC error" },
     { DEVICE_ERROR_ECC, "CUDA_ERROR_ECC_UNCORRECTABLE" },
+    { DEVICE_ERROR_ECC, "cudaErrorECCUncorrectable" },
     { DEVICE_ERROR_LOST, "uncorrectable NVLink error" },
     { DEVICE_ERROR_LOST, "GPU has fallen off the bus" },
     { DEVICE_ERROR_LOST, "GPU is lost" },
     { DEVICE_ERROR_LOST, "CUDA-capable device(s) is/are busy or unavailable" },
+    { DEVICE_ERROR_LOST, "cudaErrorDevicesUnavailable" },
     { DEVICE_ERROR_LOST, "CUDA error: system not yet initialized" },
     { DEVICE_ERROR_MEMORY, "CUDA out of memory" },
     { DEVICE_ERROR_MEMORY, "CUDA error: out of memory" },
     { DEVICE_ERROR_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY" },
     { DEVICE_ERROR_MEMORY, "cuda runtime error (2) : out of memory" },
     { DEVICE_ERROR_MEMORY, "CUBLAS_STATUS_ALLOC_FAILED" },
+    { DEVICE_ERROR_MEMORY, "cudaErrorMemoryAllocation" },
+    { DEVICE_ERROR_MEMORY, "RESOURCE_EXHAUSTED: Out of memory" },
+    { DEVICE_ERROR_MEMORY, "cupy.cuda.memory.OutOfMemoryError" },
+    { DEVICE_ERROR_MEMORY, "by allocator GPU_" },
     { DEVICE_ERROR_ASSERT, "device-side assert triggered" },
     { DEVICE_ERROR_ASSERT, "an illegal memory access was encountered" },
     { DEVICE_ERROR_ASSERT, "CUDA_ERROR_ILLEGAL_ADDRESS" },
+    { DEVICE_ERROR_ASSERT, "CUDA_ERROR_ASSERT" },
+    { DEVICE_ERROR_ASSERT, "cudaErrorIllegalAddress" },
+    { DEVICE_ERROR_ASSERT, "cudaErrorAssert" },
     { DEVICE_ERROR_NCCL_USE, "ncclInvalidUsage" },
     { DEVICE_ERROR_NCCL_USE, "ncclInvalidArgument" },
     { DEVICE_ERROR_NCCL, "ncclSystemError" },

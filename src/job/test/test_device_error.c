@@ -25,6 +25,21 @@ static const struct {
     { SAYS("RuntimeError: CUDA error: out of memory"), DEVICE_ERROR_MEMORY },
     { SAYS("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"),
       DEVICE_ERROR_MEMORY },
+    { SAYS(
+          "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to "
+          "allocate 17179869184 bytes."),
+      DEVICE_ERROR_MEMORY },
+    { SAYS("cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,589,934,592 bytes"),
+      DEVICE_ERROR_MEMORY },
+    { SAYS(
+          "ResourceExhaustedError: OOM when allocating tensor with shape[4096,4096] and type float "
+          "on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc"),
+      DEVICE_ERROR_MEMORY },
+    { SAYS("CUDA error at x.cu:66 code=2(cudaErrorMemoryAllocation) \"cudaMalloc(&p, n)\""),
+      DEVICE_ERROR_MEMORY },
+    { SAYS("thrust::system_error: trivial_device_copy: cudaErrorIllegalAddress"),
+      DEVICE_ERROR_ASSERT },
+    { SAYS("CUDA error at x.cu:70 code=214(cudaErrorECCUncorrectable)"), DEVICE_ERROR_ECC },
     { SAYS("torch.AcceleratorError: CUDA error: device-side assert triggered"),
       DEVICE_ERROR_ASSERT },
     { SAYS("RuntimeError: CUDA error: an illegal memory access was encountered"),
