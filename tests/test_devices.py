@@ -494,8 +494,11 @@ def test_a_driver_that_failed_at_the_start_comes_back(start: Starter, driver: Dr
     driver.say(before="init 18\n")
     server = start(nodes="", env={**driver.env, **OFTEN})
     assert node(server)["gpus"] == 0
-    refused = server.muster("submit", "-", stdin=native("early", resources=gpus(1)))
-    assert refused.returncode != 0
+    why = f"gpus of {node(server)['name']}: the driver cannot be asked: Driver/library version"
+    for types in ((), ("H100",)):
+        refused = server.muster("submit", "-", stdin=native("early", resources=gpus(1, *types)))
+        assert refused.returncode != 0
+        assert why in refused.stderr
     driver.say(device(0))
     wait_for(lambda: node(server)["gpus"] == 1)
     assert "gpu_error" not in node(server)

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "ctl/declare.h"
+#include "job/gpu.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -243,6 +244,21 @@ static void add_ways_out(const struct cluster *cluster, const struct job_spec *j
     arena_destroy(arena);
 }
 
+/* "; gpus of vm: the driver cannot be asked": of what is short nobody knows how much there is. */
+static const char *unknown_gpus(const struct cluster *cluster, struct arena *arena,
+                                const struct wait_reason *reason)
+{
+    static const char gpu[] = "gpu";
+    if (!reason->resource || strncmp(reason->resource, gpu, sizeof gpu - 1) != 0)
+        return "";
+    for (uint32_t i = 0; i < cluster_count(cluster); i++) {
+        const struct node_spec *spec = cluster_node(cluster, i).spec;
+        if (spec->report && *spec->report->error)
+            return arena_printf(arena, "; gpus of %.80s: %.200s", spec->name, spec->report->error);
+    }
+    return "";
+}
+
 int admit_size(const struct cluster *cluster, const struct job_spec *job, struct report *report)
 {
     struct wait_reason reason = { 0 };
@@ -250,8 +266,9 @@ int admit_size(const struct cluster *cluster, const struct job_spec *job, struct
     int rc = sched_possible(cluster, job, arena, &reason);
     if (rc) {
         struct problem *p =
-            report_error(report, (struct place){ 0 }, "resources", "cannot run here: %.300s",
-                         reason.text ? reason.text : "larger than the cluster");
+            report_error(report, (struct place){ 0 }, "resources", "cannot run here: %.300s%s",
+                         reason.text ? reason.text : "larger than the cluster",
+                         unknown_gpus(cluster, arena, &reason));
         add_ways_out(cluster, job, &reason, report, p);
     }
     arena_destroy(arena);
