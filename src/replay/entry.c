@@ -395,8 +395,8 @@ static const struct codec_row fact_rows[] = {
 
 static const struct codec_row spec_rows[] = {
     NODE_SPEC,
-    ROW(U64, struct node_spec, lasts_ms, "how long jobs there may last; 0: without end",
-        .flags = CODEC_TAIL),
+    ROW(U64, struct node_spec, lasts_ms, "how long jobs there may last; 0: without end"),
+    MAYBE(struct node_spec, engine, "that gave it"),
     ROW_END,
 };
 static const struct codec_row machine_fact_rows[] = {

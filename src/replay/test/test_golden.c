@@ -213,6 +213,10 @@ static void facts(struct fixture *f)
     pairs_set(&spec.labels, f->arena, "zone", "a");
     const struct engine_fact up = { .kind = FACT_NODE_UP, .node = "m1", .at_ms = 7, .spec = &spec };
     one_input(f, "machine", (struct ctl_input){ .kind = INPUT_MACHINE, .fact = &up });
+    spec.engine = "slurm";
+    spec.lasts_ms = 6;
+    one_input(f, "machine-of-an-allocation",
+              (struct ctl_input){ .kind = INPUT_MACHINE, .fact = &up });
     fact.kind = FACT_ENDED;
     fact.wakeup = 13;
     fact.reason = fact.ending.reason = fact.ending.tail = NULL;
