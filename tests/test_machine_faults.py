@@ -5,6 +5,7 @@ as long as any process of it lives: two attempts of one task at a time would sho
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 from collections import Counter
@@ -453,6 +454,12 @@ def test_a_server_takes_a_machine_over(c: Nodes) -> None:
 # ---- its disk ----
 
 
+def lacks(c: Nodes, number: int) -> bool:
+    """Does its log say that it is not all: by a line, or as a hole of that size?"""
+    lost = re.compile(r"\d+ bytes of output are lost: No space")
+    return any("gap" in row or lost.match(row["text"]) for row in c.server.records(number))
+
+
 @pytest.fixture
 def small() -> Iterator[Nodes]:
     """A machine whose disk holds little more than what it needs."""
@@ -470,15 +477,21 @@ def test_the_disk_of_a_machine_is_full(small: Nodes) -> None:
     loud = f"{until_there(fill)}; head -c 8000000 /dev/zero | tr '\\0' x; echo"
     work = Work(c, "full", until=f"{loud}; {until_there(fill.with_name('go'))}")
     work.started()
+    silent = c.submit("silent", f"{until_there(fill)}; echo lost")
+    c.server.wait(silent, "running")
     filler = machine.outside(machine.home) / "filler"
-    with filler.open("wb") as file, pytest.raises(OSError):
-        while True:
-            os.write(file.fileno(), bytes(65536))
+    for size in (65536, 1):
+        with filler.open("ab") as file, pytest.raises(OSError):
+            while True:
+                os.write(file.fileno(), bytes(size))
     fill.touch()
+    c.server.wait(silent, "succeeded")
+    assert lacks(c, silent), "all of its output is lost"
     next_one = Work(c, "next", resources={"cpu": 0.1, "memory": "8Mi"})
     work.go.touch()
     job = c.server.wait(work.number, "succeeded")
     assert len(job["task_list"][0]["attempts"]) == len(work.ran()) == 1
+    assert lacks(c, work.number)
     filler.unlink()
     next_one.go.touch()
     last = c.server.wait(next_one.number)

@@ -148,20 +148,27 @@ static struct piece piece_by_muster(const char *text, size_t len)
                            .len = len };
 }
 
+#define LOSS_MAX 200
+
+static struct piece describe_loss(const struct logfile *log, char text[LOSS_MAX])
+{
+    int n = snprintf(text, LOSS_MAX, "%" PRIu64 " bytes of output are lost: %s\n", log->lost,
+                     strerror(log->lost_errno));
+    return piece_by_muster(text, (size_t)n);
+}
+
 /* What was lost is said together with the next record that fits: on a disk that is nearly full the
  * confessions alone would fit, and take the last room. */
 static void add(struct logfile *log, const struct piece *piece)
 {
     struct piece pieces[PIECES_MAX] = { { .len = 0 }, *piece };
-    char text[200];
+    char text[LOSS_MAX];
     if (log->lost == 0) {
         if (!append(log, piece, 1))
             lose(log, piece->len);
         return;
     }
-    int n = snprintf(text, sizeof text, "%" PRIu64 " bytes of output are lost: %s\n", log->lost,
-                     strerror(log->lost_errno));
-    pieces[0] = piece_by_muster(text, (size_t)n);
+    pieces[0] = describe_loss(log, text);
     if (append(log, pieces, PIECES_MAX))
         log->lost = 0;
     else
@@ -183,6 +190,22 @@ void logfile_say(struct logfile *log, const char *text)
     line[len++] = '\n';
     struct piece piece = piece_by_muster(line, len);
     add(log, &piece);
+}
+
+/* Where not even a line fits, a hole of that size: an empty segment behind it needs no room. */
+void logfile_finish(struct logfile *log)
+{
+    char text[LOSS_MAX];
+    if (log->lost == 0)
+        return;
+    const struct piece said = describe_loss(log, text);
+    if (!append(log, &said, 1)) {
+        if (log->fd >= 0)
+            close_segment(log);
+        log->now.end += log->lost;
+        (void)open_segment(log);
+    }
+    log->lost = 0;
 }
 
 uint64_t logfile_end(const struct logfile *log)

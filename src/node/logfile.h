@@ -22,6 +22,8 @@ void logfile_destroy(struct logfile *); /* NULL-safe */
 void logfile_add(struct logfile *, const struct record *, const void *bytes, size_t len);
 /* A line by muster itself. */
 void logfile_say(struct logfile *, const char *text);
+/* Nothing more is expected: says what is lost and was not said yet. */
+void logfile_finish(struct logfile *);
 uint64_t logfile_end(const struct logfile *);  /* the logical offset after the last record */
 uint64_t logfile_lost(const struct logfile *); /* bytes dropped by write errors and not yet told */
 

@@ -256,6 +256,7 @@ void output_finish(struct output *output)
         if (stream->fd >= 0)
             end_stream(stream);
     }
+    logfile_finish(output->log);
 }
 
 void output_say(struct output *output, const char *fmt, ...)

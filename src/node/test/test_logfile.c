@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "node/logfile.h"
+#include "wire/log_reader.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -160,6 +161,55 @@ static void a_full_disk_loses_output_and_says_so(void **state)
     assert_non_null(strstr(seen.text, "3000 bytes of output are lost: "));
 }
 
+/* The disk stays full until the task ends, and has no room for a line about it. */
+static void what_is_lost_at_the_end_is_a_hole(void **state)
+{
+    struct place *place = *state;
+    struct err err;
+    struct logfile *log = logfile_create(place->dir, 0, 0, &err);
+    logfile_add(log, &out_record, "before\n", 7);
+    uint64_t before = logfile_end(log);
+    struct rlimit old, small = { .rlim_cur = before };
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small.rlim_max = old.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    fill(log, 3, 1000);
+    small.rlim_cur = 10; /* nor in a new segment */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    logfile_finish(log);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_true(logfile_lost(log) == 0 && logfile_end(log) == before + 3000);
+    logfile_finish(log); /* once */
+    assert_true(logfile_end(log) == before + 3000);
+    logfile_destroy(log);
+    struct log_reader *reader = log_reader_create(place->dir, 0);
+    struct log_item item;
+    assert_int_equal(log_reader_next(reader, &item), 1);
+    assert_true(item.gap == 0 && item.end == before);
+    assert_int_equal(log_reader_next(reader, &item), 1);
+    assert_true(item.gap == 3000 && item.end == before + 3000);
+    assert_int_equal(log_reader_next(reader, &item), 0);
+    log_reader_destroy(reader);
+}
+
+static void what_is_lost_at_the_end_is_said(void **state)
+{
+    struct place *place = *state;
+    struct err err;
+    struct logfile *log = logfile_create(place->dir, 0, 0, &err);
+    struct rlimit old, small = { .rlim_cur = 500 };
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small.rlim_max = old.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    fill(log, 1, 1000);
+    logfile_finish(log);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    logfile_destroy(log);
+    assert_non_null(strstr(look(place->dir).text, "1000 bytes of output are lost: "));
+}
+
 static void a_place_that_cannot_be_made(void **state)
 {
     struct place *place = *state;
@@ -178,6 +228,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_middle_goes, make_place, drop_place),
         cmocka_unit_test_setup_teardown(a_full_disk_loses_output_and_says_so, make_place,
                                         drop_place),
+        cmocka_unit_test_setup_teardown(what_is_lost_at_the_end_is_a_hole, make_place, drop_place),
+        cmocka_unit_test_setup_teardown(what_is_lost_at_the_end_is_said, make_place, drop_place),
         cmocka_unit_test_setup_teardown(a_place_that_cannot_be_made, make_place, drop_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
