@@ -4,12 +4,13 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 .PHONY: demo check check-all build bench chaos seeds torture lint lint-all fuzz format install uninstall sbom clean help
-.PHONY: build-release build-asan
+.PHONY: torture-machines build-release build-asan
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
 KILLS   ?= 200
 TIMES   ?= 100
+FAULTS  ?= 204
 SEEDS   ?= 100000
 SECONDS_PER_TARGET ?= 600
 ONLY    ?=
@@ -95,6 +96,11 @@ torture: ## kill -9 the server under load, then beside faults of disk, clock and
 	@ninja -C build/release --quiet src/ctl/simulate_faults src/rdzv/test_rdzv_random
 	@MUSTER_TRACES=$(SEEDS) build/release/src/rdzv/test_rdzv_random
 	@build/release/src/ctl/simulate_faults --seeds $(SEEDS) --jobs $$(nproc) --coverage 95
+
+torture-machines: ## break machines and the network between them while jobs run, each fault in each state of a job twice (FAULTS=204; SEED=N: the same decisions)
+	@tools/setup all
+	@$(MAKE) build-release
+	@tests/torture_machines --faults $(FAULTS) $(if $(SEED),--seed $(SEED))
 
 lint: ## the budget of the house style, layers, formatting, warnings, Python and shell checks (ONLY=ruff: one)
 	@tools/setup lint

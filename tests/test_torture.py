@@ -1,4 +1,5 @@
-"""tests/torture with few kills, as part of `make check`; `make torture` does more of them."""
+"""tests/torture with few kills and tests/torture_machines with few faults, as part of `make check`;
+`make torture` and `make torture-machines` do more of them."""
 
 from __future__ import annotations
 
@@ -8,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from failing import needs_compiler
+from lab import why_none
 
-TORTURE = Path(__file__).resolve().parent / "torture"
+HERE = Path(__file__).resolve().parent
 
 
-def torture(*args: str) -> None:
+def torture(*args: str, program: str = "torture") -> None:
     done = subprocess.run(
-        [sys.executable, str(TORTURE), *args], capture_output=True, text=True, check=False
+        [sys.executable, str(HERE / program), *args], capture_output=True, text=True, check=False
     )
     print(done.stdout, done.stderr)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -39,6 +41,14 @@ def test_crowd_takes_the_descriptors() -> None:
 
 def test_damaged_files() -> None:
     torture("--kills", "8", "--agents", "--damage", "mark,ballast,token,key,address")
+
+
+@pytest.mark.parametrize("faults", [6, pytest.param(60, marks=pytest.mark.slow)])
+def test_break_machines(faults: int) -> None:
+    needs_compiler()
+    if why_none():
+        pytest.skip(why_none())
+    torture("--faults", str(faults), program="torture_machines")
 
 
 @pytest.mark.sanitizer
