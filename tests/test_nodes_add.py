@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from harness import Json, all_pids, environment, proc_bytes, program, wait_for
+from harness import Json, all_pids, environment, parent, proc_bytes, program, wait_for
 from sshd import Machine, key, why_no_sshd
 
 pytestmark = pytest.mark.skipif(bool(why_no_sshd()), reason=why_no_sshd() or "-")
@@ -454,6 +454,37 @@ def test_interrupted_in_the_middle(scene: Scene, tmp_path: Path) -> None:
     half.send_signal(signal.SIGINT)
     assert half.wait() != 0
     wait_for(lambda: not programs(scene.machine), what="the end there")
+    assert not scene.nodes.rows and not scene.hosts()
+    done = scene.add()
+    assert done.returncode == 0 and len(programs(scene.machine)) == 1, done.stderr
+
+
+def test_the_connection_drops_in_the_middle(scene: Scene, tmp_path: Path) -> None:
+    """The machine's end of it: nothing is left there that is used, and adding again mends."""
+    slow, mark, hold = tmp_path / "slow", tmp_path / "mark", tmp_path / "hold"
+    os.mkfifo(hold)
+    slow.write_text(Slow.TEXT.format(python=sys.executable, mark=mark, hold=hold))
+    slow.chmod(0o755)
+    half = subprocess.Popen(
+        scene.command("add", "far1", "--ssh", f"{slow} {scene.machine.ssh}"),
+        env=scene.nodes.env(scene.user),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(mark.exists, what="half of the program")
+    wait_for(
+        lambda: [one for one in programs(scene.machine) if one.stat().st_size > 9], what="part"
+    )
+    assert scene.machine.process
+    for pid in [pid for pid in all_pids() if parent(pid) == scene.machine.process.pid]:
+        os.kill(pid, signal.SIGKILL)
+    letting_go = os.open(hold, os.O_RDWR)  # from here on nothing is held
+    os.write(letting_go, bytes(60000))
+    _, said = half.communicate()
+    os.close(letting_go)
+    assert half.returncode == 1 and said.startswith("far1: "), said
     assert not scene.nodes.rows and not scene.hosts()
     done = scene.add()
     assert done.returncode == 0 and len(programs(scene.machine)) == 1, done.stderr

@@ -192,7 +192,7 @@ static size_t take_bytes(int *fd, struct buf *into, bool drop)
  * out; -1 the end, or nothing for so long. */
 static int wait_some(struct ssh *ssh, bool room, unsigned idle_s, bool *idle)
 {
-    for (;;) {
+    while (ssh->out >= 0) {
         struct pollfd fds[] = { { .fd = ssh->out, .events = POLLIN },
                                 { .fd = ssh->err, .events = POLLIN },
                                 { .fd = room ? ssh->in : -1, .events = POLLOUT } };
@@ -212,6 +212,7 @@ static int wait_some(struct ssh *ssh, bool room, unsigned idle_s, bool *idle)
         else if (fds[2].revents)
             return 1;
     }
+    return -1;
 }
 
 static void drain_said(struct ssh *ssh)
