@@ -75,10 +75,10 @@ static bool outlasts(const struct want *w, const struct form *f)
 enum misfit want_misfit(const struct want *w, const struct form *f)
 {
     const struct placing *placing = &w->job->placing;
-    if (placing->engine && strcmp(placing->engine, node_engine(&f->spec)) != 0)
-        return MISFIT_ENGINE;
     if (!named(&placing->nodes, f->spec.name) || words_have(&placing->avoid, f->spec.name))
         return MISFIT_NAME;
+    if (placing->engine && strcmp(placing->engine, node_engine(&f->spec)) != 0)
+        return MISFIT_ENGINE;
     for (size_t i = 0; i < placing->labels.n; i++) {
         const char *has = pairs_get(&f->spec.labels, placing->labels.at[i].name);
         if (!has || strcmp(has, placing->labels.at[i].value) != 0)

@@ -26,8 +26,8 @@ bool want_is_nothing(const struct want *);
 /* Why a node is out of the question for a task, whatever is free there. */
 enum misfit {
     MISFIT_NONE,
-    MISFIT_ENGINE,
     MISFIT_NAME,
+    MISFIT_ENGINE,
     MISFIT_LABEL,
     MISFIT_TYPE,
     MISFIT_PRICE,
