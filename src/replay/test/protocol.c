@@ -5,6 +5,7 @@
 #include "replay/entry.h"
 #include "wire/message.h"
 #include "wire/rendezvous.h"
+#include "wire/step.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -43,6 +44,14 @@ static const char launchers[] =
     "The same frames with a sequence of 0. Over TCP a connection begins with the line "
     "`MUSTER-RDZV/1 TOKEN`; inside a job the frames travel in LAUNCHER_DATA.\n"
     "\n";
+static const char steps[] =
+    "## Steps of batch scripts\n"
+    "\n"
+    "Between srun and the nodes of its job, over TCP. A connection begins with three lines: the node's "
+    "`MUSTER-STEP/1 NONCE`, srun's `PROOF HMAC NONCE`, the node's `PROOF HMAC`; HMAC is HMAC-SHA256, "
+    "keyed with the job's secret, of `srun` or `node`, who says it, and the nonces of the node and of "
+    "srun, apart by blanks. Then frames with a sequence of 0.\n"
+    "\n";
 static const char recordings[] =
     "## Recordings\n"
     "\n"
@@ -60,6 +69,8 @@ void protocol_page(struct buf *out)
     codec_page(out, wire_messages, WIRE_KIND_N);
     buf_puts(out, launchers);
     codec_page(out, rdzv_messages, RDZV_MESSAGES);
+    buf_puts(out, steps);
+    codec_page(out, step_messages, STEP_MESSAGES);
     buf_puts(out, recordings);
     codec_page(out, entry_others, sizeof entry_others / sizeof *entry_others);
     buf_puts(out, inputs);

@@ -12,6 +12,7 @@
 #include "replay/test/protocol.h"
 #include "wire/message.h"
 #include "wire/rendezvous.h"
+#include "wire/step.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,7 @@ static void tables_are_whole(void **state)
     (void)state;
     look_at(wire_messages, WIRE_KIND_N, 1);
     look_at(rdzv_messages, RDZV_MESSAGES, 0);
+    look_at(step_messages, STEP_MESSAGES, 0);
     look_at(entry_inputs, INPUT_N, 1);
     look_at(entry_others, 3, 0);
 }
