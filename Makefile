@@ -37,7 +37,7 @@ define compile
    fi; \
    printf '%s\n' "$$found" >build/$(1)/.found; echo '$(2) $(3)' >build/$(1)/.meant; \
    ninja -C build/$(1) $(if $(MAKE_TERMOUT),,--quiet) $(4); \
-   for p in muster muster-node launch torchrun dlc; do \
+   for p in muster muster-node launch torchrun slurm dlc; do \
      if [ -x build/$(1)/src/main/$$p ]; then ln -sfn src/main/$$p build/$(1)/$$p; fi; \
    done ) 9>build/$(1).lock
 endef

@@ -7,6 +7,7 @@
 #include "node/host.h"
 #include "node/keeper.h"
 #include "node/pilot.h"
+#include "step/step.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -118,6 +119,16 @@ static const struct verb {
     { .name = "--help", .help = NULL, .run = help },
 };
 
+/* What a batch script of Slurm finds, by the name it is called by. */
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} programs[] = {
+    { "muster-step", step_main },
+    { "srun", srun_main },
+    { "scontrol", scontrol_main },
+};
+
 static int help(int argc, char **argv)
 {
     (void)argc;
@@ -139,6 +150,9 @@ int main(int argc, char **argv)
         return launch_main(LAUNCH_DLROVER_RUN, argc, argv);
     if (strcmp(name, "muster-launch") == 0)
         return launch_main(LAUNCH_MUSTER, argc, argv);
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++)
+        if (strcmp(name, programs[i].name) == 0)
+            return programs[i].run(argc, argv);
     for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
             return verbs[i].run(argc, argv);

@@ -88,7 +88,8 @@ static void put_launchers(struct pairs *out, struct arena *arena, const char *pr
     static const struct {
         const char *word, *dir;
     } launchers[] = { { .word = "dlrover", .dir = "launch" },
-                      { .word = "torchrun", .dir = "torchrun" } };
+                      { .word = "torchrun", .dir = "torchrun" },
+                      { .word = "slurm", .dir = "slurm" } };
     const char *wanted = pairs_get(out, ENVIRONMENT_LAUNCHERS);
     for (size_t i = 0; wanted && i < sizeof launchers / sizeof *launchers; i++)
         if (has_word(wanted, launchers[i].word))

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 static const char *const names[] = { "launch/dlrover-run", "launch/muster-launch",
-                                     "torchrun/torchrun" };
+                                     "torchrun/torchrun",  "slurm/muster-step",
+                                     "slurm/srun",         "slurm/scontrol" };
 
 static int make_link(const char *dir, const char *name, const char *program, struct err *err)
 {
@@ -23,7 +24,7 @@ static int make_link(const char *dir, const char *name, const char *program, str
 
 int programs_make(const char *dir, const char *program, struct err *err)
 {
-    static const char *const folders[] = { "launch", "torchrun" };
+    static const char *const folders[] = { "launch", "torchrun", "slurm" };
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         AUTO_FREE char *folder = file_join(dir, folders[i]);
         if (file_mkdirs(folder, 0755, err) != 0)

@@ -274,6 +274,8 @@ static void put_job(const struct writer *w, const struct site *site)
         put(w, "SLURM_SUBMIT_DIR", site->work_dir);
     if (place->generation > 1)
         put_number(w, "SLURM_RESTART_COUNT", place->generation - 1);
+    if (job->limits.run_time_ms.has)
+        put_number(w, "MUSTER_STEP_TIME", job->limits.run_time_ms.value / 1000);
     put_array(w);
 }
 
@@ -292,6 +294,21 @@ static void put_node(const struct writer *w, uint32_t flat)
         put(w, "MUSTER_STEP_NODES", addresses);
     else
         place_leave_out(w->placed.place, "MUSTER_STEP_NODES");
+    put_number(w, "MUSTER_STEP_PORT", step_port(w->task));
+}
+
+/* "4/2x3;1/0x1": cores and devices of a node, times nodes, by component; 0 cores: no limit. */
+static void put_room(const struct writer *w)
+{
+    const struct job_spec *job = w->placed.job;
+    AUTO_BUF struct buf room = BUF_INIT(LIST_MAX);
+    for (size_t i = 0; i < job->n_roles; i++) {
+        const struct resources *res = &job->roles[i].resources;
+        buf_addf(&room, "%s%llu/%llux%u", i ? ";" : "",
+                 (unsigned long long)(res->cpu_milli + 999) / 1000,
+                 (unsigned long long)res->gpu_milli / 1000, job->roles[i].replicas);
+    }
+    put(w, "MUSTER_STEP_ROOM", buf_str(&room));
 }
 
 /* The batch shell counts as the first task of a step. */
@@ -301,6 +318,8 @@ static void put_batch(const struct writer *w)
     for (size_t i = 0; i < ARRAY_LEN(zero); i++)
         put(w, zero[i], "0");
     put(w, "ENVIRONMENT", "BATCH");
+    put(w, "MUSTER_STEP_FIRST", "1");
+    put_room(w);
 }
 
 void sb_env(struct arena *arena, const struct job_spec *job, const struct job_place *place,
