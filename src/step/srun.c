@@ -72,7 +72,7 @@ static void finish(struct srun *s)
     srun_stdin_destroy(s->input);
     s->input = NULL;
     conn_close(s->claim.conn);
-    for (size_t i = 0; i < s->plan.n; i++)
+    for (size_t i = 0; s->links && i < s->plan.n; i++)
         conn_close(s->links[i].conn);
     for (size_t i = 0; i < s->n_signals; i++)
         close_handle((uv_handle_t *)&s->signals[i]);
@@ -89,7 +89,7 @@ static void raise_code(struct srun *s, int code)
 static void send_signal(struct srun *s, int number)
 {
     const struct step_signal signal = { .signal = (uint32_t)number };
-    for (size_t i = 0; i < s->plan.n; i++) {
+    for (size_t i = 0; s->links && i < s->plan.n; i++) {
         struct link *link = &s->links[i];
         if (!link->conn || !link->known)
             continue;
@@ -377,6 +377,7 @@ static void begin_step(struct srun *s, const struct step_grant *grant)
     }
     s->links = ARENA_ARRAY(s->arena, s->plan.n, struct link);
     s->left = s->plan.tasks;
+    s->claim.left = 0; /* from here on it only holds what was claimed */
     for (size_t i = 0; i < s->plan.n; i++) {
         struct srun_target *t = &s->plan.targets[i];
         t->start.input = s->input != NULL;
