@@ -143,7 +143,11 @@ static int parse_letters(struct parsing *p, const char *letters)
 bool opt_is_script(const char *operand)
 {
     const char *dot = strrchr(operand, '.');
-    return dot && dot > operand && (strcmp(dot, ".py") == 0 || strcmp(dot, ".sh") == 0);
+    static const char *const ends[] = { ".py", ".sh", ".sbatch", ".slurm" };
+    bool script = false;
+    for (size_t i = 0; dot && dot > operand && i < sizeof ends / sizeof *ends; i++)
+        script |= strcmp(dot, ends[i]) == 0;
+    return script;
 }
 
 static bool ends_options(const char *operand, unsigned flags)

@@ -37,7 +37,8 @@ struct opt {
 enum opt_flags {
     OPT_STOP_AT_OPERAND =
         1, /* the first operand ends options (`run -- cmd`, `exec`); "--" always does */
-    OPT_STOP_AT_SCRIPT = 2, /* an operand that ends in .py or .sh does: what follows is its own */
+    OPT_STOP_AT_SCRIPT =
+        2, /* an operand that is a script (opt_is_script) does: what follows is its own */
 };
 /* argv begins at the first argument (no program name). With OPT_STOP_AT_OPERAND what follows the
  * first operand is kept as it is,
@@ -49,7 +50,7 @@ int opt_parse(const struct opt *opts, void *into, int *argc, char **argv, unsign
               struct err *err);
 void opt_fini(const struct opt *opts, void *into);
 void opt_help(const struct opt *opts, struct buf *out); /* aligned rows */
-/* A file name as of a script that muster runs: x.py, x.sh. */
+/* A file name as of a script that muster runs: x.py, x.sh, x.sbatch, x.slurm. */
 bool opt_is_script(const char *operand);
 
 #endif

@@ -64,10 +64,9 @@ static bool is_job_name(const char *path)
 
 /* A job file is one operand that is a file and no program; everything after "--", and several
  * words, are a command. */
-static bool is_command(const struct cli *cli, const struct run_opts *o, int argc, char **argv)
+static bool is_command(const struct cli *cli, int argc, char **argv)
 {
     struct stat st;
-    (void)o;
     if (argc != 1 || cli->dashes || script_is(argv[0]))
         return true;
     if (strcmp(argv[0], "-") == 0)
@@ -190,12 +189,13 @@ static int run_run(struct cli *cli, const void *opts_, int argc, char **argv, st
     if (check_run(cli, o, argc, argv, err) < 0 || submit_check(&o->submit, argc, argv, err) < 0 ||
         server_ensure(cli, err) < 0)
         return -1;
+    bool batch = submit_batch(cli, &o->submit, argc, argv);
     run.submit.job.tty =
         types(o) && !o->no_tty &&
         (o->submit.job.tty || (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1));
     if (types(o) && (task_out = give_stdout(cli, err)) < 0)
         return -1;
-    if (is_command(cli, o, argc, argv))
+    if (!batch && is_command(cli, argc, argv))
         submitted = submit_command(cli, &o->submit, argc, argv, err);
     else
         submitted = submit_file(cli, &o->submit, argv[0], 0, err);
@@ -215,6 +215,8 @@ static const char *const examples[] = {
     "any format muster knows; ends with the job's result",
     "muster run train.py --epochs 3",
     "a Python script with its arguments, by the Python of this shell",
+    "muster run train.sbatch 0.1",
+    "a batch script of Slurm with its argument: its #SBATCH lines are the job",
     "muster run -- python train.py --epochs 3",
     "any command, in this directory",
     "muster run --replicas 4 --gpu 1 -- python train.py",

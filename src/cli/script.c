@@ -2,8 +2,10 @@
  * argument; the script needs no right to be executed. */
 #include "cli/script.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "text/detect.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -12,10 +14,21 @@
 
 #define LINE_MAX_BYTES 256
 
+bool script_is_batch(const char *operand)
+{
+    struct stat st;
+    struct err err;
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    return stat(operand, &st) == 0 && S_ISREG(st.st_mode) &&
+           file_read(operand, TEXT_MAX_BYTES, &text, &len, &err) == 0 && script_like(text, len);
+}
+
 bool script_is(const char *operand)
 {
     struct stat st;
-    return opt_is_script(operand) && stat(operand, &st) == 0 && S_ISREG(st.st_mode);
+    return opt_is_script(operand) && stat(operand, &st) == 0 && S_ISREG(st.st_mode) &&
+           !script_is_batch(operand);
 }
 
 /* "/usr/bin/env bash" behind "#!" in words[0] and words[1]; the number of them. */

@@ -119,6 +119,41 @@ static int add_shell(struct cli *cli, const struct submit_opts *o, const struct 
     return 0;
 }
 
+/* What a batch script is called with, and its name where it says none: its file's. */
+static void add_batch(struct cli *cli, const struct submit_opts *o, const struct submit_source *src,
+                      const struct job_spec *job, struct buf *path)
+{
+    bool batch = job && job->conventions.n == 1 && strcmp(job->conventions.at[0], "sbatch") == 0;
+    const char *slash = src->file ? strrchr(src->file, '/') : NULL;
+    if (batch && !o->name && src->file && strcmp(job->name, "sbatch") == 0)
+        call_query(path, "name", slash ? slash + 1 : src->file);
+    if (o->args.n == 0)
+        return;
+    AUTO_BUF struct buf set = BUF_INIT(256 << 10);
+    struct text_node *list = text_list(cli->arena, NULL, NULL);
+    for (size_t i = 0; i < o->args.n; i++)
+        text_str(cli->arena, list, NULL, o->args.at[i]);
+    buf_puts(&set, "config.sbatch.args=");
+    json_print(list, 0, &set);
+    call_query(path, "set", buf_str(&set));
+}
+
+bool submit_batch(struct cli *cli, struct submit_opts *o, int argc, char **argv)
+{
+    int scripts = 0;
+    if (argc == 0 || cmd_behind_dashes(cli, argv[0]) || !script_is_batch(argv[0]))
+        return false;
+    while (scripts < argc && script_is_batch(argv[scripts]))
+        scripts++;
+    if (scripts == argc)
+        return true; /* several jobs */
+    int first = strcmp(argv[1], "--") == 0 ? 2 : 1;
+    o->args.at = ARENA_ARRAY(cli->arena, (size_t)argc, const char *);
+    for (int i = first; i < argc; i++)
+        o->args.at[o->args.n++] = argv[i];
+    return true;
+}
+
 static int add_path(struct cli *cli, const struct submit_opts *o, const struct submit_source *src,
                     struct buf *path, struct err *err)
 {
@@ -131,6 +166,7 @@ static int add_path(struct cli *cli, const struct submit_opts *o, const struct s
     call_query(path, "like", o->like);
     if (src->shell && add_shell(cli, o, src, job, path, err) < 0)
         return -1;
+    add_batch(cli, o, src, job, path);
     for (size_t i = 0; i < o->set.n; i++)
         call_query(path, "set", o->set.at[i]);
     if (o->wait)
@@ -353,8 +389,10 @@ static int print_many(struct cli *cli, struct text_node *const *at, size_t n)
 
 static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
-    const struct submit_opts *o = opts_;
-    bool command = argc && (cli->dashes || script_is(argv[0]));
+    struct submit_opts submit = *(const struct submit_opts *)opts_, *o = &submit;
+    bool batch = submit_batch(cli, o, argc, argv);
+    bool command = argc && !batch && (cli->dashes || script_is(argv[0]));
+    argc = batch && o->args.n ? 1 : argc;
     if (submit_check(o, argc, argv, err) < 0)
         return -1;
     if (o->like && argc) {

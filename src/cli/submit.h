@@ -14,6 +14,7 @@ struct submit_opts {
     struct job_env env;
     struct opt_list set;
     bool wait, apply, replace, detach;
+    struct words args; /* of a batch script */
     struct job_opts job;
     struct command_opts command; /* of a command's task, or of a file's only role */
 };
@@ -110,6 +111,9 @@ struct call;
 int submit_call(struct cli *, const struct submit_opts *, const struct submit_source *,
                 struct call *, struct err *err);
 /* -d afterok:12 is what a user of Slurm may write. */
+/* Is the first operand a batch script? What follows it is its own then, and goes to args, unless
+ * all of it are batch scripts as well. */
+bool submit_batch(struct cli *, struct submit_opts *, int argc, char **argv);
 int submit_check(const struct submit_opts *, int argc, char **argv, struct err *err);
 
 #endif

@@ -109,6 +109,7 @@ static void stops_at_a_script(void **state)
     for (size_t i = 0; i < ARRAY_LEN(operands); i++)
         assert_string_equal(w[i], operands[i]);
     assert_true(opt_is_script("a/b.py") && opt_is_script("b.sh"));
+    assert_true(opt_is_script("c.sbatch") && opt_is_script("c.slurm"));
     assert_false(opt_is_script(".py") || opt_is_script("py") || opt_is_script("a.pyc"));
 }
 

@@ -143,6 +143,12 @@ static void scripts(void **state)
         assert_string_equal(command[n], path);
         assert_string_equal(command[n + 1], extra);
     }
+    const char *batch = arena_printf(a, "%s/g.sh", dir);
+    assert_int_equal(file_replace(batch, "#!/bin/sh\n#SBATCH -N2\nsrun x\n", 28, 0600, &err), 0);
+    assert_true(script_is_batch(batch));
+    assert_false(script_is(batch)); /* a job file */
+    assert_false(script_is_batch(arena_printf(a, "%s/d.sh", dir)));
+    assert_false(script_is_batch(dir));
     assert_false(script_is(dir));
     assert_false(script_is(arena_printf(a, "%s/a.txt", dir)));
     assert_int_equal(file_remove_tree(dir, &err), 0);
