@@ -93,6 +93,17 @@ class Job:
         text = said.read_text() if said.exists() else ""
         return [(int(r), int(w), n, int(p)) for r, w, n, p in UP.findall(text)]
 
+    def wait_size(self, size: int) -> list[str]:
+        """Living ranks of a world of that size: where they are."""
+
+        def there() -> list[str] | None:
+            rows = [row for row in self.starts() if alive(row[3]) and row[1] == size]
+            return sorted(row[2] for row in rows) if len(rows) == size else None
+
+        found = wait_for(there, what=f"a world of {size}")
+        assert found
+        return found
+
     def wait_world(self, *names: str) -> None:
         """Exactly these machines have living ranks, all of a world of that size."""
         size = len(names)
@@ -152,6 +163,20 @@ def test_an_elastic_job_leaves_a_machine_that_is_off(server: Server, tmp_path: P
         job.end()
         tasks = server.wait(job.number, "succeeded")["task_list"]
         assert sorted(len(task["attempts"]) for task in tasks) == [1, 1, 2]
+
+
+def test_a_spare_takes_the_place_of_a_machine(server: Server, tmp_path: Path) -> None:
+    with machines(server, tmp_path, 3) as lab:
+        job = Job(server, tmp_path, replicas=2, spares=1)
+        first, second = job.wait_size(2)
+        (spare,) = {"m1", "m2", "m3"} - {first, second}
+        wait_for(lambda: (node(server, spare) or {})["tasks"] == 1, what="the spare's place")
+        lab.signal(first, signal.SIGSTOP)
+        job.wait_world(second, spare)
+        lab.signal(first, signal.SIGCONT)
+        job.end()
+        tasks = server.wait(job.number, "succeeded")["task_list"]
+        assert [len(task["attempts"]) for task in tasks] == [1, 1, 1]
 
 
 def test_a_job_ends_without_a_machine_that_it_left(server: Server, tmp_path: Path) -> None:

@@ -282,14 +282,23 @@ static bool expect(struct meeting *meeting, const struct live_job *job)
     return rdzv_host_expect(meeting->host, n, later, core_mono_us(meeting->hall->ctl));
 }
 
+static bool has_spares(const struct live_job *job, uint32_t role)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < job->spec->n_roles; i++)
+        any |= (role == WHOLE_JOB || role == i) && job->spec->roles[i].spares > 0;
+    return any;
+}
+
 static struct meeting *meeting_create(struct hall *hall, const struct live_job *job, uint32_t role,
                                       const char *run_id)
 {
-    static const struct rdzv_limits limits = { .beat_ms = BEAT_MS,
-                                               .silence_ms = 0,
-                                               .resume_ms = RESUME_MS,
-                                               .share_nodes = true,
-                                               .stop_ms = STOP_MS };
+    const struct rdzv_limits limits = { .beat_ms = BEAT_MS,
+                                        .silence_ms = 0,
+                                        .resume_ms = RESUME_MS,
+                                        .surplus = has_spares(job, role),
+                                        .share_nodes = true,
+                                        .stop_ms = STOP_MS };
     struct meeting *meeting = mem_new(sizeof *meeting);
     meeting->hall = hall;
     meeting->role = role;

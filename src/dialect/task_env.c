@@ -57,9 +57,9 @@ static void put_launchers(const struct making *m, const struct task_host *host, 
 static void put_defaults(const struct making *m, const struct task_place *place)
 {
     const struct launcher *l = &m->role->launcher;
+    const uint32_t most = m->role->replicas - m->role->spares;
     if (m->role->replicas > 1)
-        put(m, "PET_NNODES", "%u:%u", m->role->min ? m->role->min : m->role->replicas,
-            m->role->replicas);
+        put(m, "PET_NNODES", "%u:%u", m->role->min ? m->role->min : most, most);
     if (m->role->python)
         put(m, "PET_NODE_RANK", "%u", place->index);
     if (m->role->python && l->ranks_per_node == 1)

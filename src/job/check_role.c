@@ -35,6 +35,11 @@ static void check_replicas(const struct checker *c, const struct role *role)
     else if (role->min == 0 || role->min > role->replicas)
         check_fail(c, path.text, "min no larger than max", "has min %u and max %u", role->min,
                    role->replicas);
+    struct check_path spares = check_role_path(role, "spares");
+    if (role->spares && (!job_launcher_set(&role->launcher) || role->python))
+        check_fail(c, spares.text, "a launcher, for a command: launcher: {max_restarts: 3}",
+                   "takes the place of a lost task in a round of launchers, and this role has %s",
+                   role->python ? "a Python entry point" : "no settings of any");
     if (role->per_group && role->replicas % role->per_group)
         check_fail(c, check_role_path(role, "per_group").text, "a divisor of replicas",
                    "is %u, and %u replicas are not divisible by it", role->per_group,

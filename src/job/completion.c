@@ -47,7 +47,9 @@ static struct verdict all_ended(const struct job_spec *job, const struct role_ta
         uint32_t ended = tally[i].succeeded + tally[i].failed + tally[i].stopped;
         if (!waited_for(job, &job->roles[i]))
             continue;
-        if (ended < job->roles[i].replicas)
+        uint32_t needed = job->roles[i].replicas - job->roles[i].spares;
+        bool spared = job->roles[i].spares && tally[i].succeeded >= needed;
+        if (ended < job->roles[i].replicas && !spared)
             return (struct verdict){ .outcome = OUTCOME_NONE };
         succeeded += tally[i].succeeded;
         failed += tally[i].failed;

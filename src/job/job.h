@@ -94,8 +94,9 @@ bool job_launcher_set(const struct launcher *); /* does the role say anything of
 struct role {
     const char *name;
     struct place place;
-    uint32_t replicas;  /* tasks now; = max when elastic */
-    uint32_t min;       /* = replicas unless {min, max} was given */
+    uint32_t replicas;  /* tasks now, spares included; = max when elastic */
+    uint32_t min;       /* = replicas unless {min, max} was given or there are spares */
+    uint32_t spares;    /* of replicas: so many more than work at a time */
     uint32_t per_group; /* tasks that share a node: index i is in group i / per_group; 0: none */
     bool driver;
     struct words after; /* roles that must run first */

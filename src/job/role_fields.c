@@ -38,17 +38,18 @@ static int replicas_decode(const struct field_in *in, const struct text_node *no
 static bool replicas_default(const void *base)
 {
     const struct role *role = base;
-    return role->replicas == 1 && role->min == 1;
+    return role->replicas - role->spares == 1 && role->min == 1;
 }
 
 static void replicas_encode(struct arena *arena, struct text_node *parent, const char *key,
                             const void *base)
 {
-    const struct role *role = base;
-    if (role->min == role->replicas)
-        text_int(arena, parent, key, role->replicas);
+    struct role said = *(const struct role *)base;
+    said.replicas -= said.spares;
+    if (said.min == said.replicas)
+        text_int(arena, parent, key, said.replicas);
     else
-        field_encode(arena, parent, key, elastic_fields, role);
+        field_encode(arena, parent, key, elastic_fields, &said);
 }
 
 static void replicas_schema(struct arena *arena, struct text_node *schema)
@@ -68,6 +69,47 @@ static const struct field_hooks replicas_hooks = {
     .encode = replicas_encode,
     .schema = replicas_schema,
     .value = "number 1 to 65536, or `{min: 3, max: 8}`",
+};
+
+/* ---- spares: tasks beside those; read after them ---- */
+
+#define SPARES_MOST 1024
+static const struct field spares_field =
+    FIELD(U32, "spares", struct role, spares, .max = SPARES_MOST, .unit = "tasks");
+
+static int spares_decode(const struct field_in *in, const struct text_node *node, void *base)
+{
+    struct role *role = base;
+    if (field_value_decode(in, &spares_field, node, role) != 0)
+        return -1;
+    role->replicas += role->spares;
+    return 0;
+}
+
+static bool spares_default(const void *base)
+{
+    return ((const struct role *)base)->spares == 0;
+}
+
+static void spares_encode(struct arena *arena, struct text_node *parent, const char *key,
+                          const void *base)
+{
+    text_int(arena, parent, key, ((const struct role *)base)->spares);
+}
+
+static void spares_schema(struct arena *arena, struct text_node *schema)
+{
+    text_str(arena, schema, "type", "integer");
+    text_int(arena, schema, "minimum", 0);
+    text_int(arena, schema, "maximum", SPARES_MOST);
+}
+
+static const struct field_hooks spares_hooks = {
+    .decode = spares_decode,
+    .is_default = spares_default,
+    .encode = spares_encode,
+    .schema = spares_schema,
+    .value = "number 0 to 1024",
 };
 
 /* ---- parts of a role ---- */
@@ -134,6 +176,10 @@ const struct field role_fields[] = {
     FIELD_SAME(CUSTOM, "replicas", .hooks = &replicas_hooks,
                .doc = "tasks of this role; with a range the job starts from the least and takes "
                       "more as room appears"),
+    FIELD_SAME(CUSTOM, "spares", .hooks = &spares_hooks,
+               .doc = "tasks beside those that wait, placed as soon as there is room: with a "
+                      "launcher one of them takes the place of a task whose node is lost, in the "
+                      "next round; the role is done when as many as replicas have ended well"),
     FIELD(
         U32, "per_group", struct role, per_group, .max = JOB_MAX_TASKS,
         .doc =

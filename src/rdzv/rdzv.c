@@ -62,7 +62,8 @@ static void answer_late(struct rdzv *rdzv, const struct rdzv_join *join)
             return;
         }
     /* One that need not take part: the others have done it without it. */
-    if (rdzv->end.kind == RDZV_END_DONE && join->terms.min < join->terms.max) {
+    if (rdzv->end.kind == RDZV_END_DONE &&
+        (join->terms.min < join->terms.max || rdzv->limits.surplus)) {
         orders_end(rdzv, member, &rdzv->end);
         return;
     }

@@ -86,6 +86,10 @@ static const struct bad bads[] = {
       "inputs.code.at names a version, and there is no git", "git: https://..." },
     { ROLE "inputs: {data: [{from: a, at: b}]}\n", 5, 31,
       "inputs.data[0].at is \"b\", not an absolute path", "/data" },
+    { "name: a\nrun: x\nspares: 1\n", 3, 9,
+      "roles.worker.spares takes the place of a lost task in a round of launchers, and this role "
+      "has no settings of any",
+      "a launcher, for a command: launcher: {max_restarts: 3}" },
     { ROLE "retry: {backoff: 2m}\n", 5, 18, "retry.backoff is longer than retry.backoff_max",
       "no more than retry.backoff_max" },
     { ROLE "retry: {platform: sometimes}\n", 5, 19,

@@ -240,6 +240,20 @@ static uint32_t times(const struct retry *retry, enum end_class class)
     return n;
 }
 
+/* As many as work at a time are enough; which of them those are does not matter. */
+static void test_spares_are_not_waited_for(void **state)
+{
+    (void)state;
+    struct role role = { .name = "worker", .replicas = 4, .min = 3, .spares = 1 };
+    const struct job_spec job = { .roles = &role, .n_roles = 1 };
+    assert_int_equal(job_verdict(&job, &(struct role_tally){ 2, 0, 0 }).outcome, OUTCOME_NONE);
+    assert_int_equal(job_verdict(&job, &(struct role_tally){ 2, 0, 1 }).outcome, OUTCOME_NONE);
+    const struct verdict verdict = job_verdict(&job, &(struct role_tally){ 3, 0, 0 });
+    assert_int_equal(verdict.outcome, OUTCOME_SUCCEEDED);
+    assert_string_equal(verdict.reason, "worker: 3 of 3 tasks ended with 0");
+    assert_int_equal(job_verdict(&job, &(struct role_tally){ 3, 1, 0 }).outcome, OUTCOME_FAILED);
+}
+
 static void test_retry_rows(void **state)
 {
     (void)state;
@@ -309,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),        cmocka_unit_test(test_verdict_of_one_role),
+        cmocka_unit_test(test_spares_are_not_waited_for),
         cmocka_unit_test(test_retry_rows),      cmocka_unit_test(test_platform_is_not_counted),
         cmocka_unit_test(test_backoff_doubles), cmocka_unit_test(test_attempt_numbers),
     };

@@ -167,6 +167,21 @@ static void test_smallest(void **state)
     arena_destroy(arena);
 }
 
+/* They are tasks of the role, and no more than replicas work at a time. */
+static void test_spares(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    static const char text[] = "muster: 1\nname: a\nroles:\n  w:\n    replicas: 3\n    spares: 1\n"
+                               "    run: torchrun t.py\n    launcher:\n      max_restarts: 3\n";
+    const struct job_spec *job = decode(arena, text);
+    assert_int_equal(job->roles[0].replicas, 4);
+    assert_int_equal(job->roles[0].min, 3);
+    assert_int_equal(job->roles[0].spares, 1);
+    assert_string_equal(yaml(arena, job_encode(arena, job)), text);
+    arena_destroy(arena);
+}
+
 static void test_defaults(void **state)
 {
     (void)state;
@@ -423,7 +438,7 @@ static void test_decode_of_encode(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full),     cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_full),     cmocka_unit_test(test_smallest), cmocka_unit_test(test_spares),
         cmocka_unit_test(test_defaults), cmocka_unit_test(test_some),
         cmocka_unit_test(test_set),      cmocka_unit_test(test_decode_of_encode),
     };
