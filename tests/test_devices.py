@@ -594,12 +594,14 @@ def test_places_outlive_a_driver_that_fails_at_the_start(
     server = start(nodes="", env={**driver.env, **OFTEN})
     go = tmp_path / "go"
     (job,) = held_by(server, driver, go, 1, 0.75)
+    assert node(server)["gpu_used_milli"] == 750
     server.kill()
     driver.say(before=before)
     server.start()
     found = node(server)
     assert (found["gpus"], found["tasks"], found["cpu_used_milli"]) == (2, 1, 1000)
     assert all("device" in why for why in closed(server))
+    assert found["gpu_used_milli"] == 750  # what is closed is not free, and nobody's
     assert found["gpu_error"]
     assert "no longer fits" not in server.said()
     waits = server.submit(native("waits", "echo $CUDA_VISIBLE_DEVICES", resources=gpus(0.5)))

@@ -138,7 +138,7 @@ static void read_attempts(struct ctl *ctl, struct live_job *job, struct arena *s
         if (live_attempt(task))
             task->phase = row->state == ATTEMPT_STARTING ? PHASE_PLACED : PHASE_RUNNING;
         if (holds_place(job, task)) {
-            live_set_taken(job, task, cluster_take(ctl->cluster, job->spec, &task->place));
+            live_set_taken(job, task, cluster_take_again(ctl->cluster, job->spec, &task->place));
             if (!task->taken)
                 log_warn("load.place", "job=%llu node=%s: no longer fits there",
                          (unsigned long long)job->row.number, task->place.node);

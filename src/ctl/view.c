@@ -496,7 +496,7 @@ static struct node_answer node_of(const struct ctl *ctl, struct arena *arena, ui
                                 .disk = spec->disk,
                                 .disk_used = node.disk_used,
                                 .gpus = spec->gpus,
-                                .gpu_used_milli = node.gpu_used_milli,
+                                .gpu_used_milli = cluster_gpu_held(ctl->cluster, i),
                                 .tasks = node.tasks,
                                 .gpu_idle = free->idle,
                                 .gpu_free = { free->device, free->n },
@@ -541,7 +541,7 @@ static void add_nodes(const struct ctl *ctl, struct stats_view *view)
         view->memory += node.spec->memory;
         view->memory_used += node.memory_used;
         view->gpus += node.spec->gpus;
-        view->gpu_used_milli += node.gpu_used_milli;
+        view->gpu_used_milli += cluster_gpu_held(ctl->cluster, i);
     }
 }
 

@@ -128,6 +128,15 @@ bool cluster_device_is_closed(const struct cluster *c, uint32_t node, uint32_t d
     return device < f->spec.gpus && c->gpu[f->gpu_at + device] & DEVICE_CLOSED;
 }
 
+uint64_t cluster_gpu_held(const struct cluster *c, uint32_t node)
+{
+    const struct form *f = cluster_form(c, node);
+    uint64_t held = 0;
+    for (uint32_t i = 0; i < f->gpu_slots; i++)
+        held += c->gpu[f->gpu_at + i] & ~DEVICE_CLOSED;
+    return held;
+}
+
 static void count_idle(struct cluster *c, uint32_t node)
 {
     const struct form *f = cluster_form(c, node);
@@ -518,6 +527,21 @@ bool cluster_take(struct cluster *c, const struct job_spec *job, const struct ta
     struct want w;
     want_init(&w, job, p->role);
     return node_hold(c, node, &w, p);
+}
+
+bool cluster_take_again(struct cluster *c, const struct job_spec *job, const struct task_place *p)
+{
+    uint32_t node = place_node(c, p);
+    AUTO_FREE bool *closed = mem_new((p->n_gpus + 1) * sizeof *closed);
+    for (uint32_t i = 0; node != UINT32_MAX && i < p->n_gpus; i++) {
+        closed[i] = cluster_device_is_closed(c, node, p->gpus[i]);
+        cluster_close_device(c, node, p->gpus[i], false);
+    }
+    bool taken = cluster_take(c, job, p);
+    for (uint32_t i = 0; node != UINT32_MAX && i < p->n_gpus; i++)
+        if (closed[i])
+            cluster_close_device(c, node, p->gpus[i], true);
+    return taken;
 }
 
 void cluster_give(struct cluster *c, const struct job_spec *job, const struct task_place *p)

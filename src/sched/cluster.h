@@ -56,10 +56,15 @@ struct node_view cluster_node(const struct cluster *, uint32_t node);
 void cluster_close_device(struct cluster *, uint32_t node, uint32_t device, bool closed);
 bool cluster_device_is_closed(const struct cluster *, uint32_t node, uint32_t device);
 
+/* What tasks have of the node's devices. In a node_view a closed one counts as used. */
+uint64_t cluster_gpu_held(const struct cluster *, uint32_t node);
+
 /* Takes what a placed task holds (role of the job says how much; node by place->node). false and
- * nothing taken when it does not fit: capacity, a device over 1000 milli, or a port already held on
- * that physical host. After a restart the core takes again what its records say. */
+ * nothing taken when it does not fit: capacity, a device over 1000 milli or closed, or a port
+ * already held on that physical host. */
 bool cluster_take(struct cluster *, const struct job_spec *, const struct task_place *);
+/* What the records say that it holds already, also of closed devices. */
+bool cluster_take_again(struct cluster *, const struct job_spec *, const struct task_place *);
 void cluster_give(struct cluster *, const struct job_spec *, const struct task_place *);
 /* A port seen taken from outside: not given out on that host until the time passes. */
 void cluster_block_port(struct cluster *, uint32_t node, uint32_t port, uint64_t until_ms);

@@ -5,11 +5,14 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "ctl/cluster_views.h"
 #include "ctl/test/world.h"
 #include "job/gpu.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define NODE "n"
 #define TOLD 4u
@@ -193,7 +196,7 @@ static void a_gang_waits_again_as_a_whole(void **state)
     close_device(w, 0, WHY);
     assert_int_equal(world_state(w, gang), JOB_QUEUED);
     assert_non_null(strstr(world_reason(w, gang), WHY));
-    assert_true(world_used(w) == 1000); /* as a closed device counts */
+    assert_int_equal(world_used(w), 0);
     assert_int_equal(w->fake.starts, starts);
     assert_int_equal(world_count(w, gang, "restart"), 1);
     close_device(w, 0, "");
@@ -324,6 +327,29 @@ static void what_runs_is_not_launched_again(void **state)
     assert_int_equal(world_attempts(w, job), 2);
 }
 
+/* A commit that fails: the job comes back from its rows, with the device that was closed under it.
+ */
+static void what_is_closed_stays_with_its_task(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = runs(w, TWO);
+    struct rlimit was, none;
+    close_device(w, 0, WHY);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    none = (struct rlimit){ .rlim_cur = 4096, .rlim_max = was.rlim_max };
+    void (*before_it)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    world_command(w, job, CTL_STOP);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    signal(SIGXFSZ, before_it);
+    assert_int_not_equal(w->code, ERR_NONE);
+    assert_int_equal(ctl_stats_view(w->ctl).gpu_used_milli, 2000);
+    assert_true(ctl_device_in_use(w->ctl, NODE, 0));
+    world_pass(w, 1000);
+    stop(w, job);
+    assert_int_equal(ctl_stats_view(w->ctl).gpu_used_milli, 0);
+}
+
 static int start_noting(struct engine *engine, const struct launch *launch, struct err *err)
 {
     struct fixture *f = ((struct fake *)(void *)engine)->arg; /* its world */
@@ -391,6 +417,7 @@ int main(void)
         T(so_is_one_in_its_place),
         cmocka_unit_test(a_task_goes_elsewhere_after_a_crash),
         T(what_runs_is_not_launched_again),
+        T(what_is_closed_stays_with_its_task),
         T(what_waits_can_be_stopped),
         cmocka_unit_test(each_launch_looks_up_its_own_devices),
     };

@@ -81,7 +81,12 @@ static void test_closed_device(void **state)
     cluster_close_device(w.cluster, 0, 0, true);
     assert_true(cluster_device_is_closed(w.cluster, 0, 0));
     assert_int_equal(cluster_node(w.cluster, 0).gpu_used_milli, 1000);
+    assert_int_equal(cluster_gpu_held(w.cluster, 0), 400);
     assert_false(cluster_take(w.cluster, job, &b));
+    assert_true(cluster_take_again(w.cluster, job, &b));
+    assert_true(cluster_device_is_closed(w.cluster, 0, 0));
+    assert_int_equal(cluster_gpu_held(w.cluster, 0), 800);
+    cluster_give(w.cluster, job, &b);
     cluster_close_device(w.cluster, 0, 0, false);
     assert_int_equal(cluster_node(w.cluster, 0).gpu_used_milli, 400);
     cluster_close_device(w.cluster, 0, 0, true);
