@@ -304,17 +304,20 @@ static int hash_of(int fd, char hex[HASH_LEN + 1], struct err *err)
     return await(pid, "sha256sum", err) < 0 ? -1 : 0;
 }
 
-int untar_gzipped(int fd, const char *hash, int dir, const struct untar_limits *limits,
-                  struct untar_found *found, struct err *err)
+static int check_hash(int fd, const char *hash, struct err *err)
 {
     char hex[HASH_LEN + 1];
-    int pipes[2];
     if (hash_of(fd, hex, err) != 0)
         return -1;
     if (strcmp(hex, hash) != 0)
         return err_set(err, ERR_CONFLICT, "the bytes that came are not those of this hash");
-    if (lseek(fd, 0, SEEK_SET) != 0)
-        return err_sys(err, "the archive");
+    return lseek(fd, 0, SEEK_SET) == 0 ? 0 : err_sys(err, "the archive");
+}
+
+static int read_gzipped(int fd, int dir, const struct untar_limits *limits,
+                        struct untar_found *found, struct err *err)
+{
+    int pipes[2];
     if (pipe2(pipes, O_CLOEXEC) != 0)
         return err_sys(err, "pipe");
     pid_t pid = start("gzip", "-dc", fd, pipes[1]);
@@ -330,4 +333,22 @@ int untar_gzipped(int fd, const char *hash, int dir, const struct untar_limits *
         return -1;
     }
     return rc == 0 && ended > 0 ? err_set(err, ERR_INPUT, "this is no gzipped tar") : rc;
+}
+
+int untar_gzipped(int fd, const char *hash, int dir, const struct untar_limits *limits,
+                  struct untar_found *found, struct err *err)
+{
+    return check_hash(fd, hash, err) < 0 ? -1 : read_gzipped(fd, dir, limits, found, err);
+}
+
+int untar_packed(int fd, const char *hash, int dir, const struct untar_limits *limits,
+                 struct untar_found *found, struct err *err)
+{
+    static const unsigned char gzip[] = { 0x1f, 0x8b };
+    unsigned char first[sizeof gzip] = { 0 };
+    if (check_hash(fd, hash, err) < 0)
+        return -1;
+    bool zipped = pread(fd, first, sizeof first, 0) == (ssize_t)sizeof first &&
+                  memcmp(first, gzip, sizeof gzip) == 0;
+    return zipped ? read_gzipped(fd, dir, limits, found, err) : untar(fd, dir, limits, found, err);
 }

@@ -1,5 +1,6 @@
-/* The tar goes through gzip into the file, whose bytes are then read once more for their hash. The
- * quickest level: what is packed goes over the network once for each machine, and waits for it. */
+/* The tar is written as it is; where pieces of it show that it gets smaller, it goes through gzip
+ * at its quickest level afterwards, because it goes over the network once for each machine. Weights
+ * and pictures do not, and gzip would only hold up what waits for them. */
 #include "main/pack_main.h"
 
 #include "base/mem.h"
@@ -12,11 +13,15 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PIECE (256u << 10)
+#define PIECE   (256u << 10)
+#define SAMPLE  (32u << 10)
+#define SAMPLES 32u
 
 static pid_t start_gzip(int in, int out)
 {
@@ -42,21 +47,73 @@ static int await_gzip(pid_t pid, struct err *err)
     return err_set(err, ERR_SYSTEM, "gzip failed: the disk of the server may be full");
 }
 
-static int pack(int file, const struct tar_tree *tree, struct tar_tree_found *found,
-                struct err *err)
+/* From the start of in, into out. */
+static int run_gzip(int in, int out, struct err *err)
 {
-    struct err zip;
-    int pipes[2];
-    if (pipe2(pipes, O_CLOEXEC) != 0)
-        return err_sys(err, "pipe");
-    pid_t pid = start_gzip(pipes[0], file);
-    close(pipes[0]);
-    int rc = pid < 0 ? err_sys(err, "gzip") : tar_tree_write(pipes[1], tree, found, err);
-    close(pipes[1]);
-    if (pid < 0 || await_gzip(pid, &zip) == 0 || (rc != 0 && err->code == ERR_TOO_LARGE))
-        return rc;
-    *err = zip; /* it is why nothing could be written */
-    return -1;
+    if (lseek(in, 0, SEEK_SET) != 0)
+        return err_sys(err, "the archive");
+    pid_t pid = start_gzip(in, out);
+    return pid < 0 ? err_sys(err, "gzip") : await_gzip(pid, err);
+}
+
+static int copy_samples(int file, uint64_t size, int into, struct err *err)
+{
+    char piece[SAMPLE];
+    const uint64_t step = size / SAMPLES;
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        ssize_t n = pread(file, piece, sizeof piece, (off_t)(i * step));
+        if (n < 0 || write(into, piece, (size_t)n) != n)
+            return err_sys(err, "the archive");
+    }
+    return 0;
+}
+
+/* Are pieces from all over it a good deal smaller when they are compressed? -1: err is set. */
+static int gets_smaller(int file, uint64_t size, struct err *err)
+{
+    struct stat before, after;
+    if (size <= (uint64_t)SAMPLES * SAMPLE)
+        return 1;
+    AUTO_CLOSE int raw = memfd_create("samples", MFD_CLOEXEC);
+    AUTO_CLOSE int packed = memfd_create("packed", MFD_CLOEXEC);
+    if (raw < 0 || packed < 0)
+        return err_sys(err, "memfd_create");
+    if (copy_samples(file, size, raw, err) < 0 || run_gzip(raw, packed, err) < 0)
+        return -1;
+    if (fstat(raw, &before) < 0 || fstat(packed, &after) < 0)
+        return err_sys(err, "the archive");
+    return after.st_size < before.st_size / 5 * 4;
+}
+
+/* *file, at path, gives its place to what gzip makes of it. */
+static int compress_file(int *file, const char *path, struct err *err)
+{
+    AUTO_FREE char *smaller = mem_printf("%s.gz", path);
+    AUTO_CLOSE int out = open(smaller, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (out < 0)
+        return err_sys(err, "%s", smaller);
+    int rc = run_gzip(*file, out, err);
+    if (rc == 0 && rename(smaller, path) < 0)
+        rc = err_sys(err, "%s", path);
+    if (rc < 0) {
+        (void)unlink(smaller);
+        return -1;
+    }
+    close(*file);
+    *file = mem_give_fd(&out);
+    return 0;
+}
+
+static int pack(int *file, const char *path, const struct tar_tree *tree,
+                struct tar_tree_found *found, struct err *err)
+{
+    struct stat st;
+    if (tar_tree_write(*file, tree, found, err) != 0)
+        return -1;
+    if (fstat(*file, &st) < 0)
+        return err_sys(err, "%s", path);
+    int worth = gets_smaller(*file, (uint64_t)st.st_size, err);
+    return worth > 0 ? compress_file(file, path, err) : worth;
 }
 
 static int hash_file(int file, char hex[2 * crypto_hash_sha256_BYTES + 1], struct err *err)
@@ -90,7 +147,7 @@ int pack_main(int argc, char **argv)
     tree.dir = argv[1];
     tree.under = *argv[2] ? argv[2] : NULL;
     AUTO_CLOSE int file = open(argv[3], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int rc = file < 0 ? err_sys(&err, "%s", argv[3]) : pack(file, &tree, &found, &err);
+    int rc = file < 0 ? err_sys(&err, "%s", argv[3]) : pack(&file, argv[3], &tree, &found, &err);
     if (rc == 0)
         rc = hash_file(file, hex, &err);
     if (rc == 0)

@@ -56,7 +56,7 @@ static int fill_tree(const struct launch *launch, int archive, const char *half,
         mkdir(half, 0700) != 0 ? -1 : open(half, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(err, "%s", half);
-    return untar_gzipped(archive, name_of(launch->archive), dir, &as_it_is, &found, err);
+    return untar_packed(archive, name_of(launch->archive), dir, &as_it_is, &found, err);
 }
 
 static int make_tree(const struct site *site, const struct launch *launch, int archive,

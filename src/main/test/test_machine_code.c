@@ -14,8 +14,10 @@
 #include "engine/machines/test/fixture.h"
 
 #include <dirent.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct project {
     struct fix *f;
@@ -127,6 +129,60 @@ static void a_working_directory_travels(void **state)
     AUTO_FREE char *where = mem_printf("above\nbelow\n%s/runs/7.1.n1/code\n", f->host_dir);
     assert_string_equal(text, where);
     assert_true(access(result, F_OK) != 0);
+}
+
+/* 4 MiB, more than is looked at to decide. */
+static void write_large(const struct project *c, bool random)
+{
+    const size_t size = 4u << 20;
+    AUTO_FREE char *bytes = mem_new(size);
+    AUTO_FREE char *path = file_join(c->dir, "large");
+    struct err err;
+    memset(bytes, 'x', size);
+    if (random)
+        randombytes_buf(bytes, size);
+    assert_int_equal(file_replace(path, bytes, size, 0644, &err), 0);
+}
+
+/* As its machine keeps it. */
+static uint64_t kept_size(const struct fix *f)
+{
+    AUTO_FREE char *folder = file_join(f->host_dir, "code");
+    DIR *dir = opendir(folder);
+    struct stat st = { .st_size = 0 };
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        if (strlen(entry->d_name) == 64)
+            assert_int_equal(fstatat(dirfd(dir), entry->d_name, &st, 0), 0);
+    closedir(dir);
+    return (uint64_t)st.st_size;
+}
+
+static void check_large(const struct project *c, bool random)
+{
+    struct fix *f = c->f;
+    struct launch_task task;
+    struct launch launch = fix_launch(f, &task, "wc -c < large");
+    launch.work_dir = c->dir;
+    write_large(c, random);
+    fix_start_host(f);
+    AUTO_FREE char *text = run_to_end(c, &launch);
+    assert_string_equal(text, "4194304\n");
+}
+
+static void what_gets_smaller_is_compressed(void **state)
+{
+    const struct project *c = *state;
+    check_large(c, false);
+    assert_true(kept_size(c->f) < 1u << 20);
+}
+
+static void what_does_not_travels_as_it_is(void **state)
+{
+    const struct project *c = *state;
+    check_large(c, true);
+    assert_true(kept_size(c->f) % 512 == 0); /* a tar */
+    assert_true(kept_size(c->f) > 4u << 20);
 }
 
 static void a_code_directory_is_shown_by_its_name(void **state)
@@ -265,6 +321,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_working_directory_travels),
+        TEST(what_gets_smaller_is_compressed),
+        TEST(what_does_not_travels_as_it_is),
         TEST(a_code_directory_is_shown_by_its_name),
         TEST(code_is_mounted_where_it_is_wanted),
         TEST(files_of_the_server_travel),
