@@ -128,8 +128,8 @@ static char *make_dir(const struct pilot_site *site, struct err *err)
     for (const char *at = site->dirs; *at; at += strcspn(at, ":"), at += *at == ':') {
         AUTO_FREE char *folder = find_folder(at, strcspn(at, ":"));
         AUTO_FREE char *dir =
-            folder ? mem_printf("%s/%s.%s", folder, site->allocation, site->node) : NULL;
-        if (dir && file_mkdirs(dir, 0700, err) == 0)
+            folder ? mem_printf("%s/%s.%s.XXXXXX", folder, site->allocation, site->node) : NULL;
+        if (dir && mkdtemp(dir)) /* another cluster may have the same numbers and names */
             return TAKE(dir);
     }
     err_set(err, ERR_CANNOT, "no directory of %s lets programs run", site->dirs);

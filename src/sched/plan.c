@@ -376,7 +376,8 @@ int sched_possible(const struct cluster *cluster, const struct job_spec *job, st
     struct arena *scratch = arena_create();
     struct crew crew;
     struct job_spec any_price = *job;
-    any_price.spot_bid_milli = 0; /* prices fall, too */
+    any_price.spot_bid_milli = 0;             /* prices fall, too, */
+    any_price.limits.run_time_ms.has = false; /* and allocations are followed by others */
     crew_init(&crew, scratch, empty, &any_price);
     enum gang_answer answer = gang_place(&crew);
     /* A job too large to be certain about is let in; its wait reason will say so. */

@@ -475,10 +475,44 @@ static void add_nodes_back(const struct crew *crew, struct wait_reason *r, uint3
                                r->text, n, r->node);
 }
 
+/* Are there nodes where less time is left than the job's limit? */
+static bool any_too_short(const struct crew *crew)
+{
+    const struct cluster *c = crew->cluster;
+    if (!crew->job->limits.run_time_ms.has)
+        return false;
+    for (uint32_t i = 0; i < cluster_count(c); i++) {
+        const uint64_t lasts = cluster_form(c, i)->spec.lasts_ms;
+        if (lasts > NODE_ENDS && lasts < crew->job->limits.run_time_ms.value && c->nodes[i].up)
+            return true;
+    }
+    return false;
+}
+
+static bool fits_in_less_time(const struct crew *crew, uint32_t *steps)
+{
+    struct cluster *copy = cluster_clone(crew->cluster);
+    struct arena *arena = arena_create();
+    struct job_spec brief = *crew->job;
+    struct crew again;
+    brief.limits.run_time_ms.has = false;
+    crew_init(&again, arena, copy, &brief);
+    again.steps = steps;
+    bool fits = gang_place(&again) == GANG_PLACED;
+    arena_destroy(arena);
+    cluster_destroy(copy);
+    return fits;
+}
+
 struct wait_reason reason_now(struct crew *crew, enum gang_answer answer)
 {
     uint32_t n, first = first_unusable(crew->cluster, &n);
     struct wait_reason r = reason_of(crew, answer, word_now);
+    if (!crew->some_only && any_too_short(crew) && fits_in_less_time(crew, crew->steps)) {
+        r = (struct wait_reason){ .why = WAIT_LABELS, .role = r.role, .node = "" };
+        word_time(crew, &r);
+        return r;
+    }
     if (n && !crew->some_only && r.why != WAIT_LABELS && fits_when_back(crew, crew->steps))
         add_nodes_back(crew, &r, first, n);
     return r;

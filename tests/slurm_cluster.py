@@ -1,0 +1,90 @@
+"""A real Slurm on this machine, for tests: its own munged, slurmctld and a slurmd for each node, all
+below one directory (../shared/tools/slurm-local)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import ROOT, free_port, patience, wait_for
+
+SLURM_LOCAL = ROOT.parent / "shared/tools/slurm-local"
+PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "xz")
+SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
+
+
+def why_none() -> str:
+    """Why no Slurm can be started here; "": it can."""
+    path = os.environ.get("PATH", "") + ":" + SBIN
+    missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
+    if missing:
+        return f"no {', '.join(missing)} here: tools/setup slurm"
+    return "" if SLURM_LOCAL.exists() else f"no {SLURM_LOCAL}"
+
+
+@dataclass
+class Slurm:
+    home: Path
+    port: int
+    n_nodes: int
+
+    def env(self) -> dict[str, str]:
+        return {"SLURM_CONF": str(self.home / "slurm.conf")}
+
+    def local(self, *words: str) -> str:
+        own = {"SLURM_LOCAL_DIR": str(self.home), "SLURM_LOCAL_PORT": str(self.port)}
+        done = subprocess.run(
+            [SLURM_LOCAL, *words],
+            env={**os.environ, **own},
+            capture_output=True,
+            text=True,
+            timeout=patience(300),
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def run(self, *words: str) -> str:
+        """One of Slurm's commands."""
+        done = subprocess.run(
+            words,
+            env={**os.environ, **self.env()},
+            capture_output=True,
+            text=True,
+            timeout=patience(120),
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def state(self, job: str) -> str:
+        return self.run("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").strip()
+
+    def wait_idle(self) -> None:
+        """Nothing of a test before runs or ends there any more, and all nodes can be had."""
+        self.run("scancel", "--state=PENDING", "--me")
+        self.run("scancel", "--state=RUNNING", "--me")
+        idle = "-h", "-N", "-t", "idle", "-o", "%N"
+        wait_for(
+            lambda: len(set(self.run("sinfo", *idle).split())) == self.n_nodes,
+            what="all nodes of Slurm idle",
+        )
+
+
+@contextmanager
+def slurm(nodes: int = 4, *options: str) -> Iterator[Slurm]:
+    home = Path(tempfile.mkdtemp(prefix="sl-", dir="/tmp"))
+    first = free_port(nodes + 1)
+    cluster = Slurm(home, first, nodes)
+    try:
+        cluster.local("start", str(nodes), "--requeue-after", "15", *options)
+        yield cluster
+    finally:
+        cluster.local("stop")
+        shutil.rmtree(home, ignore_errors=True)

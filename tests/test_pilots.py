@@ -1,0 +1,235 @@
+"""Allocations of a real Slurm as nodes of a server: started, joined, worked in, lost, given back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Starter
+from harness import Json, Server, kill, native, processes, until_there, wait_for
+from slurm_cluster import Slurm, slurm, why_none
+
+pytestmark = [
+    pytest.mark.skipif(bool(why_none()), reason=why_none()),
+    pytest.mark.xdist_group("slurm"),
+]
+
+FLAGS = ("--agents", "127.0.0.1:0")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Slurm]:
+    with slurm(4, "--gpus-per-node", "2") as one:
+        yield one
+
+
+@pytest.fixture
+def server(cluster: Slurm, start: Starter) -> Iterator[Server]:
+    one = start(nodes="name=here,1cpu,1Gi", flags=FLAGS, env=cluster.env())
+    yield one
+    if one.running():
+        for pilot in pilots(one):
+            if pilot["state"] != "over":
+                one.muster("pilot", "stop", "--now", pilot["name"])
+    cluster.wait_idle()
+
+
+def pilots(server: Server) -> list[Json]:
+    listed: list[Json] = server.get("/v1/pilots")["pilots"]
+    return listed
+
+
+def pilot(server: Server, name: str = "p1") -> Json:
+    one: Json = server.get(f"/v1/pilots/{name}")
+    return one
+
+
+def start_pilot(server: Server, *words: str) -> Json:
+    done = server.muster("pilot", "start", "--json", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    made: Json = json.loads(done.stdout)
+    return made
+
+
+def wait_pilot(server: Server, state: str, name: str = "p1") -> Json:
+    wait_for(lambda: pilot(server, name)["state"] == state, what=f"{name} {state}")
+    return pilot(server, name)
+
+
+def nodes_of(server: Server, **more: Any) -> list[Json]:
+    found = [one for one in server.get("/v1/nodes")["nodes"] if one["engine"] == "slurm"]
+    return [one for one in found if all(one.get(key) == value for key, value in more.items())]
+
+
+def left_of(made: Json) -> dict[int, str]:
+    """Hosts, keepers and agents of an allocation: all have its directory in their arguments."""
+    mark = f"/muster-{os.getuid()}/{made['allocation']}."
+    names = [f"{mark}{node}." for node in made["nodes"]]
+    found = processes("muster-node")
+    return {pid: line for pid, line in found.items() if any(name in line for name in names)}
+
+
+def test_jobs_run_on_the_nodes_of_an_allocation(server: Server, tmp_path: Path) -> None:
+    made = start_pilot(server, "--nodes", "4", "--time", "30m", "--wait")
+    assert made["up"] == made["asked"] == 4 and made["partition"] == "main"
+    up = nodes_of(server, state="up")
+    assert sorted(one["name"] for one in up) == ["n1", "n2", "n3", "n4"]
+    assert all(one["labels"]["slurm/job"] == made["allocation"] for one in up)
+    assert all(one["cpu_milli"] == 8000 and 0 < one["lasts_ms"] < 1800000 for one in up)
+    shown = server.muster("nodes").stdout
+    assert f"slurm, partition main, allocation {made['allocation']}" in shown
+    say = "echo $MUSTER_TASK_NODE ${SLURM_JOB_ID-none}"
+    job = server.run(native("four", say, 4, resources={"cpu": 5}))
+    assert job["state"] == "succeeded"
+    assert sorted(task["attempts"][0]["node"] for task in job["task_list"]) == [
+        "n1",
+        "n2",
+        "n3",
+        "n4",
+    ]
+    assert "none" in server.log(job["number"], "worker/0")
+    # A limit beyond what is left waits, and says so.
+    long = server.submit(
+        native("long", resources={"cpu": 5}, limits={"run_time": "2h"}),
+    )
+    wait_for(
+        lambda: "is longer than any node" in server.muster("explain", long).stdout,
+        what="the reason",
+    )
+    server.stop(long)
+    one = server.submit(native("stays", "sleep 600", resources={"cpu": 5}))
+    server.wait(one, "running")
+    done = server.muster("pilot", "stop", "--wait", "p1")
+    assert done.returncode == 0, done.stderr
+    assert pilot(server)["state"] == "over" and "stopped by" in pilot(server)["reason"]
+    assert server.job(one)["state"] == "queued"  # it waits for the next one
+    server.stop(one)
+    wait_for(lambda: not nodes_of(server), what="the nodes to go")
+    wait_for(lambda: not left_of(made), what="its processes to end")
+
+
+def test_what_slurm_refuses_is_said(server: Server) -> None:
+    for words, said in (
+        (["-p", "nope"], "Invalid partition name"),
+        (["--", "--foo"], "unrecognized option"),
+        (["--", "-J", "x"], "is set by muster"),
+        (["-t", "5s"], "time"),
+    ):
+        done = server.muster("pilot", "start", "-N", "1", *words)
+        assert done.returncode != 0 and said in done.stderr, (words, done.stderr)
+    assert not [one for one in pilots(server) if one["state"] != "over"]
+    assert server.muster("pilot", "stop", "p99").returncode != 0
+
+
+def test_a_pilot_that_waits_says_why(server: Server, cluster: Slurm) -> None:
+    held = cluster.run(
+        "sbatch", "--parsable", "-N4", "--exclusive", "-t5", "--wrap", "sleep 600"
+    ).strip()
+    wait_for(lambda: cluster.state(held) == "RUNNING", what="another job of Slurm")
+    start_pilot(server, "--nodes", "2", "--gpus-per-node", "2")
+    wait_pilot(server, "pending")
+    number = server.submit(native("waits", "true", 2, resources={"cpu": 6}))
+    wait_for(
+        lambda: (
+            "Resources" in server.muster("explain", number).stdout
+            or "Resources" in server.muster("nodes").stdout
+        ),
+        what="Slurm's reason",
+    )
+    down = nodes_of(server)
+    assert [one["state"] for one in down] == ["down", "down"]
+    assert all("pilot p1 waits in Slurm" in one["why"] for one in down)
+    assert "Resources" in server.muster("pilot", "ls").stdout
+    cluster.run("scancel", held)
+    assert server.wait(number)["state"] == "succeeded"
+    assert [one["gpus"] for one in nodes_of(server, state="up")] == [2, 2]
+
+
+def test_a_server_that_starts_anew_finds_its_allocations(
+    server: Server, cluster: Slurm, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    made = start_pilot(server, "--nodes", "2", "--wait")
+    job = native("long", f"{until_there(go)}; exit 5", 2, resources={"cpu": 6})
+    number = server.submit(job)
+    server.wait(number, "running")
+    server.kill()
+    server.start()
+    assert pilot(server)["allocation"] == made["allocation"]
+    assert server.state_of(number) == "running"
+    go.touch()
+    attempts = [task["attempts"] for task in server.wait(number)["task_list"]]
+    assert [[one["exit_code"] for one in of] for of in attempts] == [[5], [5]]
+
+
+def test_an_allocation_that_is_cancelled_by_hand(
+    server: Server, cluster: Slurm, tmp_path: Path
+) -> None:
+    made = start_pilot(server, "--nodes", "2", "--wait")
+    job = native("lost", "sleep 600", 2, resources={"cpu": 6}, retry={"platform": 3})
+    number = server.submit(job)
+    server.wait(number, "running")
+    cluster.run("scancel", made["allocation"])
+    assert wait_pilot(server, "over")["reason"] == "it was cancelled"
+    wait_for(lambda: not nodes_of(server), what="the nodes to go")
+    wait_for(lambda: server.state_of(number) == "queued", what="the job to wait again")
+    wait_for(lambda: not left_of(made), what="its processes to end")
+    server.stop(number)
+
+
+def test_slurm_that_cannot_be_asked(server: Server, cluster: Slurm, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    start_pilot(server, "--nodes", "1", "--wait")
+    number = server.submit(native("on", f"{until_there(go)}; exit 5", resources={"cpu": 6}))
+    server.wait(number, "running")
+    cluster.local("kill", "ctld")
+    try:
+        wait_for(lambda: "slurm" in server.get("/v1/pilots"), what="its trouble to be seen")
+        assert pilot(server)["state"] == "running" and server.state_of(number) == "running"
+    finally:
+        cluster.local("up", "ctld")
+    wait_for(lambda: "slurm" not in server.get("/v1/pilots"), what="it to answer again")
+    assert pilot(server)["state"] == "running"
+    go.touch()
+    assert server.wait(number)["task_list"][0]["attempts"][0]["exit_code"] == 5
+
+
+def test_a_host_that_dies_is_started_again(server: Server, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    made = start_pilot(server, "--nodes", "1", "--wait")
+    number = server.submit(native("on", f"{until_there(go)}; exit 5", resources={"cpu": 6}))
+    server.wait(number, "running")
+    (host,) = [pid for pid, line in left_of(made).items() if "muster-node host" in line]
+    kill(host, signal.SIGKILL)
+    wait_for(lambda: pilot(server)["up"] == 0, what="the host to be missed")
+    wait_for(lambda: pilot(server)["up"] == 1, what="the next host")
+    assert server.state_of(number) == "running"
+    go.touch()
+    assert server.wait(number)["task_list"][0]["attempts"][0]["exit_code"] == 5
+
+
+def test_an_allocation_that_nobody_uses_is_given_back(server: Server, cluster: Slurm) -> None:
+    made = start_pilot(server, "--nodes", "1", "--idle-end", "3s")
+    assert wait_pilot(server, "over")["reason"] == "it had no task for as long as it may"
+    assert cluster.state(made["allocation"]) == "CANCELLED"
+
+
+def test_a_job_ends_with_its_grace_before_the_time_is_over(
+    server: Server, cluster: Slurm, tmp_path: Path
+) -> None:
+    told = tmp_path / "told"
+    run = f"trap 'echo told > {told}; exit 3' TERM; while :; do sleep 0.1; done"
+    made = start_pilot(server, "--nodes", "1", "--time", "1m", "--wait")
+    number = server.submit(native("late", run, resources={"cpu": 6}))
+    server.wait(number, "running")
+    wait_for(told.exists, timeout=120, what="its grace")
+    over = wait_pilot(server, "over")
+    assert over["reason"] == "its time is nearly over"
+    assert cluster.state(made["allocation"]) == "CANCELLED"  # by us, not TIMEOUT
+    assert server.state_of(number) == "queued"
+    server.stop(number)
