@@ -11,15 +11,13 @@ from typing import Any
 
 import pytest
 from conftest import Starter
-from harness import Json, Server, kill, native, processes, until_there, wait_for
+from harness import Json, Server, free_port, kill, native, processes, until_there, wait_for
 from slurm_cluster import Slurm, slurm, why_none
 
 pytestmark = [
     pytest.mark.skipif(bool(why_none()), reason=why_none()),
     pytest.mark.xdist_group("slurm"),
 ]
-
-FLAGS = ("--agents", "127.0.0.1:0")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +28,8 @@ def cluster() -> Iterator[Slurm]:
 
 @pytest.fixture
 def server(cluster: Slurm, start: Starter) -> Iterator[Server]:
-    one = start(nodes="name=here,1cpu,1Gi", flags=FLAGS, env=cluster.env())
+    agents = f"127.0.0.1:{free_port()}"  # the next server has the same
+    one = start(nodes="name=here,1cpu,1Gi", flags=("--agents", agents), env=cluster.env())
     yield one
     if one.running():
         for pilot in pilots(one):

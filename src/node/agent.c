@@ -45,6 +45,7 @@ struct agent {
     struct log_sender *sender; /* NULL: the server reads the logs here */
     enum parting parting;
     struct wire_fact last; /* RELEASED, while it waits for the logs */
+    uv_signal_t term;      /* with conf.outlive_term */
     uv_timer_t parting_timer;
     struct relay *relay;     /* NULL: its socket could not be made */
     char *socket;            /* of the relay */
@@ -65,6 +66,8 @@ static void leave(struct agent *agent)
     if (agent->leaving)
         return;
     agent->leaving = true;
+    if (agent->conf.outlive_term)
+        uv_close((uv_handle_t *)&agent->term, NULL);
     uv_close((uv_handle_t *)&agent->check, NULL);
     uv_close((uv_handle_t *)&agent->parting_timer, NULL);
     log_sender_destroy(TAKE(agent->sender));
@@ -561,6 +564,7 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
                        .confine = { .sandbox = agent->conf.sandbox,
                                     .account = conf_account(&agent->conf, &agent->account) },
                        .cookie = agent->conf.cookie,
+                       .in_allocation = agent->conf.outlive_term,
                        .server = conf_server(&agent->conf),
                        .keeper = keeper,
                        .view = VIEW_INIT,
@@ -595,10 +599,14 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
     find_programs(agent);
 }
 
-/* A handler, which programs that are started lose; a signal that is ignored they would not. */
-static void outlive(int number)
+static void on_term(uv_signal_t *watch, int number)
 {
+    struct agent *agent = watch->data;
     (void)number;
+    log_warn("allocation.ends", "job=%" PRIu64 " generation=%u", agent->conf.generation.job,
+             agent->conf.generation.number);
+    if (agent->crew)
+        crew_lose(agent->crew);
 }
 
 int agent_run(const char *dir, pid_t keeper)
@@ -617,11 +625,15 @@ int agent_run(const char *dir, pid_t keeper)
         free(agent);
         return 1;
     }
-    if (agent->conf.outlive_term)
-        (void)signal(SIGTERM, outlive);
     if (uv_loop_init(&agent->loop) != 0)
         BUG("no event loop");
     set_up(agent, dir, keeper);
+    if (agent->conf.outlive_term) {
+        uv_signal_init(&agent->loop, &agent->term);
+        agent->term.data = agent;
+        uv_signal_start(&agent->term, on_term, SIGTERM);
+        uv_unref((uv_handle_t *)&agent->term);
+    }
     uplink_start(agent->link);
     uv_run(&agent->loop, UV_RUN_DEFAULT);
     bool released = agent->leaving;

@@ -554,6 +554,15 @@ void crew_stop(struct crew *crew, const struct wire_stop *stop)
     close_if_over(crew);
 }
 
+void crew_lose(struct crew *crew)
+{
+    const struct task_stop how = { .told = true,
+                                   .why = BY_PLATFORM,
+                                   .reason = TASK_ALLOCATION_ENDS };
+    for (size_t i = 0; i < crew->members.n; i++)
+        task_stop(crew->members.at[i].task, &how);
+}
+
 static bool same_secret(const char *a, const char *b, size_t len)
 {
     unsigned differs = 0;

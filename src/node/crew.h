@@ -32,6 +32,9 @@ void crew_destroy(struct crew *); /* NULL-safe; kills nothing */
 void crew_launch(struct crew *, struct batch *);
 uint32_t crew_applied(const struct crew *); /* seq of the last launch; 0: none */
 void crew_stop(struct crew *, const struct wire_stop *);
+/* The allocation of the node ends, and its tasks have been told: what ends from here on does so
+ * for that. */
+void crew_lose(struct crew *);
 void crew_tell_logs(struct crew *); /* every log's end again (after a reconnect) */
 /* Code that is fetched: a piece has come; the connection is a new one. */
 void crew_piece(struct crew *, const struct wire_piece *);

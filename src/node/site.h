@@ -28,6 +28,7 @@ struct site {
     const char *programs;      /* directory of muster-node; NULL: not known */
     char *scratch;             /* OUTPUT_SCRATCH bytes */
     uint64_t wakeups;          /* of the loop, from 1: ends that one of them saw are a tie */
+    bool in_allocation;        /* whose end is SIGTERM to all processes of the node */
     bool told_no_cgroup, told_no_shm;
 };
 

@@ -366,7 +366,9 @@ static struct ending judge(const struct task *task)
     } else if (ending.oom && killed) {
         ending.by = BY_KERNEL;
     } else if (!ending.exited && from_outside(ending.signal)) {
-        ending.by = BY_STRANGER;
+        bool all = task->site->in_allocation && ending.signal == SIGTERM;
+        ending.by = all ? BY_PLATFORM : BY_STRANGER;
+        ending.reason = all ? TASK_ALLOCATION_ENDS : ending.reason;
     }
     return ending;
 }
@@ -490,7 +492,8 @@ void task_stop(struct task *task, const struct task_stop *stop)
     if (stop->now) {
         on_grace_over(&task->timers[TIMER_STOP]);
     } else if (first) {
-        (void)signal_all(task, SIGTERM);
+        if (!stop->told)
+            (void)signal_all(task, SIGTERM);
         uv_timer_start(&task->timers[TIMER_STOP], on_grace_over, task->batch->launch.grace_ms, 0);
     }
 }

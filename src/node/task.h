@@ -36,8 +36,10 @@ void task_start(struct task *);
 /* Instead of a start. */
 void task_refuse(struct task *, const struct ending *why); /* by, cause, reason */
 struct ending task_fault(const struct err *);              /* why, of what could not be done */
+#define TASK_ALLOCATION_ENDS "the allocation of its node is being ended"
 struct task_stop {
-    bool now; /* SIGKILL at once; else SIGTERM and the launch's grace */
+    bool now;  /* SIGKILL at once; else SIGTERM and the launch's grace */
+    bool told; /* somebody else has sent it SIGTERM */
     enum end_by why;
     enum end_cause cause;
     const char *reason; /* "" when why says all */
