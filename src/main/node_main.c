@@ -7,6 +7,7 @@
 #include "node/host.h"
 #include "node/keeper.h"
 #include "node/pilot.h"
+#include "node/runtimes.h"
 #include "step/step.h"
 
 #include <limits.h>
@@ -54,6 +55,11 @@ static int pilot(int argc, char **argv)
         return pilot_run();
     fputs("muster-node pilot: takes no arguments\n", stderr);
     return 2;
+}
+
+static int list_runtimes(int argc, char **argv)
+{
+    return in_dir(argc, argv, runtimes_main);
 }
 
 /* The launchers: argv[0] is the name for messages, the flags follow. */
@@ -109,6 +115,9 @@ static const struct verb {
     { .name = "pilot",
       .help = "        start agents on this node of an allocation, as its environment says",
       .run = pilot },
+    { .name = "runtimes",
+      .help = "DIR say which runtimes work, with images below DIR",
+      .run = list_runtimes },
     { .name = "launch", .help = "ARGS    start the ranks of this node (--help)", .run = launch },
     { .name = "torchrun", .help = NULL, .run = torchrun },
     { .name = "dlrover-run", .help = NULL, .run = dlrover_run },

@@ -54,6 +54,7 @@ struct agent {
     char *programs;
     char *code; /* path of site.code */
     char *code_tree;
+    char *images; /* of site.images_dir */
     char *shared; /* directory of the code, which this machine sees too; NULL: it does not */
     struct batch *coming; /* files of the next launch; NULL: none came */
     bool welcome;         /* the server has said what it has */
@@ -572,6 +573,10 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
     if (!agent->site.scratch)
         BUG("no memory to start with");
     find_code(agent, dir);
+    agent->images =
+        *agent->conf.images ? mem_strdup(agent->conf.images) : mem_printf("%s/images", dir);
+    agent->site.images_dir = agent->images;
+    agent->site.images_room = agent->conf.images_size;
     cgroup_find(&agent->site.cgroups);
     agent->outbox = outbox_create();
     agent->crew = crew_create(&agent->site, (struct crew_sink){ .expect = expect_facts,
@@ -648,6 +653,7 @@ int agent_run(const char *dir, pid_t keeper)
     free(agent->code);
     free(agent->code_tree);
     free(agent->shared);
+    free(agent->images);
     free(agent);
     return released ? 0 : 1;
 }

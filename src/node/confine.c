@@ -7,9 +7,13 @@
 #include "node/seccomp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -71,25 +75,58 @@ static int take_account(const struct account *account)
     return setresuid(account->ids.uid, account->ids.uid, account->ids.uid);
 }
 
-int confine_drop(const struct confine *confine)
+static bool write_text(const char *path, const char *text)
+{
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+/* One number of a user and one of a group is all that an ordinary account can give away. */
+static int become_root_inside(void)
+{
+    char map[64];
+    uid_t user = geteuid();
+    gid_t group = getegid();
+    /* Its own files below /proc are its own again, after the change of the account. */
+    if (prctl(PR_SET_DUMPABLE, 1) != 0 || unshare(CLONE_NEWUSER) != 0)
+        return -1;
+    snprintf(map, sizeof map, "0 %u 1", user);
+    if (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", map))
+        return -1;
+    snprintf(map, sizeof map, "0 %u 1", group);
+    return write_text("/proc/self/gid_map", map) ? 0 : -1;
+}
+
+static void no_core_files(void)
 {
     struct rlimit core;
+    if (getrlimit(RLIMIT_CORE, &core) != 0)
+        return;
+    core.rlim_cur = 0;
+    (void)setrlimit(RLIMIT_CORE, &core);
+}
+
+int confine_drop(const struct confine *confine)
+{
+    bool inside = confine->root_inside;
     if (confine->sandbox)
         bound_capabilities();
     if (confine->account && take_account(confine->account) != 0)
         return -1;
-    if (!confine->sandbox)
+    if (inside && geteuid() != 0 && become_root_inside() != 0)
+        return -1;
+    if (!confine->sandbox && !inside)
         return 0;
-    if (getrlimit(RLIMIT_CORE, &core) == 0) {
-        core.rlim_cur = 0;
-        (void)setrlimit(RLIMIT_CORE, &core);
-    }
+    if (inside)
+        bound_capabilities(); /* a new namespace has all of them again */
+    if (confine->sandbox)
+        no_core_files();
     return keep_capabilities();
 }
 
 int confine_seal(const struct confine *confine)
 {
-    if (!confine->sandbox && !confine->account)
+    if (!confine->sandbox && !confine->account && !confine->root_inside)
         return 0;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return -1;

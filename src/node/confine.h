@@ -12,6 +12,8 @@
 struct confine {
     bool sandbox;                  /* else only the account is changed */
     const struct account *account; /* NULL: the agent's own */
+    bool root_inside;              /* in a user namespace of its own, where it is root, unless it is
+                                    * root outside: for images */
 };
 /* The account's user and groups; with a sandbox the capabilities of a container (none for an
  * ordinary account) and no core file unless it asks for one. 0, or -1 and errno. */

@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "node/fetch.h"
 #include "node/gpu_share.h"
+#include "node/images.h"
 #include "node/install.h"
 #include "node/pyenv.h"
 #include "node/rebase.h"
@@ -37,6 +38,7 @@ struct crew {
     struct install *install;  /* while it runs, everything waits */
     struct unpack *unpack;    /* so does it, before that */
     struct fetch *fetch;      /* and it, before that */
+    struct images *images;    /* beside them: what comes is waited for too */
     VEC(struct batch *) held; /* launches that wait for them */
     bool installed, python_made, gpu_share_made;
     bool closing, released; /* told to stop everything; said that nothing is left */
@@ -46,6 +48,8 @@ struct crew {
 };
 
 static void on_log_timer(uv_timer_t *timer);
+static void on_images(void *arg);
+static void say_of_image(void *arg, const char *text);
 static void close_if_over(struct crew *crew);
 
 struct crew *crew_create(struct site *site, struct crew_sink sink)
@@ -56,6 +60,9 @@ struct crew *crew_create(struct site *site, struct crew_sink sink)
     uv_timer_init(site->loop, &crew->log_timer);
     uv_timer_init(site->loop, &crew->close_timer);
     crew->log_timer.data = crew->close_timer.data = crew;
+    crew->images = images_create(
+        site, (struct images_sink){ .settled = on_images, .say = say_of_image, .arg = crew });
+    site->images = crew->images;
     return crew;
 }
 
@@ -70,13 +77,19 @@ static void on_first_closed(uv_handle_t *handle)
     uv_close((uv_handle_t *)&crew->close_timer, on_closed);
 }
 
+static void drop_held(struct crew *crew)
+{
+    for (size_t i = 0; i < crew->held.n; i++)
+        batch_drop(crew->held.at[i]);
+    vec_clear(&crew->held);
+}
+
 static void end_unpacking(struct crew *crew)
 {
     fetch_destroy(TAKE(crew->fetch));
     unpack_destroy(TAKE(crew->unpack));
-    for (size_t i = 0; i < crew->held.n; i++)
-        batch_drop(crew->held.at[i]);
-    vec_clear(&crew->held);
+    images_stop(crew->images);
+    drop_held(crew);
 }
 
 void crew_destroy(struct crew *crew)
@@ -87,6 +100,7 @@ void crew_destroy(struct crew *crew)
     install_destroy(crew->install);
     for (size_t i = 0; i < crew->members.n; i++)
         task_destroy(crew->members.at[i].task);
+    images_destroy(crew->images);
     vec_fini(&crew->members);
     vec_fini(&crew->held);
     uv_close((uv_handle_t *)&crew->log_timer, on_first_closed);
@@ -197,6 +211,12 @@ void crew_tell_logs(struct crew *crew)
 
 /* ---- closing ---- */
 
+/* Something of its launches is on its way here. */
+static bool is_preparing(const struct crew *crew)
+{
+    return crew->unpack || crew->fetch || images_busy(crew->images);
+}
+
 /* Orphans of no task in particular (their marks removed, their session their own) end here. */
 static size_t kill_strays(const struct crew *crew)
 {
@@ -224,7 +244,7 @@ static void on_close_timer(uv_timer_t *timer)
 
 static void close_if_over(struct crew *crew)
 {
-    if (!crew->closing || crew->released || crew->install || crew->unpack || crew->fetch)
+    if (!crew->closing || crew->released || crew->install || is_preparing(crew))
         return;
     for (size_t i = 0; i < crew->members.n; i++)
         if (!task_is_over(crew->members.at[i].task))
@@ -261,8 +281,24 @@ static bool wants_packages(const struct launch *launch)
     return launch->pip.n > 0 || launch->requirements;
 }
 
+/* All its tasks, or some on the host? */
+static bool runs_in_images(const struct launch *launch)
+{
+    for (size_t i = 0; i < launch->n_tasks; i++)
+        if (!launch->tasks[i].image)
+            return false;
+    return launch->n_tasks > 0;
+}
+
 static int make_python(struct crew *crew, const struct launch *launch, struct err *err)
 {
+    if (runs_in_images(launch)) {
+        if (wants_packages(launch))
+            return err_set(err, ERR_CANNOT,
+                           "packages are not installed into images: put them into the image, or "
+                           "let the command install them");
+        return 0;
+    }
     if (!launch->python) {
         if (wants_packages(launch))
             return err_set(err, ERR_CANNOT, "packages are to be installed, and there is no Python");
@@ -309,7 +345,10 @@ static int prepare(struct crew *crew, const struct launch *launch, struct err *e
 {
     if (make_output(launch, err) != 0 || rebase_write_files(launch, err) != 0)
         return -1;
-    if (check_code(launch, err) != 0 || view_prepare(&crew->site->view, launch, err) != 0)
+    if (check_code(launch, err) != 0)
+        return -1;
+    if (runs_in_images(launch) ? view_write_hosts(launch, err)
+                               : view_prepare(&crew->site->view, launch, err))
         return -1;
     make_gpu_share(crew, launch);
     return make_python(crew, launch, err);
@@ -381,7 +420,7 @@ static void say_no_mps(const struct launch *launch, struct task *task)
 static void say_what_is_missing(struct crew *crew, const struct launch *launch)
 {
     struct task *task = first_waiting(crew);
-    if (launch->n_hosts > 0 && !crew->site->view.hosts && task)
+    if (launch->n_hosts > 0 && !crew->site->view.hosts && task && !runs_in_images(launch))
         output_say(task_output(task), "names of other tasks do not resolve here: %s",
                    crew->site->view.why_not);
     if (task)
@@ -415,14 +454,37 @@ static void hold(struct crew *crew, struct batch *batch)
     vec_push(&crew->held, batch);
 }
 
+/* Launches whose code and images are there; an image that cannot be had is told by its tasks. */
+static void go_on_if_ready(struct crew *crew)
+{
+    if (is_preparing(crew))
+        return;
+    for (size_t i = 0; i < crew->held.n; i++)
+        go_on(crew, &crew->held.at[i]->launch);
+    drop_held(crew);
+}
+
+static void on_images(void *arg)
+{
+    go_on_if_ready(arg);
+}
+
+static void say_of_image(void *arg, const char *text)
+{
+    struct task *task = first_waiting(arg);
+    if (task)
+        output_say(task_output(task), "%s", text);
+}
+
 static void on_unpacked(void *arg, const struct err *problem)
 {
     struct crew *crew = arg;
     unpack_destroy(TAKE(crew->unpack));
-    if (problem)
-        refuse_for(crew, problem);
-    for (size_t i = 0; !problem && i < crew->held.n; i++)
-        go_on(crew, &crew->held.at[i]->launch);
+    if (!problem) {
+        go_on_if_ready(crew);
+        return;
+    }
+    refuse_for(crew, problem);
     end_unpacking(crew);
 }
 
@@ -520,14 +582,13 @@ void crew_launch(struct crew *crew, struct batch *batch)
                        &(struct ending){ .by = crew->why, .reason = "stopped before it started" });
         return;
     }
-    bool busy = crew->unpack || crew->fetch;
-    if (!busy && (!launch->archive || code_is_there(crew, launch))) {
-        go_on(crew, launch);
-        return;
-    }
+    bool has_code = !launch->archive || code_is_there(crew, launch);
     hold(crew, batch);
-    if (!busy)
+    if (!has_code && !crew->unpack && !crew->fetch)
         fetch_then_unpack(crew);
+    if (crew->held.n > 0) /* its code can be had */
+        images_fetch(crew->images, launch);
+    go_on_if_ready(crew);
 }
 
 uint32_t crew_applied(const struct crew *crew)
@@ -543,7 +604,7 @@ void crew_stop(struct crew *crew, const struct wire_stop *stop)
         task_stop(one->task, &how);
     for (size_t i = 0; stop->all && i < crew->members.n; i++)
         task_stop(crew->members.at[i].task, &how);
-    if ((crew->unpack || crew->fetch) && !first_waiting(crew))
+    if (is_preparing(crew) && !first_waiting(crew))
         end_unpacking(crew);
     if (crew->install && !first_waiting(crew))
         install_destroy(TAKE(crew->install));

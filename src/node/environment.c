@@ -20,6 +20,12 @@ static const char *const passed_on[] = {
     "PIP_FIND_LINKS"
 };
 
+/* What holds in an image too: how the network is reached, and no path. */
+static const char *const passed_into_images[] = {
+    "http_proxy", "https_proxy", "no_proxy",      "HTTP_PROXY",         "HTTPS_PROXY",
+    "NO_PROXY",   "TERM",        "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"
+};
+
 static bool in_path(const char *path, const char *dir, size_t len)
 {
     for (; *path; path += strcspn(path, ":"), path += *path == ':')
@@ -122,17 +128,40 @@ static char **as_list(struct arena *arena, const struct pairs *pairs, char *cons
     return list;
 }
 
+static void put_passed_on(struct pairs *out, struct arena *arena, const struct environment *from)
+{
+    for (size_t i = 0; i < sizeof passed_on / sizeof passed_on[0]; i++) {
+        const char *value = getenv(passed_on[i]);
+        if (value && passes(passed_on[i], from->account))
+            pairs_set(out, arena, passed_on[i], value);
+    }
+    if (from->account)
+        put_account(out, arena, from->account, from->work_dir);
+}
+
+/* In an image a task is root, whoever it is outside. */
+static void put_image(struct pairs *out, struct arena *arena, const struct image_config *image)
+{
+    for (size_t i = 0; i < sizeof passed_into_images / sizeof passed_into_images[0]; i++) {
+        const char *value = getenv(passed_into_images[i]);
+        if (value)
+            pairs_set(out, arena, passed_into_images[i], value);
+    }
+    pairs_set(out, arena, "HOME", "/root");
+    for (size_t i = 0; i < image->env.n; i++) {
+        const char *entry = image->env.at[i], *equals = strchr(entry, '=');
+        pairs_set(out, arena, arena_strndup(arena, entry, (size_t)(equals - entry)), equals + 1);
+    }
+}
+
 char **environment_make(struct arena *arena, const struct environment *from)
 {
     struct arena *scratch = arena_create();
     struct pairs out = { .at = NULL };
-    for (size_t i = 0; i < sizeof passed_on / sizeof passed_on[0]; i++) {
-        const char *value = getenv(passed_on[i]);
-        if (value && passes(passed_on[i], from->account))
-            pairs_set(&out, scratch, passed_on[i], value);
-    }
-    if (from->account)
-        put_account(&out, scratch, from->account, from->work_dir);
+    if (from->image)
+        put_image(&out, scratch, from->image);
+    else
+        put_passed_on(&out, scratch, from);
     const char *term = pairs_get(&out, "TERM");
     if (from->tty && (!term || strcmp(term, "dumb") == 0))
         pairs_set(&out, scratch, "TERM", "xterm-256color");

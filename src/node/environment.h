@@ -4,21 +4,24 @@
 
 #include "base/arena.h"
 #include "base/pairs.h"
+#include "image/document.h"
 #include "job/account.h"
 
 #include <stdbool.h>
 
 struct environment {
-    const struct pairs *own;       /* what the launch says; wins over what is passed on */
-    const char *cookie;            /* MUSTER_COOKIE */
-    const char *attempt;           /* MUSTER_ATTEMPT_COOKIE */
-    const char *launch_socket;     /* MUSTER_LAUNCH_SOCKET; NULL: none */
-    const char *programs;          /* where muster-node lies; NULL: not known */
-    const char *work_dir;          /* PWD, and every value that is "@WORK_DIR@" */
-    const char *python;            /* directory of the job's Python environment, or NULL */
-    const char *base;              /* the interpreter that it is made from, or NULL */
-    const char *own_dir;           /* of the job on this node, for shares (node/gpu_share.h) */
-    bool tty;                      /* the task is on a terminal: TERM is that of one */
+    const struct pairs *own;          /* what the launch says; wins over what is passed on */
+    const char *cookie;               /* MUSTER_COOKIE */
+    const char *attempt;              /* MUSTER_ATTEMPT_COOKIE */
+    const char *launch_socket;        /* MUSTER_LAUNCH_SOCKET; NULL: none */
+    const char *programs;             /* where muster-node lies; NULL: not known */
+    const char *work_dir;             /* PWD, and every value that is "@WORK_DIR@" */
+    const char *python;               /* directory of the job's Python environment, or NULL */
+    const char *base;                 /* the interpreter that it is made from, or NULL */
+    const char *own_dir;              /* of the job on this node, for shares (node/gpu_share.h) */
+    const struct image_config *image; /* it runs in one: what that says takes the place of what is
+                                       * passed on; NULL: on the host */
+    bool tty;                         /* the task is on a terminal: TERM is that of one */
     const struct account *account; /* whose HOME, USER, LOGNAME and SHELL; NULL: this process's */
     char *const *before; /* another task's list, to share its texts; same arena; or NULL */
 };

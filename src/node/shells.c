@@ -353,7 +353,8 @@ static void choose_program(struct stage *stage, struct arena *arena, const struc
     for (size_t i = 0; i < exec->argv.n; i++)
         stage->argv[i] = arena_strdup(arena, exec->argv.at[i]);
     if (exec->argv.n == 0)
-        stage->argv[0] = arena_strdup(arena, access("/bin/bash", X_OK) == 0 ? "bash" : "sh");
+        stage->argv[0] = arena_strdup(arena, "bash");
+    stage->or_sh = exec->argv.n == 0;
 }
 
 static void attach(struct shell *shell, struct plumbing *pipes)

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+struct images;
 struct site {
     uv_loop_t *loop;
     const char *dir;      /* the agent's own */
@@ -21,7 +22,10 @@ struct site {
     uint64_t code_room;    /* bytes of all archives beside it */
     const char *code_tree; /* what archives are unpacked to, for this agent alone */
     const char *server;    /* its socket: no other's on the machine */
-    pid_t keeper;          /* whatever loses its parent ends up as its child */
+    const char *images_dir; /* the store of images of the tasks' account */
+    uint64_t images_room;   /* bytes it may have; 0: a default */
+    struct images *images;  /* of the tasks; NULL: not made yet */
+    pid_t keeper;           /* whatever loses its parent ends up as its child */
     struct view view;
     struct cgroup_site cgroups;
     const char *launch_socket; /* where launchers find this agent; NULL: nowhere */

@@ -94,10 +94,14 @@ static void run_program(const struct stage *stage, int status)
         char *text = (char *)(uintptr_t)stage->shell;
         char *argv[] = { (char *)(uintptr_t)strrchr(shell, '/') + 1, (char[]){ "-c" }, text, NULL };
         execv(shell, argv);
-        fail(status, errno, "cannot start %s", shell);
+        fail(status, errno, "%scannot start %s", stage->image ? "the image has no shell: " : "",
+             shell);
     }
     execvp(stage->argv[0], stage->argv);
-    fail(status, errno, "cannot start \"%.120s\"", stage->argv[0]);
+    if (stage->or_sh && errno == ENOENT)
+        execvp("sh", (char *[]){ (char[]){ "sh" }, NULL });
+    fail(status, errno, "cannot start \"%.120s\"%s", stage->argv[0],
+         stage->image ? " in the image" : "");
 }
 
 static _Noreturn void child(const struct stage *stage, const struct stage_ends *ends, int status,

@@ -23,6 +23,8 @@ struct stage {
     const struct cgroup *cgroup;
     const struct confine *confine;
     struct devices devices;
+    bool image;            /* it runs in one: what is missing is missing there */
+    bool or_sh;            /* where argv[0] is not there, sh is started */
     const cpu_set_t *cpus; /* it may use only these; NULL: any */
 };
 struct stage_ends {   /* descriptors of the new process */

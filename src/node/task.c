@@ -15,6 +15,7 @@
 #include "job/signals.h"
 #include "node/environment.h"
 #include "node/gpu_lock.h"
+#include "node/image_root.h"
 #include "node/pin.h"
 #include "node/ports.h"
 
@@ -46,7 +47,9 @@ struct task {
     const char *mark; /* "MUSTER_ATTEMPT_COOKIE=..." */
     const char *work_dir;
     struct stage stage;
-    struct view view; /* with a /dev/shm of its own; else that of the site holds */
+    struct view view; /* its own, with a /dev/shm or an image; else that of the site holds */
+    struct confine confine;
+    bool in_image; /* view is one, with a layer of its own */
     struct cgroup cgroup;
     struct pin pin;
     struct ports_own ports;
@@ -108,7 +111,8 @@ static void open_output(struct task *task)
     task->output = output_create(task->site->loop, log, task->site->scratch, sink);
 }
 
-static void prepare_stage(struct task *task)
+/* image: that it runs in, once that is known. */
+static void prepare_stage(struct task *task, const struct image_config *image)
 {
     struct batch *batch = task->batch;
     const struct launch_task *what = task->what;
@@ -122,13 +126,15 @@ static void prepare_stage(struct task *task)
         .launch_socket = task->site->launch_socket,
         .programs = task->site->programs,
         .work_dir = task->work_dir,
-        .python =
-            batch->launch.python ? arena_printf(batch->arena, "%s/py", task->site->user_dir) : NULL,
+        .python = batch->launch.python && !what->image
+                      ? arena_printf(batch->arena, "%s/py", task->site->user_dir)
+                      : NULL,
         .base = batch->launch.python,
         .own_dir = task->site->user_dir,
         .before = batch->last_env,
         .tty = what->tty,
         .account = task->site->confine.account,
+        .image = image,
     };
     char **argv = ARENA_ARRAY(batch->arena, what->argv.n + 1, char *);
     for (size_t i = 0; i < what->argv.n; i++)
@@ -141,7 +147,8 @@ static void prepare_stage(struct task *task)
         .work_dir = task->work_dir,
         .view = &task->site->view,
         .cgroup = &task->cgroup,
-        .confine = &task->site->confine,
+        .confine = &task->confine,
+        .image = what->image != NULL,
         /* Who runs as the agent and is not root could have every device in other ways. */
         .devices = { .own = task->site->confine.sandbox && geteuid() == 0,
                      .gpus = what->gpus,
@@ -161,6 +168,8 @@ struct task *task_create(struct site *site, struct batch *batch, const struct la
     task->sink = sink;
     task->pidfd = task->status = -1;
     task->view = VIEW_INIT;
+    task->confine = site->confine;
+    task->confine.root_inside = what->image != NULL;
     task->work_dir = make_work_dir(site, batch, what);
     for (size_t i = 0; i < TIMERS; i++) {
         uv_timer_init(site->loop, &task->timers[i]);
@@ -168,7 +177,7 @@ struct task *task_create(struct site *site, struct batch *batch, const struct la
         task->handles++;
     }
     open_output(task);
-    prepare_stage(task);
+    prepare_stage(task, NULL);
     return task;
 }
 
@@ -176,6 +185,9 @@ static void drop_view(struct task *task)
 {
     task->stage.view = &task->site->view;
     view_fini(&task->view);
+    if (task->in_image)
+        image_root_remove(task->site, task->what);
+    task->in_image = false;
 }
 
 static void free_if_done(struct task *task)
@@ -586,7 +598,7 @@ static void make_shm(struct task *task)
 {
     struct err err;
     char size[FMT_MAX];
-    if (task->what->shm == 0)
+    if (task->what->shm == 0 || task->in_image)
         return;
     if (view_own_shm(&task->site->view, &task->batch->launch, task->what->shm, &task->view, &err) ==
         0) {
@@ -699,16 +711,52 @@ static int make_own_dir(const struct task *task, struct err *err)
     return file_mkdirs(task->work_dir, 0755, err);
 }
 
-int task_prepare(struct task *task, struct err *err)
+/* What it starts in, its environment and its root are known only with the image. */
+static int enter_image(struct task *task, struct err *err)
 {
     const struct launch *launch = &task->batch->launch;
+    const struct image *image = images_find(task->site->images, task->what->image);
+    const char *own = task->work_dir;
+    if (!image)
+        BUG("nobody asked for image %s", task->what->image);
+    if (!image->ready) {
+        *err = image->problem;
+        return -1;
+    }
+    task->work_dir = image_work_dir(launch, image, own);
+    bool fresh = task->work_dir == own && !launch->work_dir;
+    if (fresh && make_own_dir(task, err) != 0)
+        return err_in(err, "the working directory");
+    prepare_stage(task, image->config);
+    const struct image_root root = { .site = task->site,
+                                     .launch = launch,
+                                     .task = task->what,
+                                     .image = image,
+                                     .work_dir = task->work_dir,
+                                     .own_dir = fresh ? own : NULL };
+    if (image_root_make(&root, &task->view, err) != 0)
+        return err_in(err, "image %s", task->what->image);
+    task->stage.view = &task->view;
+    task->in_image = true;
+    return 0;
+}
+
+/* Its directory and its code, as the machine's other programs see them too. */
+static int prepare_on_host(struct task *task, struct err *err)
+{
+    const struct launch *launch = &task->batch->launch;
+    if (!launch->work_dir && make_own_dir(task, err) != 0)
+        return err_in(err, "the working directory");
+    return view_stage_code(&task->site->view, launch, task->work_dir, &task->stage.code, err);
+}
+
+int task_prepare(struct task *task, struct err *err)
+{
     if (task->prepared)
         return 0;
     if (!task->output)
         return err_set(err, ERR_SYSTEM, "its log cannot be written");
-    if (!launch->work_dir && make_own_dir(task, err) != 0)
-        return err_in(err, "the working directory");
-    if (view_stage_code(&task->site->view, launch, task->work_dir, &task->stage.code, err) != 0)
+    if ((task->what->image ? enter_image : prepare_on_host)(task, err) != 0)
         return -1;
     if (!task->stage.shell && task->what->argv.n == 0)
         return err_set(err, ERR_INPUT, "there is no command to run");

@@ -24,7 +24,6 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +40,7 @@ struct building {
     uint64_t shm;                /* bytes of a new /dev/shm; 0: as it is */
     const char *tmp;             /* shown at /tmp and /var/tmp; NULL: they are the machine's */
     bool job_shm;                /* a /dev/shm for all tasks, of the kernel's usual size */
+    const struct root *root;     /* becomes "/", and nothing of the above is done; NULL: none */
 };
 enum built { BUILT, BUILT_NO_NAMESPACE, BUILT_NO_HOSTS, BUILT_NO_MOUNT };
 struct built_report { /* from the child that builds, through a pipe */
@@ -72,9 +72,7 @@ static bool lies_in(const char *path, const char *dir)
     return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/' || n == 1);
 }
 
-/* Whose rights a mount of the launch takes: files that were written for the launch are the server's
- * own. NULL: the agent's. */
-static const struct account *account_of(const struct launch *launch, const struct bind_mount *mount)
+const struct account *view_account_of(const struct launch *launch, const struct bind_mount *mount)
 {
     bool own = lies_in(mount->from, launch->dir) && !file_climbs(mount->from);
     return own ? NULL : launch->account;
@@ -106,26 +104,11 @@ static int enter_new(bool *user_ns)
     return write_text("/proc/self/gid_map", map) ? 0 : -1;
 }
 
-/* Remounting must repeat the flags that the file system has: a user namespace may not drop them. */
-static int make_read_only(const char *at)
-{
-    struct statvfs fs;
-    if (statvfs(at, &fs) != 0)
-        return -1;
-    unsigned long flags = MS_BIND | MS_REMOUNT | MS_RDONLY;
-    flags |= fs.f_flag & ST_NOSUID ? MS_NOSUID : 0;
-    flags |= fs.f_flag & ST_NODEV ? MS_NODEV : 0;
-    flags |= fs.f_flag & ST_NOEXEC ? MS_NOEXEC : 0;
-    flags |= fs.f_flag & ST_NOATIME ? MS_NOATIME : 0;
-    flags |= fs.f_flag & ST_RELATIME ? MS_RELATIME : 0;
-    return mount(NULL, at, NULL, flags, NULL);
-}
-
 static int bind_at(const char *from, const char *at, bool read_only)
 {
     if (mount(from, at, NULL, MS_BIND | MS_REC, NULL) != 0)
         return -1;
-    return read_only ? make_read_only(at) : 0;
+    return read_only ? root_make_read_only(at) : 0;
 }
 
 /* What the account itself cannot reach is not shown to it. */
@@ -160,7 +143,7 @@ static void build_launch(const struct launch *launch, struct built_report *out)
         failed(out, BUILT_NO_HOSTS, "/etc/hosts cannot be replaced");
     for (size_t i = 0; i < launch->n_mounts; i++) {
         const struct bind_mount *mount = &launch->mounts[i];
-        if (bind_source(mount, account_of(launch, mount)) == 0)
+        if (bind_source(mount, view_account_of(launch, mount)) == 0)
             continue;
         out->what = BUILT_NO_MOUNT;
         snprintf(out->text, sizeof out->text, "cannot mount %.50s at %.50s: %s", mount->from,
@@ -194,6 +177,11 @@ static void build_inside(const struct building *building, struct built_report *o
     if ((building->base && view_enter(building->base) != 0) || enter_new(&out->user_ns) != 0 ||
         mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) {
         failed(out, BUILT_NO_NAMESPACE, "this machine allows no mount namespace");
+        return;
+    }
+    if (building->root) {
+        if (root_enter(building->root, out->user_ns, out->text) != 0)
+            out->what = BUILT_NO_MOUNT;
         return;
     }
     if (building->launch)
@@ -381,7 +369,7 @@ static int prepare_mount_points(struct view *view, const struct launch *launch, 
 {
     for (size_t i = 0; i < launch->n_mounts; i++) {
         const struct bind_mount *mount = &launch->mounts[i];
-        const struct account *account = account_of(launch, mount);
+        const struct account *account = view_account_of(launch, mount);
         struct stat from;
         if (mount->at[0] != '/')
             return err_set(err, ERR_INPUT, "the mount point %s is not absolute", mount->at);
@@ -399,9 +387,14 @@ static int prepare_mount_points(struct view *view, const struct launch *launch, 
     return 0;
 }
 
+int view_write_hosts(const struct launch *launch, struct err *err)
+{
+    return launch->n_hosts > 0 ? write_hosts(launch, err) : 0;
+}
+
 int view_prepare(struct view *view, const struct launch *launch, struct err *err)
 {
-    if (launch->n_hosts > 0 && write_hosts(launch, err) != 0)
+    if (view_write_hosts(launch, err) != 0)
         return -1;
     if (view->mount_ns >= 0)
         return 0;
@@ -455,7 +448,19 @@ int view_own_shm(const struct view *base, const struct launch *launch, uint64_t 
     return err_set(err, ERR_CANNOT, "%s", report.text);
 }
 
-static char *under_own_name(const char *code_dir, const char *work_dir)
+int view_of_root(const struct root *root, struct view *out, struct err *err)
+{
+    struct building building = { .root = root };
+    struct built_report report = { .what = BUILT_NO_NAMESPACE };
+    if (run_builder(out, &building, &report, err) != 0)
+        return -1;
+    if (report.what == BUILT && out->mount_ns >= 0)
+        return 0;
+    view_fini(out);
+    return err_set(err, ERR_CANNOT, "%s", report.text);
+}
+
+char *view_code_at(const char *code_dir, const char *work_dir)
 {
     size_t n = strlen(code_dir);
     while (n > 1 && code_dir[n - 1] == '/')
@@ -481,7 +486,7 @@ int view_stage_code(struct view *view, const struct launch *launch, const char *
     struct stat from;
     if (look_at_source(launch, launch->code_dir, launch->account, &from, err) != 0)
         return -1;
-    AUTO_FREE char *at = under_own_name(launch->code_dir, work_dir);
+    AUTO_FREE char *at = view_code_at(launch->code_dir, work_dir);
     if (view->mount_ns < 0)
         return copy_code(launch, at, err);
     struct view_point point = { .at = at, .dir = S_ISDIR(from.st_mode) };

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "job/launch.h"
+#include "node/runtime/root.h"
 
 #include <stdbool.h>
 
@@ -30,6 +31,13 @@ int view_prepare(struct view *, const struct launch *, struct err *);
  * and then too. */
 int view_own_shm(const struct view *base, const struct launch *, uint64_t bytes, struct view *out,
                  struct err *err);
+/* The launch's names alone, for tasks that have a root of their own (LAUNCH.dir/hosts). */
+int view_write_hosts(const struct launch *, struct err *err);
+/* A view of one task whose "/" is that. *out is VIEW_INIT before, and after a failure. */
+int view_of_root(const struct root *, struct view *out, struct err *err);
+/* Whose rights a mount of the launch takes: files that were written for the launch are the server's
+ * own. NULL: the agent's. */
+const struct account *view_account_of(const struct launch *, const struct bind_mount *);
 /* In a child about to exec: 0 or -1 and errno. Without a namespace nothing happens. */
 int view_enter(const struct view *);
 
@@ -43,6 +51,8 @@ struct view_code {
  * malloc'ed. */
 int view_stage_code(struct view *, const struct launch *, const char *work_dir,
                     struct view_code *code, struct err *);
+/* Where code of that directory shows in a working directory: under its own name; malloc'ed. */
+char *view_code_at(const char *code_dir, const char *work_dir);
 /* In a child that has entered: mounts the code read-only. 0 or -1 and errno. */
 int view_show_code(const struct view_code *);
 

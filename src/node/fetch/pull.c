@@ -1,6 +1,6 @@
 /* The child tells its steps as structs through a pipe, each in one write. It leads a session of its
- * own, so that it and its programs are ended together, and dies with the agent. Credentials are
- * copied into memory before the rights to read them are given up. */
+ * own, so that it and its programs are ended together, and dies with the agent. Credentials stay in
+ * memory. */
 #include "node/fetch/pull.h"
 
 #include "base/file.h"
@@ -18,7 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define AUTH_MAX (1u << 20)
 _Static_assert(sizeof(struct pull_news) <= PIPE_BUF, "news are written whole");
 
 struct pull {
@@ -31,16 +30,11 @@ struct pull {
 
 /* ---- the child ---- */
 
-static int open_auth(const char *path, struct err *err)
+/* In memory, where skopeo opens it by its descriptor. */
+static int open_auth(const struct pull_ask *ask, struct err *err)
 {
-    AUTO_FREE char *text = NULL;
-    size_t len;
-    if (!path)
-        return -1;
-    if (file_read(path, AUTH_MAX, &text, &len, err) != 0)
-        return -1;
     AUTO_CLOSE int fd = memfd_create("auth", MFD_CLOEXEC);
-    if (fd < 0 || file_write_all(fd, text, len) != 0)
+    if (fd < 0 || file_write_all(fd, ask->auth, ask->auth_len) != 0)
         return err_sys(err, "a copy in memory");
     return mem_give_fd(&fd);
 }
@@ -53,13 +47,13 @@ static void tell(void *arg, const struct pull_news *news)
 
 static int work(const struct pull_ask *ask, pid_t parent, struct pull_news *news, struct err *err)
 {
-    AUTO_CLOSE int auth = open_auth(ask->auth, err);
-    if (ask->auth && auth < 0)
-        return err_in(err, "credentials of the registry");
     if (ask->drop_rights && ask->drop_rights(ask->drop_arg) != 0)
         return err_sys(err, "cannot give up the rights of the agent");
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(1);
+    AUTO_CLOSE int auth = ask->auth ? open_auth(ask, err) : -1;
+    if (ask->auth && auth < 0)
+        return -1;
     (void)umask(022);
     return image_make(ask, auth, (struct make_sink){ .tell = tell }, news, err);
 }

@@ -16,8 +16,9 @@
 struct pull_ask {
     const char *store; /* the directory of the store */
     struct image_ref ref;
-    const char *auth;           /* file of credentials (registry.h), read with the agent's
-                                 * rights; NULL: none but the user's own */
+    const char *auth; /* credentials as docker login writes them; NULL: none but the
+                       * user's own */
+    size_t auth_len;
     const char *home;           /* of the account; NULL: that of this process */
     uint64_t limit;             /* bytes of the store, and of one image */
     int (*drop_rights)(void *); /* in the child: it becomes the account. 0, or -1 and errno */

@@ -109,7 +109,7 @@ static int open_point(const struct making *m, const char *at, bool dir)
 /* ---- mounts ---- */
 
 /* Remounting must repeat the flags that the file system has: a user namespace may not drop them. */
-static int make_read_only(const char *at)
+int root_make_read_only(const char *at)
 {
     struct statvfs fs;
     if (statvfs(at, &fs) != 0)
@@ -146,7 +146,7 @@ static int show(const struct making *m, const struct root_bind *bind)
     if (!bind->read_only)
         return 0;
     AUTO_CLOSE int shown = open_point(m, bind->at, dir);
-    if (shown < 0 || make_read_only(fd_path(shown, at)) != 0)
+    if (shown < 0 || root_make_read_only(fd_path(shown, at)) != 0)
         return fail(m, "cannot show %.50s read-only", bind->from);
     return 0;
 }
@@ -183,7 +183,10 @@ static int show_all(const struct making *m)
     for (size_t i = 0; i < m->root->n_binds; i++)
         if (show(m, &m->root->binds[i]) != 0)
             return -1;
-    return 0;
+    if (!m->root->work_dir)
+        return 0;
+    AUTO_CLOSE int work = open_point(m, m->root->work_dir, true);
+    return work < 0 ? fail(m, "no working directory %.80s", m->root->work_dir) : 0;
 }
 
 /* ---- the overlay ---- */

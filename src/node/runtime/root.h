@@ -20,7 +20,8 @@ struct root {
     const char *dir;  /* has the empty directories up, work and at */
     const struct root_bind *binds;
     size_t n_binds;
-    uint64_t shm; /* bytes of /dev/shm; 0: the kernel's usual size */
+    const char *work_dir; /* made where it is not there; NULL: none */
+    uint64_t shm;         /* bytes of /dev/shm; 0: the kernel's usual size */
 };
 #define ROOT_WHY 160
 
@@ -28,5 +29,8 @@ struct root {
  * all of it and makes it "/". user_ns: that namespace belongs to a user namespace of this process.
  * What lies outside cannot be reached from then on. -1: why says why not. */
 int root_enter(const struct root *, bool user_ns, char why[ROOT_WHY]);
+
+/* The mount at that path, its flags kept; 0, or -1 and errno. */
+int root_make_read_only(const char *at);
 
 #endif

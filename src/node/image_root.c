@@ -1,0 +1,161 @@
+/* The layer lies in the agent's directory, where no account changes what a path leads to, and
+ * belongs to the account of the task, whose "/" it is. What is shown has the same path inside as
+ * outside, so that every path that the launch and the environment name means the same: the job's
+ * directories, its files, muster's launchers and the sockets that programs ask. Of directories that
+ * all tasks of the job share only the task's own part is shown. */
+#include "node/image_root.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "node/gpu_share.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SERVER   "MUSTER_SERVER"
+#define UNIX     "unix:"
+#define CONFIG   "MUSTER_CONFIG"
+#define OWN_MOST 12 /* binds besides the launch's mounts */
+
+const char *image_work_dir(const struct launch *launch, const struct image *image,
+                           const char *own_dir)
+{
+    const char *of_image = image->config->work_dir;
+    if (launch->work_dir)
+        return launch->work_dir;
+    return *of_image && strcmp(of_image, "/") != 0 ? of_image : own_dir;
+}
+
+static char *layer_of(const struct site *site, const struct launch_task *task)
+{
+    return mem_printf("%s/roots/%s.%u.%u", site->dir, task->role, task->ref.index, task->attempt);
+}
+
+void image_root_remove(const struct site *site, const struct launch_task *task)
+{
+    AUTO_FREE char *layer = layer_of(site, task);
+    (void)file_remove_tree(layer, NULL);
+}
+
+static int make_layer(const struct site *site, const char *layer, struct err *err)
+{
+    static const char *const below[] = { "up", "work", "at" };
+    const struct account *account = site->confine.account;
+    if (file_remove_tree(layer, err) != 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(below); i++) {
+        AUTO_FREE char *path = mem_printf("%s/%s", layer, below[i]);
+        if (file_mkdirs(path, 0755, err) != 0)
+            return err_in(err, "the task's own layer of the image");
+        if (account && lchown(path, account->ids.uid, account->ids.gid) != 0)
+            return err_sys(err, "%s", path);
+    }
+    return 0;
+}
+
+/* ---- what is shown ---- */
+
+struct list {
+    struct root_bind *at;
+    size_t n;
+    const struct fs_user *user;
+};
+
+static void add(struct list *list, const char *path, bool read_only, bool may_miss)
+{
+    if (!path)
+        return;
+    list->at[list->n++] = (struct root_bind){
+        .from = path, .at = path, .read_only = read_only, .may_miss = may_miss, .user = list->user
+    };
+}
+
+static void add_mounts(struct list *list, const struct launch *launch)
+{
+    for (size_t i = 0; i < launch->n_mounts; i++) {
+        const struct bind_mount *mount = &launch->mounts[i];
+        list->at[list->n++] =
+            (struct root_bind){ .from = mount->from,
+                                .at = mount->at,
+                                .read_only = mount->read_only,
+                                .user = account_files(view_account_of(launch, mount)) };
+    }
+}
+
+/* The names of peers, where there are some; else the node's own. With the agent's rights. */
+static void add_hosts(struct list *list, const struct launch *launch, struct arena *arena)
+{
+    const char *own = arena_printf(arena, "%s/hosts", launch->dir);
+    list->at[list->n++] = (struct root_bind){ .from = access(own, F_OK) == 0 ? own : "/etc/hosts",
+                                              .at = "/etc/hosts",
+                                              .may_miss = true };
+}
+
+static void add_sockets(struct list *list, const struct image_root *r)
+{
+    const char *server = pairs_get(&r->task->env, SERVER);
+    add(list, r->site->launch_socket, false, true);
+    if (server && strncmp(server, UNIX, strlen(UNIX)) == 0)
+        add(list, server + strlen(UNIX), false, true);
+}
+
+/* Code that is in the working directory anyway needs no place there. */
+static void add_code(struct list *list, const struct image_root *r, struct arena *arena)
+{
+    const char *code = r->launch->code_dir, *work = r->work_dir;
+    size_t n = strlen(work);
+    if (!code ||
+        (r->launch->work_dir && strncmp(code, work, n) == 0 && (code[n] == '/' || code[n] == '\0')))
+        return;
+    AUTO_FREE char *at = view_code_at(code, work);
+    list->at[list->n++] = (struct root_bind){
+        .from = code, .at = arena_strdup(arena, at), .read_only = true, .user = list->user
+    };
+}
+
+static struct list list_all(const struct image_root *r, struct arena *arena)
+{
+    const struct launch *launch = r->launch;
+    struct list list = { .at = ARENA_ARRAY(arena, launch->n_mounts + OWN_MOST, struct root_bind),
+                         .user = account_files(launch->account) };
+    AUTO_FREE char *share = gpu_share_dir(r->site->user_dir);
+    add_hosts(&list, launch, arena);
+    add(&list, launch->work_dir, false, false);
+    add(&list, r->own_dir, false, false);
+    add(&list, launch->output_dir, false, false);
+    if (gpu_share_has(&r->task->env))
+        add(&list, arena_strdup(arena, share), true, true);
+    add(&list, pairs_get(&r->task->env, CONFIG), true, true);
+    add_sockets(&list, r);
+    add_code(&list, r, arena);
+    add_mounts(&list, launch);
+    if (r->site->programs)
+        list.at[list.n++] = (struct root_bind){
+            .from = r->site->programs, .at = r->site->programs, .read_only = true, .may_miss = true
+        };
+    return list;
+}
+
+/* ---- the view ---- */
+
+int image_root_make(const struct image_root *r, struct view *out, struct err *err)
+{
+    AUTO_FREE char *layer = layer_of(r->site, r->task);
+    if (make_layer(r->site, layer, err) != 0)
+        return -1;
+    struct arena *arena = arena_create();
+    const struct list list = list_all(r, arena);
+    const struct root root = { .tree = r->image->tree,
+                               .dir = layer,
+                               .binds = list.at,
+                               .n_binds = list.n,
+                               .work_dir = r->work_dir,
+                               .shm = r->task->shm };
+    int rc = view_of_root(&root, out, err);
+    arena_destroy(arena);
+    if (rc != 0)
+        image_root_remove(r->site, r->task);
+    return rc;
+}

@@ -1,0 +1,25 @@
+/* What a task that runs in an image sees of its node and of its job. */
+#ifndef NODE_IMAGE_ROOT_H
+#define NODE_IMAGE_ROOT_H
+
+#include "node/images.h"
+#include "node/site.h"
+
+struct image_root {
+    const struct site *site;
+    const struct launch *launch;
+    const struct launch_task *task;
+    const struct image *image; /* that is ready */
+    const char *work_dir;      /* where it starts */
+    const char *own_dir;       /* its own directory on the node, shown under the same name; NULL:
+                                * it has none */
+};
+/* Where a task of the launch starts in that image: in the job's directory, else where the image
+ * says, else in its own directory. */
+const char *image_work_dir(const struct launch *, const struct image *, const char *own_dir);
+/* Makes the layer that takes what the task writes, below the agent's directory, and the view. */
+int image_root_make(const struct image_root *, struct view *out, struct err *);
+/* Removes that layer: the view was closed, and nothing of the task runs any more. */
+void image_root_remove(const struct site *, const struct launch_task *);
+
+#endif

@@ -1,0 +1,294 @@
+/* One entry for each name. The store may remove a tree between the moment when the child of a pull
+ * found it and the one when the agent has the lock of a user, so the pull is done again then. */
+#include "node/images.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "base/vec.h"
+#include "node/fetch/pull.h"
+#include "node/fetch/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROUNDS     3 /* of pulling and finding it gone */
+#define SAY_MS     5000u
+#define IMAGE_ROOM ((uint64_t)64 << 30)
+
+struct entry {
+    struct image is;
+    struct images *owner;
+    struct pull *pull;
+    struct arena *arena;
+    char *name, *auth;
+    size_t auth_len;
+    int use; /* its lock in the store; -1: none */
+    unsigned rounds;
+    uint64_t began_ms, said_ms, bytes;
+};
+struct images {
+    struct site *site;
+    struct images_sink sink;
+    VEC(struct entry *) all;
+};
+
+struct images *images_create(struct site *site, struct images_sink sink)
+{
+    struct images *images = mem_new(sizeof *images);
+    images->site = site;
+    images->sink = sink;
+    return images;
+}
+
+static struct entry *find(const struct images *images, const char *name)
+{
+    for (size_t i = 0; i < images->all.n; i++)
+        if (strcmp(images->all.at[i]->name, name) == 0)
+            return images->all.at[i];
+    return NULL;
+}
+
+const struct image *images_find(const struct images *images, const char *name)
+{
+    const struct entry *entry = find(images, name);
+    return entry ? &entry->is : NULL;
+}
+
+bool images_busy(const struct images *images)
+{
+    for (size_t i = 0; i < images->all.n; i++)
+        if (images->all.at[i]->is.coming)
+            return true;
+    return false;
+}
+
+static void drop_auth(struct entry *entry)
+{
+    if (entry->auth)
+        explicit_bzero(entry->auth, entry->auth_len);
+    free(TAKE(entry->auth));
+}
+
+static void settle(struct entry *entry, const struct err *problem)
+{
+    entry->is.coming = false;
+    entry->is.ready = !problem;
+    if (problem)
+        entry->is.problem = *problem;
+    drop_auth(entry);
+}
+
+static void tell_settled(struct images *images)
+{
+    if (!images_busy(images))
+        images->sink.settled(images->sink.arg);
+}
+
+/* ---- what is told ---- */
+
+__attribute__((format(printf, 2, 3))) static void say(struct entry *entry, const char *fmt, ...)
+{
+    char text[300];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    entry->said_ms = clock_mono_ms();
+    entry->owner->sink.say(entry->owner->sink.arg, text);
+}
+
+static void say_bytes(struct entry *entry, const struct pull_news *news)
+{
+    char have[FMT_MAX], all[FMT_MAX], rate[FMT_MAX];
+    uint64_t now = clock_mono_ms(), took = now - entry->began_ms;
+    entry->bytes = news->bytes > entry->bytes ? news->bytes : entry->bytes;
+    if (now - entry->said_ms < SAY_MS || took == 0)
+        return;
+    fmt_bytes(rate, news->bytes * 1000 / took);
+    if (news->total)
+        say(entry, "image %.160s: %s of %s, %s a second", entry->name, fmt_bytes(have, news->bytes),
+            fmt_bytes(all, news->total), rate);
+    else
+        say(entry, "image %.160s: %s, %s a second", entry->name, fmt_bytes(have, news->bytes),
+            rate);
+}
+
+static void say_ready(struct entry *entry)
+{
+    char took[FMT_MAX], bytes[FMT_MAX];
+    uint64_t ms = clock_mono_ms() - entry->began_ms;
+    if (entry->bytes)
+        say(entry, "image %.160s is sha256:%.12s, %s fetched and unpacked in %s", entry->name,
+            entry->is.digest, fmt_bytes(bytes, entry->bytes), fmt_duration(took, ms));
+    else
+        say(entry, "image %.160s is sha256:%.12s, it was on this node", entry->name,
+            entry->is.digest);
+}
+
+/* ---- pulling ---- */
+
+static void on_news(void *arg, const struct pull_news *news);
+
+static int drop_rights(void *arg)
+{
+    const struct site *site = arg;
+    return confine_drop(&site->confine) != 0 || confine_seal(&site->confine) != 0 ? -1 : 0;
+}
+
+static void start(struct entry *entry)
+{
+    struct site *site = entry->owner->site;
+    const struct account *account = site->confine.account;
+    struct err err;
+    struct pull_ask ask = { .store = site->images_dir,
+                            .auth = entry->auth,
+                            .auth_len = entry->auth_len,
+                            .home = account ? account->home : NULL,
+                            .limit = site->images_room ? site->images_room : IMAGE_ROOM,
+                            .drop_rights = drop_rights,
+                            .drop_arg = site };
+    entry->is.coming = true;
+    entry->is.ready = false;
+    if (image_ref_parse(entry->name, &ask.ref, &err) != 0) {
+        settle(entry, &err);
+        return;
+    }
+    entry->pull =
+        pull_start(site->loop, &ask, (struct pull_sink){ .news = on_news, .arg = entry }, &err);
+    if (!entry->pull)
+        settle(entry, &err);
+}
+
+static int read_config(struct entry *entry, const struct store_tree *tree, struct err *err)
+{
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    struct image_config *config = ARENA_NEW(entry->arena, struct image_config);
+    if (file_read(tree->config, IMAGE_DOCUMENT_MAX, &text, &len, err) != 0 ||
+        image_read_config(entry->arena, text, len, config, err) != 0)
+        return -1;
+    entry->is.config = config;
+    entry->is.tree = arena_strdup(entry->arena, tree->root);
+    return 0;
+}
+
+/* -1 and ERR_UNAVAILABLE: it was there and is gone. */
+static int take_tree(struct entry *entry, const struct pull_news *news, struct err *err)
+{
+    const struct site *site = entry->owner->site;
+    struct store_tree tree;
+    AS_FS_USER(account_files(site->confine.account));
+    entry->use = store_use(site->images_dir, news->tree, err);
+    if (entry->use < 0)
+        return -1;
+    store_tree_init(&tree, site->images_dir, news->tree);
+    int rc = read_config(entry, &tree, err);
+    store_tree_fini(&tree);
+    return rc;
+}
+
+static void on_done(struct entry *entry, const struct pull_news *news)
+{
+    struct err err = { .code = ERR_NONE };
+    pull_destroy(TAKE(entry->pull));
+    if (take_tree(entry, news, &err) == 0) {
+        say_ready(entry);
+        settle(entry, NULL);
+    } else if (err.code == ERR_UNAVAILABLE && ++entry->rounds < ROUNDS) {
+        start(entry);
+    } else {
+        settle(entry, &err);
+    }
+    tell_settled(entry->owner);
+}
+
+static void on_failed(struct entry *entry, const struct pull_news *news)
+{
+    struct err err;
+    pull_destroy(TAKE(entry->pull));
+    err_set(&err, news->code, "%s%s%s", news->what, *news->hint ? "; " : "", news->hint);
+    settle(entry, &err);
+    tell_settled(entry->owner);
+}
+
+static void on_news(void *arg, const struct pull_news *news)
+{
+    struct entry *entry = arg;
+    memcpy(entry->is.digest, news->digest, sizeof entry->is.digest);
+    switch (news->step) {
+    case PULL_RESOLVED: break;
+    case PULL_WAITS:
+        say(entry, "image %.160s: another job of this node fetches it", entry->name);
+        break;
+    case PULL_FETCHES: say_bytes(entry, news); break;
+    case PULL_UNPACKS:
+        if (clock_mono_ms() - entry->said_ms >= SAY_MS)
+            say(entry, "image %.160s: unpacks layer %llu of %llu", entry->name,
+                (unsigned long long)news->bytes, (unsigned long long)news->total);
+        break;
+    case PULL_DONE: on_done(entry, news); break;
+    case PULL_FAILED: on_failed(entry, news); break;
+    }
+}
+
+static void want(struct images *images, const char *name, const struct launch *launch)
+{
+    struct entry *entry = find(images, name);
+    if (entry && (entry->is.coming || entry->is.ready))
+        return;
+    if (!entry) {
+        entry = mem_new(sizeof *entry);
+        entry->owner = images;
+        entry->arena = arena_create();
+        entry->is.name = entry->name = mem_strdup(name);
+        entry->use = -1;
+        vec_push(&images->all, entry);
+    }
+    if (launch->registry_auth) {
+        entry->auth = mem_strndup(launch->registry_auth, launch->registry_auth_len);
+        entry->auth_len = launch->registry_auth_len;
+    }
+    entry->rounds = 0;
+    entry->bytes = 0;
+    entry->began_ms = entry->said_ms = clock_mono_ms();
+    start(entry);
+}
+
+void images_fetch(struct images *images, const struct launch *launch)
+{
+    for (size_t i = 0; i < launch->n_tasks; i++)
+        if (launch->tasks[i].image)
+            want(images, launch->tasks[i].image, launch);
+}
+
+void images_stop(struct images *images)
+{
+    for (size_t i = 0; i < images->all.n; i++) {
+        struct entry *entry = images->all.at[i];
+        if (!entry->is.coming)
+            continue;
+        pull_destroy(TAKE(entry->pull));
+        entry->is.coming = false;
+        err_set(&entry->is.problem, ERR_UNAVAILABLE, "fetching the image was ended");
+        drop_auth(entry);
+    }
+}
+
+void images_destroy(struct images *images)
+{
+    if (!images)
+        return;
+    images_stop(images);
+    for (size_t i = 0; i < images->all.n; i++) {
+        struct entry *entry = images->all.at[i];
+        if (entry->use >= 0)
+            close(entry->use);
+        arena_destroy(entry->arena);
+        free(entry->name);
+        free(entry);
+    }
+    vec_fini(&images->all);
+    free(images);
+}

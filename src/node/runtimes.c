@@ -1,0 +1,107 @@
+/* The same calls as for a task, with an empty directory for an image, so that what is said here is
+ * what a task would meet. For a server of root's the user namespace is tried as another user:
+ * that is who would need it. */
+#include "node/runtimes.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "node/view.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOBODY 65534
+
+static int host_works(const char *dir, struct err *err)
+{
+    (void)dir;
+    (void)err;
+    return 0;
+}
+
+static bool in_path(const char *name)
+{
+    const char *at = getenv("PATH");
+    for (at = at ? at : "/usr/bin:/bin"; *at; at += *at == ':') {
+        size_t len = strcspn(at, ":");
+        AUTO_FREE char *path = mem_printf("%.*s/%s", (int)len, at, name);
+        if (access(path, X_OK) == 0)
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+/* 0, or the errno of it. */
+static int try_user_namespace(void)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (geteuid() == 0 &&
+            (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0))
+            _exit(errno);
+        _exit(unshare(CLONE_NEWUSER) == 0 ? 0 : errno);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+        return EIO;
+    return WEXITSTATUS(status);
+}
+
+static int try_root(const char *dir, struct err *err)
+{
+    static const char *const below[] = { "tree", "up", "work", "at" };
+    AUTO_FREE char *tree = mem_printf("%s/tree", dir);
+    struct view view = VIEW_INIT;
+    for (size_t i = 0; i < ARRAY_LEN(below); i++) {
+        AUTO_FREE char *path = mem_printf("%s/%s", dir, below[i]);
+        if (mkdir(path, 0755) != 0)
+            return err_sys(err, "%s", path);
+    }
+    const struct root root = { .tree = tree, .dir = dir };
+    int rc = view_of_root(&root, &view, err);
+    view_fini(&view);
+    return rc;
+}
+
+static int bwrap_works(const char *dir, struct err *err)
+{
+    AUTO_FREE char *place = mem_printf("%s/try.XXXXXX", dir);
+    if (!in_path("skopeo")) {
+        err_set(err, ERR_CANNOT, "skopeo, which pulls images, is not installed");
+        return err_hint(err, "install the package skopeo");
+    }
+    int number = try_user_namespace();
+    if (number != 0) {
+        err_set(err, ERR_CANNOT, "user namespaces cannot be made: %s", strerror(number));
+        return err_hint(err, "sysctl user.max_user_namespaces=10000, and "
+                             "kernel.apparmor_restrict_unprivileged_userns=0 where there is one");
+    }
+    if (file_mkdirs(dir, 0700, err) != 0)
+        return -1;
+    if (!mkdtemp(place))
+        return err_sys(err, "%s", place);
+    int rc = try_root(place, err);
+    (void)file_remove_tree(place, NULL);
+    return rc;
+}
+
+const struct runtime runtimes[] = { { "host", host_works }, { "bwrap", bwrap_works } };
+const size_t n_runtimes = ARRAY_LEN(runtimes);
+
+int runtimes_main(const char *dir)
+{
+    for (size_t i = 0; i < n_runtimes; i++) {
+        struct err err = { .code = ERR_NONE };
+        if (runtimes[i].works(dir, &err) == 0)
+            printf("%s works\n", runtimes[i].name);
+        else
+            printf("%s no %s%s%s\n", runtimes[i].name, err.what, *err.hint ? ": " : "", err.hint);
+    }
+    return fflush(stdout) != 0;
+}

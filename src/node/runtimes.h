@@ -1,0 +1,20 @@
+/* In which ways tasks can be run on this node, each tried for real. */
+#ifndef NODE_RUNTIMES_H
+#define NODE_RUNTIMES_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+struct runtime {
+    const char *name;
+    /* 0, or -1 with what is missing and what to do. dir: where images would be kept. */
+    int (*works)(const char *dir, struct err *);
+};
+extern const struct runtime runtimes[];
+extern const size_t n_runtimes;
+
+/* muster-node runtimes DIR: a line for each, "NAME works" or "NAME no REASON". 0. */
+int runtimes_main(const char *dir);
+
+#endif
