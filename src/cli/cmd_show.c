@@ -106,6 +106,21 @@ static void put_array(struct cli *cli, const struct text_node *job, struct buf *
         line(out, "failed", out_command(cli, REMEDY_LIST_STATE, array));
 }
 
+/* The first image that it names, and whether its tasks run in it. */
+static void put_image(struct cli *cli, const struct text_node *spec, struct buf *out)
+{
+    const char *image = spec ? answer_text(spec, "image", NULL) : NULL;
+    const struct text_node *roles = spec ? text_get(spec, "roles") : NULL;
+    for (const struct text_node *one = roles ? roles->first : NULL; one && !image; one = one->next)
+        image = answer_text(one, "image", NULL);
+    const char *runtime = spec ? answer_text(spec, "runtime", "host") : NULL;
+    bool used = image && strcmp(runtime, "host") != 0;
+    if (image)
+        line(out, "image",
+             arena_printf(cli->arena, "%s, %s%s", image,
+                          used ? "run by " : "not used: run on the host", used ? runtime : ""));
+}
+
 /* What was asked for, as far as lists do not show it. */
 static void put_asked(struct cli *cli, const struct text_node *job, struct buf *out)
 {
@@ -117,6 +132,7 @@ static void put_asked(struct cli *cli, const struct text_node *job, struct buf *
         tags = arena_printf(cli->arena, "%s%s%s=%s", tags ? tags : "", tags ? ", " : "", n->key,
                             n->str ? n->str : "");
     line(out, "tags", tags);
+    put_image(cli, spec, out);
     line(out, "limit", limits ? answer_text(limits, "run_time", NULL) : NULL);
 }
 

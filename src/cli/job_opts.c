@@ -188,6 +188,11 @@ static int add_rules(struct making *m)
         add(m, "priority=%s", o->priority);
     if (o->engine)
         add(m, "place.engine=%s", o->engine);
+    if (o->runtime && strcmp(o->runtime, "auto") != 0 && strcmp(o->runtime, "host") != 0 &&
+        strcmp(o->runtime, "bwrap") != 0)
+        return wrong(m->err, "runtime", o->runtime, "no runtime", "auto, host or bwrap");
+    if (o->runtime)
+        add(m, "runtime=%s", o->runtime);
     if (o->retry && strcmp(o->retry, "always") != 0 && strcmp(o->retry, "never") != 0 &&
         !scan_u64(o->retry, 0, 1000000, &n))
         return wrong(m->err, "retry", o->retry, "no number of retries",

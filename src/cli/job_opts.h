@@ -9,7 +9,8 @@
 #include "job/job.h"
 
 struct job_opts {
-    const char *time, *priority, *array, *after, *dependency, *nodes, *engine, *retry, *gres;
+    const char *time, *priority, *array, *after, *dependency, *nodes, *engine, *retry, *gres,
+        *runtime;
     bool requeue, open_stdin, tty;
 };
 /* Rows for a verb whose struct of options is `holder`, with a member `job`. */
@@ -58,6 +59,11 @@ struct job_opts {
           .offset = offsetof(holder, job.retry),                                                   \
           .arg = "N|always|never",                                                                 \
           .help = "times that what failed is started again, where that may help" },                \
+        { .name = "runtime",                                                                       \
+          .type = OPT_STR,                                                                         \
+          .offset = offsetof(holder, job.runtime),                                                 \
+          .arg = "auto|host|bwrap",                                                                \
+          .help = "how tasks that name an image are run: in it (auto, bwrap) or without (host)" }, \
         { .name = "requeue",                                                                       \
           .type = OPT_FLAG,                                                                        \
           .offset = offsetof(holder, job.requeue),                                                 \

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "ctl/declare.h"
+#include "image/reference.h"
 #include "job/gpu.h"
 
 #include <stdio.h>
@@ -81,7 +82,7 @@ static bool asks_code_path(const struct job_spec *j)
 }
 static bool asks_image(const struct job_spec *j)
 {
-    return any_role(j, role_image);
+    return j->runtime != RUNTIME_BWRAP && any_role(j, role_image);
 }
 static bool asks_notify(const struct job_spec *j)
 {
@@ -93,7 +94,7 @@ static bool asks_framework(const struct job_spec *j)
 }
 static bool asks_auth(const struct job_spec *j)
 {
-    return j->inputs.registry_auth != NULL;
+    return j->runtime != RUNTIME_BWRAP && j->inputs.registry_auth != NULL;
 }
 
 static const struct {
@@ -211,6 +212,41 @@ int admit_features(unsigned engine_caps, const struct job_spec *job, struct repo
         if (rows[i].remedy)
             report_remedy(report, p, rows[i].remedy, "");
     }
+    return report->errors > before ? -1 : 0;
+}
+
+static void check_images(const struct job_spec *job, struct report *report)
+{
+    struct image_ref ref;
+    struct err err;
+    for (size_t i = 0; i < job->n_roles; i++) {
+        const struct role *role = &job->roles[i];
+        if (!role->image || image_ref_parse(role->image, &ref, &err) == 0)
+            continue;
+        report_add(report, SEVERITY_ERROR, (struct place){ 0 },
+                   arena_printf(report->arena, "roles.%s.image", role->name), err.what, err.hint);
+    }
+}
+
+int admit_runtime(enum job_runtime setting, const char *no_images, struct job_spec *job,
+                  struct report *report)
+{
+    size_t before = report->errors;
+    char text[300];
+    enum job_runtime runtime = job->runtime ? job->runtime : setting;
+    if (!any_role(job, role_image) || runtime == RUNTIME_SERVER || runtime == RUNTIME_HOST)
+        return 0;
+    check_images(job, report);
+    if (no_images)
+        report_add(
+            report, SEVERITY_ERROR, (struct place){ 0 }, "roles.*.image",
+            image_text(job, arena_printf(report->arena, "cannot be run here: %s", no_images), text),
+            "runtime: host runs it on the host, without the image");
+    if (job->inputs.python.n > 0 || job->inputs.requirements)
+        report_add(report, SEVERITY_ERROR, (struct place){ 0 }, "inputs.python",
+                   "packages are not installed into images",
+                   "put them into the image, or let the command install them");
+    job->runtime = RUNTIME_BWRAP;
     return report->errors > before ? -1 : 0;
 }
 

@@ -7,6 +7,10 @@
 
 /* Adds refusals (errors) and warnings; 0 when nothing was refused. */
 int admit_features(unsigned engine_caps, const struct job_spec *, struct report *);
+/* How its images are run: what is settled is put into the job. setting: of a job that says nothing.
+ * no_images: why none can be run; NULL: they can. 0 when nothing was refused. */
+int admit_runtime(enum job_runtime setting, const char *no_images, struct job_spec *,
+                  struct report *);
 /* A level that the nodes do not have: refused when it is required, else a warning. */
 int admit_topology(const struct cluster *, const struct job_spec *, struct report *);
 /* Fits the empty cluster? The refusal says the numbers and what to type instead. */

@@ -44,6 +44,8 @@ struct ctl_config {
     size_t n_roots;
     const char *python; /* base interpreter of per-job environments; NULL: none */
     enum torchrun torchrun;
+    enum job_runtime runtime; /* of jobs that name an image and no runtime; 0: host */
+    const char *no_images;    /* why this machine runs none; NULL: it does */
     const char *gpu_mps; /* pipe directory of an MPS daemon, "{uid}" for the account's number; "" or
                             NULL: none */
     const struct words *queues;   /* quotas by settings ("default" always) */

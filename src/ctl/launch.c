@@ -324,6 +324,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .ref = { .role = (uint16_t)place->role, .index = place->index },
         .role = role->name,
         .attempt = job->tasks[flat].attempt,
+        .image = spec->runtime == RUNTIME_BWRAP ? role->image : NULL,
         .run = role->run,
         .argv = role->python ? job_entry(arena, role) : role->argv,
         .gpus = devices.minors,

@@ -393,6 +393,23 @@ static int keep_here(struct submission *s, struct err *err)
     return refuse_field(s, "place.engine", err);
 }
 
+/* What works on this machine is not in a recording; whether it was asked for is. */
+static int settle_runtime(struct submission *s)
+{
+    const struct ctl_config *config = &s->ctl->config;
+    struct job_spec *spec = s->read.job;
+    struct err err = { .code = ERR_NONE };
+    bool asks = false;
+    for (size_t i = 0; i < spec->n_roles; i++)
+        asks = asks || spec->roles[i].image;
+    enum job_runtime runtime = spec->runtime ? spec->runtime : config->runtime;
+    if (!asks || runtime == RUNTIME_SERVER || runtime == RUNTIME_HOST)
+        return 0;
+    int rc = config->no_images ? err_set(&err, ERR_CANNOT, "%s", config->no_images) : 0;
+    rc = taped_outside(s->ctl, OUTSIDE_STORAGE, rc, &err);
+    return admit_runtime(runtime, rc ? err.what : NULL, spec, &s->answer->report);
+}
+
 static int admit(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
@@ -405,6 +422,8 @@ static int admit(struct submission *s, struct err *err)
     if (check_member(s, err) || keep_here(s, err))
         return -1;
     if (queues_check_job(ctl->queues, spec, report))
+        return refuse(s, err, ERR_CANNOT);
+    if (!(engine->ops->caps(engine) & ENGINE_NUMBERS) && settle_runtime(s))
         return refuse(s, err, ERR_CANNOT);
     if (admit_features(engine->ops->caps(engine), spec, report))
         return refuse(s, err, ERR_CANNOT);

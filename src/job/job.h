@@ -212,6 +212,13 @@ struct job_spec {
     const char *output;
     const char *framework;
     struct health health;
+    enum job_runtime {                 /* how tasks that name an image are run */
+                       RUNTIME_SERVER, /* as the server's setting says */
+                       RUNTIME_AUTO,   /* in the image, by the first runtime that works */
+                       RUNTIME_HOST,   /* not in the image */
+                       RUNTIME_BWRAP,
+                       RUNTIME_N
+    } runtime;
     enum server_right { SERVER_OWN_JOB, SERVER_SUBMIT } server; /* of its programs */
     const struct text_node *config;                             /* free */
     struct words notify;

@@ -373,10 +373,10 @@ static int take_text(struct arena *a, enum setting s, const char *text, const ch
 /* Settings that decide nothing about jobs make no difference to a replay. */
 static bool decides(size_t s)
 {
-    static const enum setting all[] = { SETTING_NODES,   SETTING_QUEUES,      SETTING_TOPOLOGY,
-                                        SETTING_PRICES,  SETTING_DEFAULT_RUN, SETTING_HALF_LIFE,
-                                        SETTING_PORTS,   SETTING_KEEP,        SETTING_ROOTS,
-                                        SETTING_TORCHRUN };
+    static const enum setting all[] = { SETTING_NODES,    SETTING_QUEUES,      SETTING_TOPOLOGY,
+                                        SETTING_PRICES,   SETTING_DEFAULT_RUN, SETTING_HALF_LIFE,
+                                        SETTING_PORTS,    SETTING_KEEP,        SETTING_ROOTS,
+                                        SETTING_TORCHRUN, SETTING_RUNTIME };
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if (all[i] == s)
             return true;
@@ -391,7 +391,7 @@ static int take_set(struct arena *a, const char *text, struct config *config, st
         err_set(err, ERR_INPUT, "--set %.80s: %s", text,
                 eq ? "no setting that decides about jobs" : "it has no value");
         return err_hint(err, "default_run=1h; also half_life keep nodes ports prices queues roots "
-                             "topology torchrun");
+                             "runtime topology torchrun");
     }
     if (eq[1] == '[')
         return take_text(a, (enum setting)s, eq + 1, "--set", config, err);

@@ -55,6 +55,8 @@
       "base interpreter of per-job environments; none: leave PATH alone; default: python3 in PATH") \
     X(TORCHRUN, "torchrun", CHOICE, "job", "job|always|never",                                      \
       "whose torchrun tasks find: muster's where the job asks for it, always, never")               \
+    X(RUNTIME, "runtime", CHOICE, "host", "host|auto|bwrap",                                        \
+      "how jobs that name an image are run: without it, in it by what works, in it by namespaces")  \
     X(QUEUES, "queues", QUEUES, "default", "LIST",                                                  \
       "known queues (apart by ,); in the file also maps with shares")                               \
     X(TOPOLOGY, "topology", LIST, "", "LIST",                                                       \

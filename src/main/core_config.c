@@ -65,6 +65,9 @@ static void read_roots(struct arena *a, const struct config *c, struct ctl_confi
     core->n_roots = roots.n;
 }
 
+/* In the order of the setting's words. */
+static const enum job_runtime runtimes[] = { RUNTIME_HOST, RUNTIME_AUTO, RUNTIME_BWRAP };
+
 int core_config(struct arena *a, const struct config *c, struct ctl_config *core, struct err *err)
 {
     const char *python = c->at[SETTING_PYTHON].text;
@@ -74,6 +77,7 @@ int core_config(struct arena *a, const struct config *c, struct ctl_config *core
     core->fs_uri = c->at[SETTING_FS_URI].text;
     core->python = strcmp(python, "none") == 0 ? NULL : python;
     core->torchrun = (enum torchrun)config_choice(c, SETTING_TORCHRUN);
+    core->runtime = runtimes[config_choice(c, SETTING_RUNTIME)];
     core->queues = read_names(a, c, SETTING_QUEUES);
     core->topology = read_names(a, c, SETTING_TOPOLOGY);
     core->prices = read_prices(a, c);

@@ -29,6 +29,7 @@
 #include "main/machines.h"
 #include "main/nodes.h"
 #include "main/pilots.h"
+#include "main/runtimes.h"
 #include "main/server_files.h"
 #include "main/wire.h"
 #include "replay/recorder.h"
@@ -472,6 +473,8 @@ static int make_core(struct server *s, struct err *err)
                                  .meter = s->meter };
     if (core_config(s->arena, &s->config, &config, err) < 0 || make_recorder(s, err) < 0)
         return -1;
+    const char *node = wire_node_program(s->arena, err);
+    config.no_images = node ? runtimes_ask(s->arena, node, s->files.dir) : "no muster-node";
     config.tape = s->recorder ? recorder_tape(s->recorder) : NULL;
     s->ctl = ctl_create(&config, err);
     if (!s->ctl)

@@ -1,0 +1,252 @@
+"""Tasks in images: pulled from a real registry, run as root, as another account and as a plain user,
+and what is left when something fails in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import registry as registries
+from conftest import Starter
+from harness import Nobody, Server, kill, native, openpai, parent, role, wait_for
+from registry import Gate, Registry, busybox, tree
+
+if why := registries.why_none():
+    pytestmark = pytest.mark.skip(reason=why)
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    one = Registry(tmp_path_factory.mktemp("registry") / "open").start()
+    yield one
+    one.stop()
+
+
+@pytest.fixture(scope="module")
+def image(registry: Registry) -> str:
+    upper = tree({"work": None, "work/.wh.no": b"", "etc/.wh.gone": b"", "etc/upper": b"upper\n"})
+    lower = busybox(**{"etc/gone": b"gone\n"})
+    env = ["PATH=/bin:/extra", "FROM_IMAGE=yes"]
+    return registry.push("team/tool", lower, upper, Env=env, WorkingDir="/work")
+
+
+@pytest.fixture
+def images(start: Starter) -> Server:
+    """A server whose jobs run in their images."""
+    server = start(flags=("--runtime", "auto"))
+    assert isinstance(server, Server)
+    return server
+
+
+def said(server: Server, job: int) -> str:
+    return "".join(r["text"] for r in server.records(job) if r["stream"] == "muster")
+
+
+def trees(server: Server) -> list[str]:
+    folder = server.state / "images/trees"
+    return sorted(os.listdir(folder)) if folder.exists() else []
+
+
+def halves(server: Server) -> list[str]:
+    folder = server.state / "images/half"
+    return sorted(os.listdir(folder)) if folder.exists() else []
+
+
+LOOK = "cat /etc/marker /etc/upper; ls /etc/gone 2>&1; pwd; echo $FROM_IMAGE $PATH $HOME; id -u"
+
+
+def check_look(log: str, work: str = "/work") -> None:
+    lines = log.splitlines()
+    assert lines[:2] == ["of the image", "upper"], log
+    assert "No such file" in lines[2], log
+    assert lines[3:] == [work, "yes /bin:/extra /root", "0"], log
+
+
+def test_a_task_runs_in_its_image(images: Server, image: str) -> None:
+    job = images.run(native("look", run=LOOK, image=image))
+    assert job["state"] == "succeeded", job
+    check_look(images.log(job["number"]))
+    assert "sha256:" in said(images, job["number"])
+    shown = images.muster("show", job["number"])
+    assert f"image      {image}, run by bwrap" in shown.stdout, shown.stdout
+
+
+def test_a_plain_user_without_a_daemon(image: str, short_path: Path) -> None:
+    """From the command line, as somebody who may nothing."""
+    nobody = Nobody(short_path)
+    if nobody.why_not:
+        pytest.skip(nobody.why_not)
+    try:
+        done = nobody.muster("run", "--runtime", "auto", "--image", image, "--", "sh", "-c", LOOK)
+        assert done.returncode == 0, done.stderr
+        front = "worker/0  "
+        lines = [one[len(front) :] for one in done.stdout.splitlines() if one.startswith(front)]
+        check_look("\n".join(lines[1:]), str(nobody.home))
+    finally:
+        nobody.muster("server", "stop", "--jobs")
+
+
+def test_the_default_is_the_host_with_a_warning(server: Server, image: str) -> None:
+    done = server.muster("submit", "--image", image, "--", "true")
+    assert done.returncode == 0
+    assert "is not used, tasks run on the host" in done.stderr
+
+
+def test_what_tasks_write_is_their_own(images: Server, image: str) -> None:
+    """Of each task, and gone with it; the job's directories are the same in all of them."""
+    run = "echo $MUSTER_TASK_INDEX >>/etc/mine; cat /etc/mine; rm /etc/marker; ls /dev/shm | wc -l"
+    job = images.run(native("write", run=run, replicas=3, image=image))
+    assert job["state"] == "succeeded", job
+    for i in range(3):
+        assert images.log(job["number"], f"worker/{i}") == f"{i}\n0\n"
+    again = images.run(native("again", run="cat /etc/mine /etc/marker", image=image))
+    log = images.log(again["number"])
+    assert "of the image" in log and "'/etc/mine': No such file" in log
+    assert not list(images.state.rglob("roots/*/up"))
+
+
+def test_peers_code_and_exec(images: Server, image: str, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "part.txt").write_text("code\n")
+    wait = f"until test -e {go}; do sleep 0.05; done"
+    run = f"cat code/part.txt; grep -c 'worker-1$' /etc/hosts; {wait}"
+    body = native(
+        "peers",
+        run=run,
+        replicas=2,
+        image=image,
+        inputs={"code": {"dir": str(code)}, "data": [{"from": str(tmp_path), "at": str(tmp_path)}]},
+    )
+    number = images.submit(body)
+    wait_for(lambda: "code\n1" in images.log(number, "worker/0"), what="the output")
+    done = images.muster("exec", number, "worker/1", "--", "cat", "/etc/marker")
+    assert done.stdout == "of the image\n", done.stderr
+    shell = images.muster("exec", number, "worker/0", stdin="echo $FROM_IMAGE in $(pwd)\n")
+    assert "yes in /work" in shell.stdout, shell.stderr
+    go.touch()
+    assert images.wait(number)["state"] == "succeeded"
+
+
+def test_openpai_jobs_name_their_image(images: Server, image: str) -> None:
+    job = images.run(openpai("pai", role("main", "cat /etc/marker"), image=image))
+    assert job["state"] == "succeeded", job
+    assert images.log(job["number"], "main/0") == "of the image\n"
+
+
+# ---- one pull, however many ask ----
+
+
+def test_eight_tasks_and_two_jobs_pull_once(images: Server, registry: Registry) -> None:
+    name = registry.push("team/once", busybox(**{"etc/once": os.urandom(200_000)}))
+    before = len(registry.log)
+    resources = {"cpu": 1, "memory": "32Mi"}
+    jobs = [
+        images.submit(native(f"once{i}", replicas=8, image=name, resources=resources))
+        for i in range(2)
+    ]
+    for number in jobs:
+        assert images.wait(number)["state"] == "succeeded"
+    lines = registry.log[before:].splitlines()
+    layers = [one for one in lines if "GET /v2/team/once/blobs/" in one and "response" in one]
+    assert len({one.split("GET ")[1].split(" ")[0] for one in layers}) == len(layers), layers
+
+
+# ---- what cannot be had ----
+
+
+def reason(images: Server, name: str, **fields: object) -> str:
+    job = images.run(native("no", image=name, **fields))
+    assert job["state"] == "failed", job
+    return str(job["reason"])
+
+
+def test_reasons_say_what_to_do(images: Server, registry: Registry, tmp_path: Path) -> None:
+    address = registry.address
+    assert "no such" in reason(images, f"{address}/team/nothing:1")
+    other = registry.push("team/other", busybox(), arch="s390x")
+    why = reason(images, other)
+    assert "linux/s390x" in why and "build it for linux/" in why
+    bare = registry.push("team/bare", tree({"etc": None, "etc/x": b"x"}))
+    assert "the image has no shell" in reason(images, bare, run="true && true")
+    done = images.muster("submit", "--image", "Bad//Name", "--", "true")
+    assert done.returncode == 2 and "has no valid name" in done.stderr
+    assert not trees(images) or all(len(one) == 64 for one in trees(images))
+
+
+def test_packages_are_refused_with_an_image(images: Server, image: str) -> None:
+    reply = images.api("POST", "/v1/jobs", native("p", image=image, inputs={"python": ["x"]}))
+    assert "packages are not installed into images" in reply.text
+
+
+def test_a_damaged_layer_is_not_used(images: Server, registry: Registry) -> None:
+    layer = busybox(**{"etc/damaged": os.urandom(100_000)})
+    name = registry.push("team/damaged", layer)
+    packed = registries.gzip.compress(layer, 1, mtime=0)
+    file = registry.blob_file(registries.digest(packed).split(":")[1])
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    file.write_bytes(bytes(data))
+    before = trees(images)
+    number = images.submit(native("damaged", image=name, retry={"platform": "never"}))
+    job = images.wait(number)
+    assert job["state"] == "failed", job
+    assert "damaged" in job["reason"] or "broke off" in job["reason"], job["reason"]
+    assert trees(images) == before and not halves(images)
+
+
+def test_a_registry_that_dies_in_the_middle(images: Server, registry: Registry) -> None:
+    name = registry.push("team/middle", busybox(**{"etc/big": os.urandom(3_000_000)}))
+    before = trees(images)
+    with Gate(registry.port, most=1_000_000, breaks=True).open() as gate:
+        there = name.replace(registry.address, gate.address)
+        number = images.submit(native("middle", image=there, retry={"platform": "never"}))
+        job = images.wait(number)
+        assert job["state"] == "failed", job
+        assert "registry" in job["reason"], job["reason"]
+        assert trees(images) == before and not halves(images)
+        gate.opened.set()
+        assert images.run(native("then", run="cat /etc/marker", image=there))["state"] == "succeeded"
+
+
+def test_an_agent_killed_in_the_middle(images: Server, registry: Registry) -> None:
+    """Nothing half made is used, and what is left of it goes."""
+    name = registry.push("team/killed", busybox(**{"etc/big": os.urandom(3_000_000)}))
+    before = trees(images)
+    with Gate(registry.port, most=1_000_000).open() as gate:
+        there = name.replace(registry.address, gate.address)
+        number = images.submit(native("killed", run="cat /etc/marker", image=there))
+        wait_for(gate.full.is_set, what="a half image")
+        wait_for(lambda: bool(halves(images)), what="a half tree")
+        live = images.agents(number)
+        (agent,) = [pid for pid in live["agent"] if parent(pid) in live["keeper"]]
+        kill(agent)
+        gate.opened.set()
+        assert images.wait(number)["state"] == "succeeded"
+    assert images.log(number) == "of the image\n"
+    assert len(trees(images)) == len(before) + 1 and not halves(images)
+
+
+def test_a_full_disk_is_named(images: Server, registry: Registry) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    name = registry.push("team/full", busybox(**{"etc/big": bytes(30_000_000)}))
+    folder = images.state / "images"
+    folder.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("nothing can be mounted here")
+    try:
+        number = images.submit(native("full", image=name, retry={"platform": "never"}))
+        job = images.wait(number)
+        assert job["state"] == "failed", job
+        assert "space" in job["reason"], job["reason"]
+        assert not trees(images) and not halves(images)
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
