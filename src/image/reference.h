@@ -7,7 +7,7 @@
 #define IMAGE_NAME_MAX   255u /* of registry and repository together, as the registries have it */
 #define IMAGE_TAG_MAX    128u
 #define IMAGE_DIGEST_LEN 64u /* hex digits of a SHA-256 */
-#define IMAGE_TEXT_MAX   512u
+#define IMAGE_TEXT_MAX   768u
 
 struct image_ref {
     char registry[IMAGE_NAME_MAX + 1];   /* "docker.io", "127.0.0.1:5000" */
