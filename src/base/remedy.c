@@ -127,13 +127,28 @@ static bool is_option(const char *word, const char *option)
     return strncmp(word, option, n) == 0 && (word[n] == '\0' || word[n] == '=');
 }
 
-/* The refused command behind its verb, without the option that is given anew (--set is given again
- * and again). Another verb does not take what is run's alone. What follows a script or -- is the
- * job's. */
-static void add_rest(struct line *line, const struct refused *refused, bool same, const char *anew)
+/* Behind the last --set of the refused command, because the last one counts; else behind its verb.
+ * What follows a script or -- is the job's. */
+static size_t place_of(const struct refused *refused, const char *anew)
+{
+    size_t at = 1;
+    for (size_t i = 1; anew && strcmp(anew, "--set") == 0 && i < refused->argc; i++) {
+        const char *word = refused->argv[i];
+        if (strcmp(word, "--") == 0 || opt_is_script(word))
+            break;
+        if (is_option(word, "--set"))
+            at = i + (strchr(word, '=') ? 1 : 2);
+    }
+    return at < refused->argc ? at : refused->argc;
+}
+
+/* Words of the refused command without the option that is given anew (--set is given again and
+ * again). Another verb does not take what is run's alone. */
+static void add_words(struct line *line, const struct refused *refused, bool same, const char *anew,
+                      size_t first, size_t end)
 {
     bool own = true;
-    for (size_t i = 1; i < refused->argc; i++) {
+    for (size_t i = first; i < end; i++) {
         const char *word = refused->argv[i];
         own = own && strcmp(word, "--") != 0 && !opt_is_script(word);
         bool drop = (!same && is_option(word, "--exit-code")) ||
@@ -150,13 +165,18 @@ static void add_again(struct line *line, const struct refused *refused, const ch
                       struct line *more)
 {
     const char *typed = refused->argc ? refused->argv[0] : "";
+    const char *anew = more->n ? more->at[0] : NULL;
     bool whole = *typed && (more->n == 0 || submits(typed));
+    bool same = !verb || strcmp(verb, typed) == 0;
+    size_t place = whole ? place_of(refused, anew) : 0;
     add_word(line, refused->program);
     add_word(line, whole ? (verb ? verb : typed) : "submit");
+    if (whole)
+        add_words(line, refused, same, anew, 1, place);
     for (size_t i = 0; i < more->n; i++)
         add_word(line, more->at[i]);
     if (whole)
-        add_rest(line, refused, !verb || strcmp(verb, typed) == 0, more->n ? more->at[0] : NULL);
+        add_words(line, refused, same, anew, place, refused->argc);
     else
         add_word(line, has_file(refused) ? refused->file : NULL);
 }

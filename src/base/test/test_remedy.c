@@ -102,6 +102,24 @@ static void the_refused_command_comes_again(void **state)
                         "muster stop --gpu 4 -- python 'a b.py' --exit-code");
 }
 
+/* Of two --set for one field the last counts. */
+static void a_set_comes_behind_those_of_the_user(void **state)
+{
+    (void)state;
+    const char *argv[] = { "run",          "--set", "replicas=3", "--gpu", "4",
+                           "--set=name=x", "--",    "f",          "--set", "a=b" };
+    struct refused here = { .program = "muster", .argv = argv, .argc = ARRAY_LEN(argv) };
+    assert_string_equal(of(REMEDY_SMALLER, "replicas=1", &here),
+                        "muster run --set replicas=3 --gpu 4 --set=name=x --set replicas=1 -- f "
+                        "--set a=b");
+    here.argc = 3;
+    assert_string_equal(of(REMEDY_SMALLER, "replicas=1", &here),
+                        "muster run --set replicas=3 --set replicas=1");
+    here.argc = 2; /* cut off */
+    assert_string_equal(of(REMEDY_SMALLER, "replicas=1", &here),
+                        "muster run --set --set replicas=1");
+}
+
 static void without_the_command_its_file_is_submitted(void **state)
 {
     (void)state;
@@ -152,6 +170,7 @@ int main(void)
         cmocka_unit_test(half_a_command_is_left_out),
         cmocka_unit_test(words_are_quoted_for_a_shell),
         cmocka_unit_test(the_refused_command_comes_again),
+        cmocka_unit_test(a_set_comes_behind_those_of_the_user),
         cmocka_unit_test(without_the_command_its_file_is_submitted),
         cmocka_unit_test(the_server_that_was_named_is_named_again),
         cmocka_unit_test(kinds_are_read_back),
