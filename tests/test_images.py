@@ -3,8 +3,10 @@ and what is left when something fails in the middle."""
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -250,3 +252,90 @@ def test_a_full_disk_is_named(images: Server, registry: Registry) -> None:
         assert not trees(images) and not halves(images)
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+# ---- credentials ----
+
+
+@pytest.fixture(scope="module")
+def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    if not shutil.which("htpasswd"):
+        pytest.skip("there is no htpasswd on this machine (apt: apache2-utils)")
+    folder = tmp_path_factory.mktemp("private") / "one"
+    one = Registry(folder, user="alice", password="pass-4711-word").start()
+    yield one
+    one.stop()
+
+
+@pytest.fixture(scope="module")
+def kept(private: Registry) -> str:
+    return private.push("team/kept", busybox())
+
+
+def check_secret(server: Server, private: Registry, job: int) -> None:
+    """In no file below the state directory, and in nothing that is shown of the job."""
+    word = base64.b64encode(f"{private.user}:{private.password}".encode())
+    secrets = (private.password.encode(), word)
+    for file in server.state.rglob("*"):
+        if file.is_file() and "images/trees" not in str(file):
+            data = file.read_bytes()
+            assert not [one for one in secrets if one in data], file
+    shown = [
+        server.muster("show", job, "--spec").stdout,
+        server.muster("show", job, "--json").stdout,
+        server.muster("events", job).stdout,
+        said(server, job),
+        server.said() + server.agents_said(),
+    ]
+    for text in shown:
+        assert not [one for one in secrets if one.decode() in text], text
+
+
+def test_without_credentials_it_is_refused(images: Server, kept: str) -> None:
+    assert "the registry wants credentials" in reason(images, kept)
+
+
+def test_a_file_of_docker_login(
+    images: Server, private: Registry, kept: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(private.credentials()))
+    file.chmod(0o600)
+    job = images.run(native("file", image=kept, inputs={"registry_auth": str(file)}))
+    assert job["state"] == "succeeded", job
+    check_secret(images, private, job["number"])
+    # What one's own credentials fetched is there for one's next job.
+    wrong = {"auths": {private.address: {"auth": base64.b64encode(b"alice:no").decode()}}}
+    file.write_text(json.dumps(wrong))
+    assert "refused" in reason(images, kept, inputs={"registry_auth": str(file)})
+
+
+def test_the_auth_file_of_openpai(
+    images: Server, private: Registry, kept: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "auth"
+    file.write_text(f"{private.address}\n{private.user}\n{private.password}\n")
+    job = images.run(openpai("auth", role("main", "true"), image=kept, authFile=str(file)))
+    assert job["state"] == "succeeded", job
+    check_secret(images, private, job["number"])
+
+
+def test_the_image_config_of_dlc(images: Server, private: Registry, kept: str) -> None:
+    """Also where an option changes the job, which is read anew then."""
+    login = {"Username": private.user, "Password": private.password}
+    spec: dict[str, object] = {"Type": "Worker", "Image": kept, "PodCount": 1, "EcsSpec": "ecs.g6.large"}
+    spec["ImageConfig"] = login
+    text = json.dumps(
+        {
+            "DisplayName": "dlc",
+            "JobType": "PyTorchJob",
+            "JobSpecs": [spec],
+            "UserCommand": "cat /etc/marker",
+        }
+    )
+    for query in ({}, {"name": "other"}):
+        number = images.submit(text, **{"from": "dlc"}, **query)
+        job = images.wait(number)
+        assert job["state"] == "succeeded", job
+        assert "of the image" in images.log(number)
+        check_secret(images, private, number)

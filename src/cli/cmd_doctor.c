@@ -234,18 +234,15 @@ static struct finding ask_namespaces(struct cli *cli)
         "sysctl kernel.unprivileged_userns_clone=1 (or kernel.apparmor_restrict_unprivileged_userns=0)");
 }
 
+/* As a task would meet it: by muster-node, in a place where anybody may make a directory. */
 static struct finding ask_runtimes(struct cli *cli)
 {
-    static const char *const names[] = { "podman", "docker", "apptainer", "bwrap" };
-    AUTO_BUF struct buf found = BUF_INIT(256);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (find_program(cli, names[i], NULL))
-            buf_addf(&found, "%s%s", found.len ? ", " : "", names[i]);
-    if (!found.len)
-        return less("no container runtime: images are not used, tasks run on the host",
-                    "apt-get install podman");
-    return less(arena_printf(cli->arena, "%s installed; this version runs tasks on the host",
-                             buf_str(&found)),
+    struct err err;
+    const char *node = cli->host->node_program(cli->arena, &err);
+    const char *why = node ? cli->host->no_images(cli->arena, node, "/tmp") : err.what;
+    if (!why)
+        return good("images can be run by bwrap, for jobs that say --runtime auto");
+    return less(arena_printf(cli->arena, "images are not used, tasks run on the host: %s", why),
                 "");
 }
 

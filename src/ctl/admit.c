@@ -94,7 +94,7 @@ static bool asks_framework(const struct job_spec *j)
 }
 static bool asks_auth(const struct job_spec *j)
 {
-    return j->runtime != RUNTIME_BWRAP && j->inputs.registry_auth != NULL;
+    return j->runtime != RUNTIME_BWRAP && (j->inputs.registry_auth || j->inputs.n_logins > 0);
 }
 
 static const struct {

@@ -45,6 +45,7 @@ struct ctl_config {
     const char *python; /* base interpreter of per-job environments; NULL: none */
     enum torchrun torchrun;
     enum job_runtime runtime; /* of jobs that name an image and no runtime; 0: host */
+    uint64_t images_size;     /* bytes of images that a node keeps for an account */
     const char *no_images;    /* why this machine runs none; NULL: it does */
     const char *gpu_mps; /* pipe directory of an MPS daemon, "{uid}" for the account's number; "" or
                             NULL: none */

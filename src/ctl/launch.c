@@ -9,6 +9,7 @@
 #include "ctl/looks.h"
 #include "ctl/minutes.h"
 #include "ctl/notes.h"
+#include "ctl/registry_auth.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -560,6 +561,14 @@ static void add_hosts(struct round *round, const struct share *share, struct lau
     round->named = node;
 }
 
+static void add_registry_auth(const struct ctl *ctl, const struct live_job *job,
+                              struct arena *arena, struct launch *launch)
+{
+    const char *json = registry_auth_find(ctl->config.store, arena, &job->row);
+    launch->registry_auth = json;
+    launch->registry_auth_len = json ? strlen(json) : 0;
+}
+
 static void note_told(struct live_agent *agent)
 {
     if (!agent)
@@ -600,6 +609,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
         .images = account
                       ? arena_printf(arena, "%s/images/%u", ctl->config.users_dir, account->ids.uid)
                       : arena_printf(arena, "%s/images", ctl->config.state_dir),
+        .images_size = ctl->config.images_size,
         .requirements = inputs->requirements,
         .grace_ms = job->spec->limits.grace_ms,
         .log_head = ctl->config.log_head,
@@ -621,6 +631,8 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
             sizeof launch.token); /* the key file is another: the agent's own copy holds */
     for (size_t i = 0; i < n; i++)
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
+    if (job->spec->runtime == RUNTIME_BWRAP)
+        add_registry_auth(ctl, job, arena, &launch);
     note_told(agent);
     int rc = make_user_dir(ctl, &launch, &err) ||
                      add_mounts(ctl, job, round, arena, &launch, &err) ||

@@ -11,6 +11,7 @@
 #include "ctl/notes.h"
 #include "ctl/packing.h"
 #include "ctl/redact.h"
+#include "ctl/registry_auth.h"
 #include "ctl/resolve.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
@@ -563,29 +564,49 @@ static int read_auth(const struct submission *s, const char *path, char **data, 
     return file_read(path, AUTH_MAX, data, len, err);
 }
 
-/* Registry credentials lie apart from the job; without a container runtime nobody asks for them. */
-static void keep_auth(struct submission *s)
+static void warn_auth(const struct submission *s, const char *what, const struct err *err)
+{
+    report_warn(&s->answer->report, (struct place){ 0 }, "inputs.registry_auth", "%s: %s", what,
+                err->what);
+}
+
+/* The file of the job's credentials; NULL: there is none. No secret is recorded. */
+static char *read_auth_file(struct submission *s, size_t *len)
 {
     struct err err;
-    AUTO_FREE char *data = NULL;
-    size_t len = 0;
-    char name[64];
+    char *data = NULL;
     const char *uri = s->read.job->inputs.registry_auth;
     const char *path = uri ? map_uri(s, uri, &err) : NULL;
     if (!uri)
-        return;
+        return NULL;
     bool replays = taped_replays(s->ctl);
-    int rc = path && !replays ? read_auth(s, path, &data, &len, &err) : 0;
-    if (!path || taped_outside(s->ctl, OUTSIDE_STORAGE, rc, &err)) {
-        report_warn(&s->answer->report, (struct place){ 0 }, "inputs.registry_auth",
-                    "%s cannot be read: %s", uri, err.what);
+    int rc = path && !replays ? read_auth(s, path, &data, len, &err) : 0;
+    if (path && !taped_outside(s->ctl, OUTSIDE_STORAGE, rc, &err))
+        return data;
+    free(data);
+    report_warn(&s->answer->report, (struct place){ 0 }, "inputs.registry_auth",
+                "%s cannot be read: %s", uri, err.what);
+    return NULL;
+}
+
+/* Registry credentials lie apart from the job. */
+static void keep_auth(struct submission *s)
+{
+    struct err err;
+    size_t len = 0;
+    char *data = read_auth_file(s, &len), *json = NULL;
+    if (taped_replays(s->ctl))
         return;
-    }
-    if (replays) /* no secret is recorded */
-        return;
-    snprintf(name, sizeof name, "registry/%llu", (unsigned long long)s->row.id);
-    store_put_secret(s->ctl->config.store, s->ask.owner, name, data, len, NULL);
-    sodium_memzero(data, len);
+    if (registry_auth_make(data, len, &s->read.job->inputs, &json, &err) != 0)
+        warn_auth(s, "credentials are not used", &err);
+    if (json && registry_auth_keep(s->ctl->config.store, s->ask.owner, s->row.id, json, &err) != 0)
+        warn_auth(s, "credentials cannot be kept", &err);
+    if (data)
+        sodium_memzero(data, len);
+    if (json)
+        sodium_memzero(json, strlen(json));
+    free(data);
+    free(json);
 }
 
 static uint64_t all_gpus(const struct job_spec *spec)

@@ -122,9 +122,11 @@ static void report_overrides(struct report *into, const struct report *from)
                        from->at[i].what, from->at[i].hint);
 }
 
-/* Places of roles are kept: later problems point into the text again. */
-static void keep_places(struct job_spec *job, const struct job_spec *before)
+/* What no field says. Places of roles: later problems point into the text again. */
+static void keep_unsaid(struct job_spec *job, const struct job_spec *before)
 {
+    job->inputs.logins = before->inputs.logins;
+    job->inputs.n_logins = before->inputs.n_logins;
     for (size_t i = 0; i < job->n_roles; i++) {
         const struct role *old = job_role(before, job->roles[i].name, NULL);
         if (old)
@@ -152,7 +154,7 @@ static struct job_spec * override(struct arena *arena, const struct dialect_requ
     struct job_spec *changed = job_decode(arena, tree, &problems);
     report_overrides(report, &problems);
     if (changed)
-        keep_places(changed, job);
+        keep_unsaid(changed, job);
     return changed;
 }
 

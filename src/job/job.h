@@ -161,15 +161,25 @@ struct code {
     const char *path;     /* where tasks find it, absolute; NULL: in the working directory */
     uint64_t limit;       /* bytes; 0: none (OpenPAI: 200 000 000) */
 };
+/* Credentials that stood in the submitted text. They are kept apart from the job, so that no form
+ * of it has them: no field, no row, no listing. */
+struct registry_login {
+    const char *server; /* NULL, "": that of image */
+    const char *image;
+    const char *user, *password; /* or */
+    const char *auth;            /* both, as docker login writes them */
+};
 struct inputs {
     struct code code;
     struct mount *data;
     size_t n_data;
-    const char *interpreter;   /* Python whose packages the tasks see; NULL: the server's */
-    struct words python;       /* packages */
-    const char *requirements;  /* file */
-    struct words secrets;      /* by reference */
-    const char *registry_auth; /* reference */
+    const char *interpreter;       /* Python whose packages the tasks see; NULL: the server's */
+    struct words python;           /* packages */
+    const char *requirements;      /* file */
+    struct words secrets;          /* by reference */
+    const char *registry_auth;     /* file of credentials: path or URI */
+    struct registry_login *logins; /* of the text; in no field */
+    size_t n_logins;
 };
 struct health {
     bool check_before_start;

@@ -79,6 +79,7 @@ struct launch {
     const struct account *account; /* whose processes the tasks are; NULL: the agent's own */
     const char *user_dir; /* belongs to the account: working directories and environment of the
                              tasks; the same as dir where there is no account */
+    uint64_t images_size; /* bytes of all of them; 0: a default */
     const char *images;   /* where the node keeps images of that account */
     const char *archive;  /* code that work_dir is made from, its SHA-256 as its name; NULL: none */
     bool sandbox;         /* tasks have the rights of a container (node/confine.h) */

@@ -91,6 +91,7 @@ const struct field inputs_fields[] = {
     FIELD(WORDS, "secrets", struct inputs, secrets, .max = 256,
           .doc = "secrets the tasks get, by name; their values are kept by the server"),
     FIELD(TEXT, "registry_auth", struct inputs, registry_auth, .min = 1,
-          .doc = "secret with the credentials of the image registry, by name"),
+          .doc = "file with credentials of image registries (path or file: URI), as `docker login` "
+                 "writes it, or three lines: registry, user, password; read at submission"),
     FIELD_END,
 };

@@ -57,6 +57,8 @@
       "whose torchrun tasks find: muster's where the job asks for it, always, never")               \
     X(RUNTIME, "runtime", CHOICE, "host", "host|auto|bwrap",                                        \
       "how jobs that name an image are run: without it, in it by what works, in it by namespaces")  \
+    X(IMAGES_SIZE, "images_size", SIZE, "64Gi", "SIZE",                                             \
+      "of the images that a node keeps for an account; the longest unused goes")                    \
     X(QUEUES, "queues", QUEUES, "default", "LIST",                                                  \
       "known queues (apart by ,); in the file also maps with shares")                               \
     X(TOPOLOGY, "topology", LIST, "", "LIST",                                                       \

@@ -10,6 +10,7 @@
 #include "main/pack_main.h"
 #include "main/records_main.h"
 #include "main/replay_main.h"
+#include "main/runtimes.h"
 #include "main/server_main.h"
 #include "main/simulate_main.h"
 #include "main/wire.h"
@@ -70,6 +71,7 @@ static struct cli_host make_host(const char *argv0)
                               .settings = server_settings,
                               .example = example,
                               .node_program = wire_node_program,
+                              .no_images = runtimes_ask,
                               .simulate = simulate_main,
                               .compare = simulate_compare,
                               .records = records_main,

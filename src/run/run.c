@@ -377,6 +377,8 @@ static int run_write_conf(struct run *run, const struct run_place *place,
         buf_addf(&text, "programs=%s\n", place->programs);
     if (place->images || launch->images)
         buf_addf(&text, "images=%s\n", place->images ? place->images : launch->images);
+    if (launch->images_size)
+        buf_addf(&text, "images_size=%llu\n", (unsigned long long)launch->images_size);
     if (launch->account)
         buf_addf(&text, "user_dir=%s\n", launch->user_dir);
     if (launch->archive)

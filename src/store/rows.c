@@ -535,3 +535,20 @@ int store_put_secret(struct store *st, const char *owner, const char *name, cons
     db_blob(s, 3, sealed, st->seal ? strlen(sealed) : len);
     return db_run(st, s, err);
 }
+
+int store_get_secret(struct store *st, struct arena *a, const char *owner, const char *name,
+                     const char **value, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_GET_SECRET, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, owner);
+    db_text(s, 2, name);
+    int found = db_step(st, s, err);
+    if (found != 1)
+        return found;
+    const char *text = seal_reveal(st->seal, a, db_get_text(s, 0, a));
+    sqlite3_reset(s);
+    *value = text;
+    return text != NULL;
+}

@@ -66,6 +66,7 @@
     X(OBJECTS_OF, "SELECT project, name, spec, version FROM object"                                \
                   " WHERE kind = ? AND project = ?")                                               \
     X(PUT_SECRET, "INSERT OR REPLACE INTO secret (owner, name, value) VALUES (?,?,?)")             \
+    X(GET_SECRET, "SELECT CAST(value AS TEXT) FROM secret WHERE owner = ? AND name = ?")           \
     X(PUT_META, "INSERT OR REPLACE INTO meta (name, value) VALUES (?,?)")                          \
     X(GET_META, "SELECT value FROM meta WHERE name = ?")                                           \
     X(DELETE_META, "DELETE FROM meta WHERE name = ?")                                              \

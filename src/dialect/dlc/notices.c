@@ -49,8 +49,6 @@ static const struct notice notices[] = {
          "leave it out"),
     WARN("CodeSource.IsSharedMountPath", "has no effect: each task has its own copy",
          "leave it out"),
-    DROP("JobSpecs[].ImageConfig", "has no effect: credentials of a registry belong to this server",
-         "leave them out of the job"),
     REFUSE("JobSpecs[].ExtraPodSpec.InitContainers", "cannot be done: a pod is one program here",
            "its commands at the head of UserCommand"),
     REFUSE("JobSpecs[].ExtraPodSpec.SideCarContainers", "cannot be done: a pod is one program here",

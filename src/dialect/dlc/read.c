@@ -215,6 +215,24 @@ static void read_after(const struct reader *r, const struct dlc_spec *spec, stru
         role->after.at[role->after.n++] = lower(r->arena, spec->after[i].type);
 }
 
+/* Out of the text into the server's secrets: the job itself has none of it. */
+static void read_login(struct reader *r, const struct dlc_spec *spec)
+{
+    const struct dlc_image_config *config = &spec->image_config;
+    struct inputs *inputs = &r->job->inputs;
+    if (!given(config->auth) && !given(config->password))
+        return;
+    if (!inputs->logins)
+        inputs->logins = ARENA_ARRAY(r->arena, r->c->n_specs, struct registry_login);
+    if (inputs->n_logins == r->c->n_specs)
+        return; /* a role that was split in two */
+    inputs->logins[inputs->n_logins++] = (struct registry_login){ .server = config->registry,
+                                                                  .image = spec->image,
+                                                                  .user = config->username,
+                                                                  .password = config->password,
+                                                                  .auth = config->auth };
+}
+
 static void read_role(struct reader *r, size_t at, const char *name, uint32_t pods)
 {
     const struct dlc_spec *spec = &r->c->specs[at];
@@ -227,6 +245,7 @@ static void read_role(struct reader *r, size_t at, const char *name, uint32_t po
     role->replicas = role->min = pods;
     role->run = read_command(r, first);
     role->image = given(spec->image) ? spec->image : NULL;
+    read_login(r, spec);
     read_env(r, &role->env);
     read_resources(r, spec, &role->resources);
     read_ports(r, role, first);
