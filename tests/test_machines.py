@@ -83,6 +83,8 @@ def test_a_job_runs_on_a_machine(server: Server, tmp_path: Path) -> None:
     write_conf(server, home, said)
     with host(home):
         one = wait_state(server, "up")
+        (listed,) = server.get("/v1/machines")["machines"]
+        assert listed["boot"] and listed["machine"]
         assert one["engine"] == "machines" and one["labels"]["zone"] == "b"
         job = native("far", f"pwd > {tmp_path}/where; exit 7", resources={"cpu": 2})
         attempts = server.wait(server.submit(job))["task_list"][0]["attempts"]

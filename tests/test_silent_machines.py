@@ -14,7 +14,17 @@ from typing import Any
 import pytest
 from conftest import Starter
 from harness import ROOT, Json, Server, alive, native, wait_for
-from test_machines import AGENTS, add, host, node, of_machine, power_off, wait_state, write_conf
+from test_machines import (
+    AGENTS,
+    add,
+    ask,
+    host,
+    node,
+    of_machine,
+    power_off,
+    wait_state,
+    write_conf,
+)
 
 # A line for each start of a rank, to a file that all machines of the test see. What a rank of an
 # earlier round still says after it was told of another stands there too.
@@ -135,6 +145,9 @@ def test_an_elastic_job_leaves_a_frozen_machine(server: Server, tmp_path: Path) 
         lab.signal("m2", signal.SIGSTOP)
         job.wait_world("m1", "m3")
         assert server.state_of(job.number) == "running"
+        for verb in ("show", "explain"):
+            said = server.muster(verb, str(job.number)).stdout
+            assert re.search(r"machine +m2, silent since .*: the others go on without it", said)
         held = node(server, "m2")
         assert held and held["tasks"] == 1, "its devices are nobody else's"
         lab.signal("m2", signal.SIGCONT)
@@ -197,8 +210,41 @@ def test_a_machine_that_is_needed_is_waited_for(server: Server, tmp_path: Path) 
         job.wait_world("m1", "m2")
         lab.signal("m2", signal.SIGSTOP)
         wait_state(server, "down", "m2")
+        for verb in ("show", "explain"):
+            said = server.muster(verb, str(job.number)).stdout
+            assert re.search(r"machine +m2, silent since .*: the job waits for it", said), said
+        (away,) = server.get(f"/v1/jobs/{job.number}")["away"]
+        assert away["node"] == "m2" and away["tasks"] == 1 and not away["left"]
         lab.signal("m2", signal.SIGCONT)
         wait_state(server, "up", "m2")
+        wait_for(lambda: "away" not in server.get(f"/v1/jobs/{job.number}"), what="its agent")
         assert len(job.starts()) == 2, "nothing was started anew"
         job.end()
         server.wait(job.number, "succeeded")
+
+
+@pytest.mark.parametrize("how", ["back", "fenced", "removed"])
+def test_a_job_on_a_silent_machine_is_stopped(server: Server, tmp_path: Path, how: str) -> None:
+    with machines(server, tmp_path, 2) as lab:
+        job = Job(server, tmp_path, replicas=2)
+        job.wait_world("m1", "m2")
+        lab.off("m2")
+        wait_state(server, "down", "m2")
+        said = server.muster("stop", str(job.number)).stdout
+        assert "m2, silent since" in said and "it ends when that is back" in said, said
+        alone = {"m1": 0, "m2": 1}
+        wait_for(
+            lambda: {n: (node(server, n) or {})["tasks"] for n in alone} == alone,
+            what="the end on the machine that is there",
+        )
+        assert server.state_of(job.number) == "stopping"
+        if how == "back":
+            lab.on("m2")
+        elif how == "fenced":
+            status, _ = ask(server, "POST", "/v1/machines/m2/fence", {"reason": "powered off"})
+            assert status == 200
+        else:
+            status, said = ask(server, "DELETE", "/v1/machines/m2")
+            assert status == 409 and f"({job.number} ranks)" in str(said), said
+            assert ask(server, "DELETE", "/v1/machines/m2?force=1")[0] == 200
+        assert "away" not in server.wait(job.number, "stopped")

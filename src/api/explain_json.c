@@ -54,6 +54,23 @@ static void put_ends(struct arena *arena, struct text_node *map, const char *nam
     }
 }
 
+void explain_put_away(struct arena *arena, struct text_node *map, const char *name,
+                      const void *member)
+{
+    const struct away_list *list = member;
+    struct text_node *out = list->n ? text_list(arena, map, name) : NULL;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct away_view *away = &list->at[i];
+        struct text_node *one = text_map(arena, out, NULL);
+        text_str(arena, one, "node", away->node);
+        view_put_date(arena, one, "since", away->since_ms);
+        if (away->why)
+            text_str(arena, one, "why", away->why);
+        text_int(arena, one, "tasks", (int64_t)away->tasks);
+        text_bool(arena, one, "left", away->left);
+    }
+}
+
 static void put_delays(struct arena *arena, struct text_node *map, const char *name,
                        const void *member)
 {
@@ -369,6 +386,7 @@ const struct view_row explain_rows[] = {
     ROW(explain_view, n_ends, COUNT, 0, "how many in all"),
     STAMP(explain_view, not_later,
           "what it was told first, while that holds and rests on limits alone"),
+    PUT_BY(explain_view, away, explain_put_away, AWAY_DOC),
     ROW(explain_view, would_start, FLAG, ALWAYS, "starts now"),
     ROW(explain_view, changes, WORDS, 0, "what-if: the assignments"),
     { .name = "how",

@@ -14,6 +14,7 @@ struct api_machines { /* all NULL: there is no port for them */
     void (*remove)(void *arg, const char *name);
     void (*fence)(void *arg, const char *name);
     bool (*reach)(void *arg, const char *name); /* is it connected */
+    void (*ids)(void *arg, const char *name, const char **machine, const char **boot);
     void *arg;
     /* "server": [ADDR:PORT, ...], "pin". */
     void (*put_where)(void *arg, struct arena *, struct text_node *map);

@@ -174,6 +174,13 @@ static void put_machine(struct call *call, struct text_node *list, const struct 
              reached ? "connected"
              : node  ? "unreachable"
                      : "never came");
+    const char *machine = "", *boot = "";
+    if (machines->ids)
+        machines->ids(machines->arg, m->name, &machine, &boot);
+    if (*machine)
+        text_str(call->arena, one, "machine", machine);
+    if (*boot)
+        text_str(call->arena, one, "boot", boot);
     if (node && node->since_ms)
         text_int(call->arena, one, "since_ms", (int64_t)node->since_ms);
     if (node && node->why)

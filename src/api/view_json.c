@@ -223,6 +223,7 @@ static const struct view_row job_rows[] = {
     ROW(job_view, first, WORDS, 0,
         "of a job that failed: the task that died first, before the others; several when nothing "
         "tells which of them it was"),
+    PUT_BY(job_view, away, explain_put_away, AWAY_DOC),
     NESTED(job_view, warnings, NULL, "said at submission"),
     NESTED(job_view, differs, NULL, "what the command line changed of the file"),
     LIST_OF(job_view, task_list, VIEW_TASK, "with parts=tasks"),

@@ -398,7 +398,12 @@ static void explain_job(struct arena *arena, const struct text_node *e, struct b
 {
     const struct text_node *changes = text_get(e, "changes");
     if (!changes) {
+        const struct text_node *away = text_get(e, "away");
         put_head(arena, e, out);
+        for (const struct text_node *n = away ? away->first : NULL; n; n = n->next) {
+            begin_line(out, "machine");
+            buf_addf(out, "%s\n", out_away(arena, n, answer_text(e, "state", "")));
+        }
         put_details(e, out);
         return;
     }

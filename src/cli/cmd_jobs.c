@@ -56,6 +56,9 @@ static void print_job_line(struct cli *cli, const struct text_node *view, const 
     else
         printf("%s %s  %s%s%s\n", number, name, state, answer_has(view, "reason") ? ": " : "",
                answer_text(view, "reason", ""));
+    const struct text_node *away = cli->quiet || done ? NULL : text_get(view, "away");
+    for (const struct text_node *n = away ? away->first : NULL; n; n = n->next)
+        printf("  %s\n", out_away(cli->arena, n, state));
 }
 
 /* One document for one job, a list for several. */

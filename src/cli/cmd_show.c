@@ -151,6 +151,9 @@ static void put_head(struct cli *cli, const struct text_node *job, struct buf *o
     put_size(cli, job, out);
     put_asked(cli, job, out);
     line(out, "id", answer_text(job, "id", NULL));
+    const struct text_node *away = text_get(job, "away");
+    for (const struct text_node *n = away ? away->first : NULL; n; n = n->next)
+        line(out, "machine", out_away(cli->arena, n, answer_text(job, "state", "")));
     time_line(out, "submitted", job, "submitted");
     time_line(out, "not before", job, "not_before");
     time_line(out, "starts by", job, "expected");

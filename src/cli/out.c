@@ -3,6 +3,7 @@
 #include "cli/out.h"
 
 #include "base/mem.h"
+#include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/cmd.h"
 #include "cli/visible.h"
@@ -156,6 +157,33 @@ void out_remedies(const struct cli *cli, const struct remedies *remedies, struct
         remedy_put_words(out, argv, n);
         buf_addf(out, "%s%s%s\n", *what ? "     (" : "", what, *what ? ")" : "");
     }
+}
+
+const char *out_away(struct arena *arena, const struct text_node *away, const char *state)
+{
+    static const struct {
+        const char *state, *text;
+    } ends[] = {
+        { "stopping", "it ends when that is back" },
+        { "restarting", "it begins anew when that is back" },
+        { NULL, "the job waits for it" },
+    };
+    char since[FMT_MAX], tasks[48];
+    const char *node = answer_text(away, "node", "?"), *then = NULL;
+    const uint64_t n = answer_number(away, "tasks", 0);
+    if (answer_flag(away, "left") && strcmp(state, "running") == 0)
+        return arena_printf(arena,
+                            "%s, silent since %s: the others go on without it, and take it in when "
+                            "it is back",
+                            node, fmt_time_local(since, answer_time(away, "since")));
+    for (size_t i = 0; !then; i++)
+        if (!ends[i].state || strcmp(ends[i].state, state) == 0)
+            then = ends[i].text;
+    return arena_printf(arena,
+                        "%s, silent since %s%s%s: %s; if it is dead, say so (nodes fence, "
+                        "nodes rm --force)",
+                        node, fmt_time_local(since, answer_time(away, "since")), n ? ", with " : "",
+                        n ? out_count(tasks, n, "task") : "", then);
 }
 
 const char *out_command(const struct cli *cli, enum remedy_id id, const char *args)

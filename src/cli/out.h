@@ -27,6 +27,8 @@ bool out_color_err(void);                /* stderr is a terminal that takes colo
 struct cli;
 void out_error(const struct cli *, const struct err *); /* "error: ...", hint, what to type */
 /* The words to type, quoted; "" when they cannot be typed here. */
+/* One of "away" of a job in that state: what it waits for, and what can be done. */
+const char *out_away(struct arena *, const struct text_node *away, const char *state);
 const char *out_command(const struct cli *, enum remedy_id, const char *args); /* in its arena */
 /* A line each: label, what to type, what it does. */
 void out_remedies(const struct cli *, const struct remedies *, struct buf *out);

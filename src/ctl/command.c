@@ -6,6 +6,7 @@
 #include "ctl/core.h"
 #include "ctl/minutes.h"
 #include "ctl/redact.h"
+#include "ctl/silence.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 
@@ -259,6 +260,8 @@ static struct job_view *state_view(const struct command *c, struct arena *arena)
                                .gpu_milli = row->gpu_milli,
                                .generation = row->generation,
                                .restarts = row->restarts };
+    if (c->job)
+        view->away = silence_view(c->ctl, arena, c->job);
     return view;
 }
 

@@ -9,6 +9,7 @@
 #include "ctl/foretold.h"
 #include "ctl/pass.h"
 #include "ctl/reasons.h"
+#include "ctl/silence.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -486,6 +487,7 @@ int ctl_explain_view(struct ctl *ctl, const struct ctl_explain *asked, struct ex
         explain_waiting(&reader, live, view);
     } else if (live) {
         explain_rest(&reader, live, view);
+        view->away = silence_view(ctl, arena, live);
     }
     explain_dates(ctl, view);
     return 0;

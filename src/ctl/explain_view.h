@@ -5,6 +5,7 @@
 #define CTL_EXPLAIN_VIEW_H
 
 #include "base/pairs.h"
+#include "ctl/away_view.h"
 #include "job/job.h"
 #include "job/state.h"
 #include "job/unfit.h"
@@ -138,6 +139,7 @@ struct explain_view {
     const struct rank_view *rank;
     struct end_list ends;
     struct delay_list delays;
+    struct away_list away;          /* machines that cannot be reached and have tasks of it */
     struct words changes;           /* what-if, as --set takes them */
     bool in_its_place, larger;      /* the changed job would replace this one; is larger than the
                                        cluster */

@@ -129,6 +129,25 @@ static uint32_t tasks_on(const struct ctl *ctl, const char *name)
     return at == UINT32_MAX ? 0 : cluster_node(ctl->cluster, at).tasks;
 }
 
+#define NAMED_JOBS 8u
+
+/* "12 ddp, 14 eval" */
+static const char *jobs_on(const struct ctl *ctl, struct arena *arena, const char *name)
+{
+    const char *text = "";
+    uint32_t n = 0;
+    for (size_t i = 0; i < live_active(ctl->live) && n <= NAMED_JOBS; i++) {
+        const struct live_job *job = live_active_at(ctl->live, i);
+        if (!live_agent(job, name))
+            continue;
+        n++;
+        text = n > NAMED_JOBS ? arena_printf(arena, "%s and others", text)
+                              : arena_printf(arena, "%s%s%llu %.60s", text, n > 1 ? ", " : "",
+                                             (unsigned long long)job->row.number, job->row.name);
+    }
+    return text;
+}
+
 void ctl_machine_remove(struct ctl *ctl, const char *name, bool force, ctl_done *done, void *arg)
 {
     struct answer *answer = turn_answer(ctl, done, arg);
@@ -137,8 +156,8 @@ void ctl_machine_remove(struct ctl *ctl, const char *name, bool force, ctl_done 
         return;
     uint32_t tasks = tasks_on(ctl, name);
     if (tasks && !force) {
-        err_set(&answer->err, ERR_CONFLICT, "%u task%s on %s", tasks, tasks == 1 ? " is" : "s are",
-                name);
+        err_set(&answer->err, ERR_CONFLICT, "%u task%s on %s (%s)", tasks,
+                tasks == 1 ? " is" : "s are", name, jobs_on(ctl, answer->arena, name));
         err_hint(&answer->err,
                  "drain it and wait for them, or give them up with --force (over HTTP ?force=1)");
         return;

@@ -3,12 +3,14 @@
 #ifndef CTL_SILENCE_H
 #define CTL_SILENCE_H
 
+#include "ctl/away_view.h"
 #include "engine/engine.h"
 #include "job/completion.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct arena;
 struct ctl;
 struct live_agent;
 struct live_job;
@@ -28,6 +30,8 @@ bool silence_past(const struct ctl *, const struct live_job *, const struct live
 /* As job_verdict, when tasks that were left need not be waited for: the others have done what they
  * met for. */
 struct verdict silence_verdict(const struct ctl *, const struct live_job *);
+/* Machines that cannot be reached and have an agent of the job, in arena. */
+struct away_list silence_view(const struct ctl *, struct arena *, const struct live_job *);
 /* "its machine has been silent for 3 s" */
 const char *silence_text(char out[96], const struct ctl *, const struct live_agent *);
 

@@ -5,6 +5,7 @@
 #define CTL_VIEWS_H
 
 #include "base/pairs.h"
+#include "ctl/away_view.h"
 #include "job/ending.h"
 #include "job/job.h"
 #include "job/place.h"
@@ -78,7 +79,8 @@ struct job_view {
     const char *indices;
     const uint32_t *member_states; /* of an array: by state, JOB_STATE_N */
     const char *file, *work_dir, *code_dir, *output_dir, *python, *python_from;
-    struct words first; /* tasks that died first */
+    struct words first;    /* tasks that died first */
+    struct away_list away; /* machines that cannot be reached and have tasks of it */
     /* Documents, as they were kept: {path, what, hint, line, col}, texts, the canonical job. */
     const struct text_node *warnings, *differs, *spec;
     const char *origin;

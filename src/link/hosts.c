@@ -56,6 +56,7 @@ struct host {
     struct smap *runs;  /* of struct host_run, by key */
     struct conn *conn;  /* NULL: not connected */
     bool hello, synced; /* HOST_HELLO, HOST_RUNS came on this connection */
+    char machine[80], boot[80];
 };
 
 struct hosts {
@@ -128,6 +129,13 @@ bool hosts_connected(const struct hosts *hosts, const char *node)
 {
     const struct host *host = smap_get(hosts->by_node, node);
     return host && host->synced;
+}
+
+void hosts_ids(const struct hosts *hosts, const char *node, const char **machine, const char **boot)
+{
+    const struct host *host = smap_get(hosts->by_node, node);
+    *machine = host ? host->machine : "";
+    *boot = host ? host->boot : "";
 }
 
 /* ---- runs ---- */
@@ -467,6 +475,8 @@ static int on_hello(struct host *host, const struct wire_frame *frame)
                                                                .ask_ms = ASK_MS,
                                                                .silence_ms = SILENCE_MS });
     }
+    snprintf(host->machine, sizeof host->machine, "%s", hello.machine);
+    snprintf(host->boot, sizeof host->boot, "%s", hello.boot);
     conn_address(host->conn, true, from);
     sink->up(sink->arg, host->node, from, &hello);
     return 0;

@@ -32,6 +32,9 @@ void hosts_forget(struct hosts *, const char *node); /* and its runs, without a 
 bool hosts_has(const struct hosts *, const char *node);
 bool hosts_connected(const struct hosts *, const char *node); /* and its runs are known */
 
+/* What its host said last: ids of the machine and of its boot. "": it was not heard. */
+void hosts_ids(const struct hosts *, const char *node, const char **machine, const char **boot);
+
 /* Each returns false when no such machine is expected, and may be repeated. */
 struct hosts_start {
     struct generation generation;

@@ -51,9 +51,17 @@ static bool on_reach(void *arg, const char *name)
     return machines_reach(arg, name);
 }
 
+static void on_ids(void *arg, const char *name, const char **machine, const char **boot)
+{
+    machines_ids(arg, name, machine, boot);
+}
+
 struct api_machines machines_served(struct engine *machines)
 {
-    return (struct api_machines){
-        .add = add, .remove = on_remove, .fence = on_fence, .reach = on_reach, .arg = machines
-    };
+    return (struct api_machines){ .add = add,
+                                  .remove = on_remove,
+                                  .fence = on_fence,
+                                  .reach = on_reach,
+                                  .ids = on_ids,
+                                  .arg = machines };
 }

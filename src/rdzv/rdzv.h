@@ -79,11 +79,11 @@ struct rdzv_limits {
     uint32_t beat_ms;    /* 1000 */
     uint32_t silence_ms; /* 2500; 0: members are lost only by rdzv_lost (inside a job) */
     uint32_t resume_ms;  /* how long a claim's other members are waited for */
-    bool surplus;        /* there are more members than a round takes: who comes when all is done need
-                          * not take part */
-    bool share_nodes;    /* members with the same node name share that machine */
-    uint32_t stop_ms;    /* a member that was told STOP and does not answer so long is lost; 0:
-                          * never */
+    bool surplus;     /* there are more members than a round takes: who comes when all is done need
+                       * not take part */
+    bool share_nodes; /* members with the same node name share that machine */
+    uint32_t stop_ms; /* a member that was told STOP and does not answer so long is lost; 0:
+                       * never */
 };
 struct rdzv;
 struct rdzv *rdzv_create(const struct rdzv_limits *, struct rdzv_sink);

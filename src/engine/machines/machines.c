@@ -628,6 +628,12 @@ bool machines_reach(const struct engine *e, const char *node)
     return hosts_connected(m->hosts, node);
 }
 
+void machines_ids(const struct engine *e, const char *node, const char **machine, const char **boot)
+{
+    const struct machines *m = (const struct machines *)(const void *)e;
+    hosts_ids(m->hosts, node, machine, boot);
+}
+
 void machines_begin(struct engine *e)
 {
     struct machines *m = machines_of(e);

@@ -37,6 +37,8 @@ void machines_add(struct engine *, const struct machines_one *);
 void machines_limit(struct engine *, const char *node, uint64_t lasts_ms);
 bool machines_have(const struct engine *, const char *node);
 bool machines_reach(const struct engine *, const char *node); /* its host is connected */
+/* As hosts_ids. */
+void machines_ids(const struct engine *, const char *node, const char **machine, const char **boot);
 /* After recover, once: those that have not come back yet are down. */
 void machines_begin(struct engine *);
 /* It is no machine of this server any more: the node is gone, and its runs, from the loop. Not from

@@ -322,10 +322,13 @@ static void test_attempt_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verdicts),        cmocka_unit_test(test_verdict_of_one_role),
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_verdict_of_one_role),
         cmocka_unit_test(test_spares_are_not_waited_for),
-        cmocka_unit_test(test_retry_rows),      cmocka_unit_test(test_platform_is_not_counted),
-        cmocka_unit_test(test_backoff_doubles), cmocka_unit_test(test_attempt_numbers),
+        cmocka_unit_test(test_retry_rows),
+        cmocka_unit_test(test_platform_is_not_counted),
+        cmocka_unit_test(test_backoff_doubles),
+        cmocka_unit_test(test_attempt_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -438,9 +438,13 @@ static void test_decode_of_encode(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full),     cmocka_unit_test(test_smallest), cmocka_unit_test(test_spares),
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_some),
-        cmocka_unit_test(test_set),      cmocka_unit_test(test_decode_of_encode),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_spares),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_some),
+        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_decode_of_encode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
