@@ -65,6 +65,7 @@ def test_hostnames_and_list(slurm: Server) -> None:
             "scontrol show job || echo refused",
         ),
     )
+    said = [line for line in said if not line.startswith("scontrol:")]
     assert said[0].endswith("[1-3] 3")
     front = said[0].split("[")[0]
     assert said[1:4] == [f"{front}{i}" for i in (1, 2, 3)]
@@ -232,7 +233,7 @@ def test_strangers_start_nothing(slurm: Server, tmp_path: Path) -> None:
         ),
     )
     assert "code 255" in said
-    assert "No such file" in said[-1]
+    assert any("ls: cannot access 'started'" in line for line in said)
 
 
 def test_arguments(slurm: Server, tmp_path: Path) -> None:

@@ -23,7 +23,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KILL_WAIT_MS = 30000, AGAIN_MS = 1000, EXIT_OF_SRUN = 1, FAILED_CODE = 255 };
+enum {
+    KILL_WAIT_MS = 30000,
+    AGAIN_MS = 1000,
+    DIAL_MS = 100,    /* between two tries to reach a node */
+    REACH_MS = 60000, /* all nodes of a job start together, but some a little later */
+    EXIT_OF_SRUN = 1,
+    FAILED_CODE = 255
+};
 
 struct srun;
 struct link { /* to a node */
@@ -35,6 +42,9 @@ struct link { /* to a node */
     bool known;
     uint32_t left; /* tasks that have not ended */
     struct srun_writer writer;
+    uv_timer_t again;
+    uint64_t since; /* of the first try */
+    bool tried;
 };
 struct srun {
     uv_loop_t loop;
@@ -64,6 +74,14 @@ static void close_handle(uv_handle_t *handle)
         uv_close(handle, NULL);
 }
 
+static void close_link(struct link *link)
+{
+    conn_close(link->conn);
+    link->conn = NULL;
+    if (link->tried)
+        close_handle((uv_handle_t *)&link->again);
+}
+
 static void finish(struct srun *s)
 {
     if (s->over)
@@ -71,9 +89,9 @@ static void finish(struct srun *s)
     s->over = true;
     srun_stdin_destroy(s->input);
     s->input = NULL;
-    conn_close(s->claim.conn);
+    close_link(&s->claim);
     for (size_t i = 0; s->links && i < s->plan.n; i++)
-        conn_close(s->links[i].conn);
+        close_link(&s->links[i]);
     for (size_t i = 0; i < s->n_signals; i++)
         close_handle((uv_handle_t *)&s->signals[i]);
     close_handle((uv_handle_t *)&s->kill_timer);
@@ -201,6 +219,32 @@ static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame
     }
 }
 
+/* Input comes behind START everywhere. */
+static void begin_input(struct srun *s)
+{
+    for (size_t i = 0; s->links && i < s->plan.n; i++)
+        if (s->links[i].left && !s->links[i].known)
+            return;
+    srun_stdin_go_on(s->input);
+}
+
+static void dial(struct link *link);
+
+static void on_again(uv_timer_t *timer)
+{
+    dial(timer->data);
+}
+
+/* A node that does not listen yet is tried again. One that was reached and went is not. */
+static bool try_again(struct link *link)
+{
+    struct srun *s = link->srun;
+    if (link->known || link->greet.challenged || s->ending ||
+        uv_now(&s->loop) - link->since > REACH_MS)
+        return false;
+    return uv_timer_start(&link->again, on_again, DIAL_MS, 0) == 0;
+}
+
 /* Whatever still ran there is not known. */
 static void on_closed(void *arg, struct conn *conn, const char *why)
 {
@@ -208,17 +252,19 @@ static void on_closed(void *arg, struct conn *conn, const char *why)
     struct srun *s = link->srun;
     (void)conn;
     link->conn = NULL;
-    if (link->left == 0)
+    if (link->left == 0 || try_again(link))
         return;
     fprintf(stderr, "srun: error: %s: %s\n", link->node->name,
             why && *why ? why : "the connection was closed");
     raise_code(s, FAILED_CODE);
     s->left -= link->left;
     link->left = 0;
-    if (s->left == 0)
+    if (s->left == 0) {
         finish(s);
-    else
-        first_exit(s, true);
+        return;
+    }
+    begin_input(s);
+    first_exit(s, true);
 }
 
 static void on_room(void *arg, struct conn *conn)
@@ -243,10 +289,7 @@ static void start_tasks(struct link *link)
     conn_keep_alive(link->conn, &alive);
     if (link->srun->ending)
         send_signal(link->srun, SIGTERM);
-    for (size_t i = 0; i < link->srun->plan.n; i++)
-        if (link->srun->links[i].conn && !link->srun->links[i].known)
-            return;
-    srun_stdin_go_on(link->srun->input); /* input comes behind START everywhere */
+    begin_input(link->srun);
 }
 
 static void begin_step(struct srun *s, const struct step_grant *grant);
@@ -296,6 +339,12 @@ static void dial(struct link *link)
 {
     struct srun *s = link->srun;
     const struct conn_target target = { .addr = link->node->address, .port = link->node->port };
+    if (!link->tried) {
+        (void)uv_timer_init(&s->loop, &link->again);
+        link->again.data = link;
+        link->since = uv_now(&s->loop);
+        link->tried = true;
+    }
     greet_init(&link->greet, getenv("MUSTER_JOB_SECRET"), false, NULL);
     link->conn =
         conn_connect(&s->loop, &target, &step_terms,
