@@ -635,6 +635,11 @@ static int run_convert(struct cli *cli, const void *opts, int argc, char **argv,
     free(c.text);
     if (!tree)
         return err->code == ERR_NONE ? EXIT_LOSSY : -1;
+    if (to->script && !cli->json) {
+        buf_puts(&out, tree->str);
+        out_buf(&out);
+        return EXIT_OK;
+    }
     if (cli->json || !to->yaml) {
         out_json(tree);
         return EXIT_OK;

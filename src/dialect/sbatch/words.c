@@ -69,6 +69,8 @@ const struct dialect sbatch_dialect = {
     .looks_for = "#! in its first line and #SBATCH lines",
     .detect = detect,
     .read = sb_read,
+    .shape = sb_reshape,
+    .write = sb_write,
     .script = true,
     .queues = true,
 };

@@ -1,0 +1,92 @@
+/* The table of the page doc/dialect-sbatch.md is the code's (run sbatch_reference when this fails),
+ * and jobs become scripts that read back as the same job. */
+#include "dialect/losses.h"
+#include "dialect/sbatch/test/sample.h"
+#include "dialect/test/page.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void test_page(void **state)
+{
+    struct page page;
+    (void)state;
+    page_init(&page, SOURCE_ROOT "/doc/dialect-sbatch.md");
+    page_wants_tables(&page, sbatch_reference, "sbatch_reference");
+    page_fini(&page);
+}
+
+static void test_same_script(void **state)
+{
+    struct sample s;
+    struct report said;
+    (void)state;
+    sample_read(&s, "#SBATCH -J same -N2 --gres=gpu:2 -t 10 -d afterok:3");
+    const struct site site = { .owner = "ada" };
+    report_init(&said, s.arena);
+    const struct text_node *tree = dialect_convert(s.arena, &sbatch_dialect, s.job, &site, &said);
+    assert_non_null(tree);
+    assert_int_equal(said.warnings, 0);
+    assert_non_null(strstr(tree->str, "#SBATCH -J same -N2"));
+    sample_end(&s);
+}
+
+/* A job of two roles with what has no words in a script. */
+static void test_other_job(void **state)
+{
+    struct arena *a = arena_create();
+    struct report said;
+    struct job_spec *job = job_new(a);
+    const struct site site = { .owner = "ada" };
+    (void)state;
+    report_init(&said, a);
+    job->name = "two words";
+    job->roles = ARENA_ARRAY(a, 2, struct role);
+    job->n_roles = 2;
+    job->limits.run_time_ms = (struct opt_u64){ true, 90000 };
+    for (size_t i = 0; i < 2; i++) {
+        role_init(&job->roles[i]);
+        job->roles[i].run = "echo \"it's\"";
+        job->roles[i].name = i ? "worker" : "ps";
+        job->roles[i].resources.cpu_milli = 1500;
+        job->roles[i].resources.gpu_milli = i * 2000;
+        job->roles[i].replicas = job->roles[i].min = i ? 4 : 1;
+    }
+    job->roles[1].per_group = 2;
+    job->roles[0].done.succeeded = (struct count){ .kind = COUNT_NEVER };
+    const struct text_node *tree = dialect_convert(a, &sbatch_dialect, job, &site, &said);
+    assert_non_null(tree);
+    static const char *const has[] = {
+        "#SBATCH --job-name=\"two words\"\n",
+        "#SBATCH --time=2\n",
+        "#SBATCH hetjob\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=2\n",
+        "#SBATCH --gpus-per-node=4\n",
+        "srun --het-group=0 bash -c 'echo \"it'\\''s\"' &\nsrun",
+        "srun --het-group=1 --gpus-per-task=2 bash",
+        "wanted=\"$wanted $!\"\n",
+    };
+    for (size_t i = 0; i < sizeof has / sizeof *has; i++)
+        if (!strstr(tree->str, has[i]))
+            fail_msg("no %s in\n%s", has[i], tree->str);
+    bool cpu = false, limit = false;
+    for (size_t i = 0; i < said.n; i++) {
+        cpu |= strcmp(said.at[i].path, "roles.ps.resources.cpu") == 0;
+        limit |= strcmp(said.at[i].path, "limits.run_time") == 0;
+    }
+    assert_true(cpu);   /* a core and a half */
+    assert_true(limit); /* a minute and a half */
+    arena_destroy(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_page),
+        cmocka_unit_test(test_same_script),
+        cmocka_unit_test(test_other_job),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

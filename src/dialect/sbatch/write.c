@@ -1,0 +1,314 @@
+/* A canonical job as a batch script: the way back of read.c.
+ *
+ * Role: a job that came as a script is that script. Any other one gets a script: a component for
+ * each role, a node for each of its tasks (or for each group that shares one), and a line of srun
+ * that runs its command there. Its roles become what the reader makes of these lines, so that what
+ * is lost is found by reading it (dialect/losses.h); what a role has besides is told here. */
+#include "dialect/sbatch/convention.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/shell_word.h"
+#include "dialect/roles.h"
+
+#include <string.h>
+
+enum { SCRIPT_MAX = 4 << 20 };
+
+struct writer {
+    struct arena *arena;
+    const struct job_spec *job;
+    struct report *report;
+    struct buf *out;
+};
+
+/* ---- option lines ---- */
+
+static void option(const struct writer *w, const char *name, const char *value)
+{
+    buf_addf(w->out, "#SBATCH --%s=", name);
+    bool plain = value[strcspn(value, " \t\"'\\#")] == '\0';
+    if (!plain)
+        buf_putc(w->out, '"');
+    for (const char *c = value; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            buf_putc(w->out, '\\');
+        buf_putc(w->out, *c == '\n' ? ' ' : *c);
+    }
+    buf_puts(w->out, plain ? "\n" : "\"\n");
+}
+
+static void option_number(const struct writer *w, const char *name, uint64_t n)
+{
+    option(w, name, arena_printf(w->arena, "%llu", (unsigned long long)n));
+}
+
+static const char *joined(struct arena *a, const struct words *words)
+{
+    AUTO_BUF struct buf text = BUF_INIT(SCRIPT_MAX);
+    for (size_t i = 0; i < words->n; i++)
+        buf_addf(&text, "%s%s", i ? "," : "", words->at[i]);
+    return arena_strdup(a, buf_str(&text));
+}
+
+static void write_after(const struct writer *w)
+{
+    AUTO_BUF struct buf text = BUF_INIT(SCRIPT_MAX);
+    for (size_t i = 0; i < w->job->n_after; i++) {
+        const struct job_after *after = &w->job->after[i];
+        const char *kind = after->match && strcmp(after->match, "index") == 0   ? "aftercorr"
+                           : after->ended && strcmp(after->ended, "any") == 0   ? "afterany"
+                           : after->ended && strcmp(after->ended, "badly") == 0 ? "afternotok"
+                                                                                : "afterok";
+        if (after->job)
+            buf_addf(&text, "%s%s:%llu", text.len ? "," : "", kind, (unsigned long long)after->job);
+    }
+    if (text.len)
+        option(w, "dependency", buf_str(&text));
+}
+
+static void write_jobwide(const struct writer *w)
+{
+    const struct job_spec *job = w->job;
+    char range[JOB_ARRAY_TEXT];
+    option(w, "job-name", job->name);
+    if (job->project)
+        option(w, "account", job->project);
+    if (job->queue)
+        option(w, "partition", job->queue);
+    if (job->description && !strchr(job->description, '\n'))
+        option(w, "comment", job->description);
+    if (job->limits.run_time_ms.has)
+        option_number(w, "time", (job->limits.run_time_ms.value + 59999) / 60000);
+    if (job->suspend)
+        buf_puts(w->out, "#SBATCH --hold\n");
+    if (job->priority < 5)
+        option(w, "nice", "100");
+    if (job->array.count)
+        option(w, "array", job_array_range(range, &job->array));
+    write_after(w);
+    if (job->retry.platform.kind == COUNT_NEVER)
+        buf_puts(w->out, "#SBATCH --no-requeue\n");
+    if (job->placing.avoid.n)
+        option(w, "exclude", joined(w->arena, &job->placing.avoid));
+    if (job->placing.nodes.n)
+        option(w, "nodelist", joined(w->arena, &job->placing.nodes));
+}
+
+static void write_mounts(const struct writer *w)
+{
+    AUTO_BUF struct buf text = BUF_INIT(SCRIPT_MAX);
+    for (size_t i = 0; i < w->job->inputs.n_data; i++) {
+        const struct mount *m = &w->job->inputs.data[i];
+        buf_addf(&text, "%s%s:%s%s", i ? "," : "", m->from, m->at, m->read_only ? ":ro" : "");
+    }
+    if (text.len)
+        option(w, "container-mounts", buf_str(&text));
+}
+
+/* Nodes of a role, and its tasks on one. */
+static uint32_t nodes_of(const struct role *role)
+{
+    return job_groups(role);
+}
+
+static uint32_t each_of(const struct role *role)
+{
+    return role->per_group ? role->per_group : 1;
+}
+
+static void write_resources(const struct writer *w, const struct role *role)
+{
+    const struct resources *res = &role->resources;
+    uint64_t each = each_of(role), gpus = res->gpu_milli / 1000 * each;
+    option_number(w, "nodes", nodes_of(role));
+    option_number(w, "ntasks-per-node", each);
+    if (res->cpu_milli)
+        option_number(w, "cpus-per-task", (res->cpu_milli + 999) / 1000);
+    if (res->memory)
+        option(w, "mem",
+               arena_printf(w->arena, "%lluK",
+                            (unsigned long long)((res->memory + 1023) / 1024 * each)));
+    if (res->disk)
+        option(w, "tmp",
+               arena_printf(w->arena, "%lluK",
+                            (unsigned long long)((res->disk + 1023) / 1024 * each)));
+    if (gpus && res->gpu_types.n)
+        option(w, "gpus-per-node",
+               arena_printf(w->arena, "%s:%llu", res->gpu_types.at[0], (unsigned long long)gpus));
+    else if (gpus)
+        option_number(w, "gpus-per-node", gpus);
+}
+
+/* ---- commands ---- */
+
+static struct words command_of(const struct writer *w, const struct role *role)
+{
+    struct words words = { .at = ARENA_ARRAY(w->arena, 3, const char *) };
+    if (role->python)
+        return job_entry(w->arena, role);
+    if (!role->run)
+        return role->argv;
+    words.at[words.n++] = "bash";
+    words.at[words.n++] = "-c";
+    words.at[words.n++] = role->run;
+    return words;
+}
+
+static void write_command(const struct writer *w, size_t i)
+{
+    const struct role *role = &w->job->roles[i];
+    struct words words = command_of(w, role);
+    buf_puts(w->out, "srun");
+    if (w->job->n_roles > 1)
+        buf_addf(w->out, " --het-group=%zu", i);
+    if (role->resources.gpu_milli >= 1000 && each_of(role) > 1)
+        buf_addf(w->out, " --gpus-per-task=%llu",
+                 (unsigned long long)role->resources.gpu_milli / 1000);
+    if (role->env.n)
+        buf_puts(w->out, " env");
+    for (size_t k = 0; k < role->env.n; k++) {
+        buf_putc(w->out, ' ');
+        shell_word(w->out,
+                   arena_printf(w->arena, "%s=%s", role->env.at[k].name, role->env.at[k].value));
+    }
+    for (size_t k = 0; k < words.n; k++) {
+        buf_putc(w->out, ' ');
+        shell_word(w->out, words.at[k]);
+    }
+}
+
+/* Roles whose end nobody waits for are ended with the script. */
+static void write_commands(const struct writer *w)
+{
+    const struct job_spec *job = w->job;
+    if (job->n_roles == 1) {
+        write_command(w, 0);
+        buf_putc(w->out, '\n');
+        return;
+    }
+    buf_puts(w->out, "wanted=\n");
+    for (size_t i = 0; i < job->n_roles; i++) {
+        write_command(w, i);
+        bool waited = job->roles[i].done.succeeded.kind != COUNT_NEVER;
+        buf_puts(w->out, waited ? " &\nwanted=\"$wanted $!\"\n" : " &\n");
+    }
+    buf_puts(w->out, "code=0\nfor one in $wanted; do wait \"$one\" || code=$?; done\nexit $code\n");
+}
+
+static const char *make_script(const struct writer *w)
+{
+    const struct job_spec *job = w->job;
+    buf_puts(w->out, "#!/bin/bash\n");
+    write_jobwide(w);
+    for (size_t i = 0; i < job->n_roles; i++) {
+        if (i)
+            buf_puts(w->out, "#SBATCH hetjob\n");
+        write_resources(w, &job->roles[i]);
+        if (i == 0 && job->roles[i].image)
+            option(w, "container-image", job->roles[i].image);
+        if (i == 0)
+            write_mounts(w);
+    }
+    buf_putc(w->out, '\n');
+    write_commands(w);
+    return arena_strdup(w->arena, buf_str(w->out));
+}
+
+/* ---- losses of roles ---- */
+
+static void lost(const struct writer *w, const struct role *role, bool said, const char *field)
+{
+    if (said)
+        report_warn(w->report, (struct place){ 0 },
+                    arena_printf(w->arena, "roles.%s.%s", role->name, field),
+                    "roles.%s.%s cannot be said in a batch script and is left out", role->name,
+                    field);
+}
+
+static void tell_losses(const struct writer *w, const struct role *role)
+{
+    const struct resources *res = &role->resources;
+    const struct job_spec *job = w->job;
+    bool never = role->done.succeeded.kind == COUNT_NEVER;
+    lost(w, role, role->n_ports > 0, "ports");
+    lost(w, role, role->min != role->replicas, "replicas.min");
+    lost(w, role, role->done.failed.kind != COUNT_NUMBER || role->done.failed.n != 1,
+         "done.failed");
+    lost(w, role, !never && role->done.succeeded.kind == COUNT_NUMBER, "done.succeeded");
+    lost(w, role, role->after.n > 0, "after");
+    lost(w, role, role->driver, "driver");
+    lost(w, role, role->open_stdin || role->tty, "stdin");
+    lost(w, role, job_launcher_set(&role->launcher), "launcher");
+    lost(w, role, role->run_as != NULL, "run_as");
+    lost(w, role, role->has_restart_scope, "restart");
+    lost(w, role, res->cpu_milli % 1000 != 0, "resources.cpu");
+    lost(w, role, res->gpu_milli % 1000 != 0, "resources.gpu");
+    lost(w, role, res->shm != 0, "resources.shm");
+    lost(w, role, res->custom.n > 0, "resources.custom");
+    lost(w, role, res->gpu_types.n > 1, "resources.gpu_type");
+    lost(w, role, role->image && job->roles[0].image && strcmp(role->image, job->roles[0].image),
+         "image");
+}
+
+/* ---- shaping and writing ---- */
+
+static const char *script_of(const struct job_spec *job)
+{
+    const struct text_node *ours = job->config ? text_get(job->config, SBATCH_EXTRA) : NULL;
+    const char *script = ours ? text_word(ours, "script") : "";
+    return *script && words_have(&job->conventions, SBATCH_CONVENTION) ? script : NULL;
+}
+
+static struct text_node *as_tree(struct arena *a, const char *script)
+{
+    struct text_node *root = text_str(a, NULL, NULL, script);
+    root->script = true;
+    return root;
+}
+
+/* The job with the roles that its script gives it, everything else as it is. */
+struct job_spec *sb_reshape(struct arena *a, const struct job_spec *job, struct report *report)
+{
+    AUTO_BUF struct buf out = BUF_INIT(SCRIPT_MAX);
+    struct writer w = { .arena = a, .job = job, .report = report, .out = &out };
+    const struct site nowhere = { .owner = NULL };
+    struct report said;
+    struct job_spec *shaped = ARENA_NEW(a, struct job_spec);
+    *shaped = *job;
+    if (script_of(job))
+        return shaped;
+    for (size_t i = 0; i < job->n_roles; i++)
+        tell_losses(&w, &job->roles[i]);
+    if (job->config)
+        report_warn(report, (struct place){ 0 }, "config",
+                    "config cannot be said in a batch script and is left out");
+    report_init(&said, a);
+    const struct job_spec *read = sb_read(a, as_tree(a, make_script(&w)), &nowhere, &said);
+    if (!read)
+        return shaped; /* writing it says why */
+    for (size_t i = 0; i < job->n_roles; i++) {
+        const char *path = arena_printf(a, "roles.%s", job->roles[i].name);
+        report_note(report, path, "%s is written as a line of srun on %u nodes", path,
+                    nodes_of(&job->roles[i]));
+    }
+    shaped->roles = read->roles;
+    shaped->n_roles = read->n_roles;
+    shaped->conventions = read->conventions;
+    shaped->extra = read->extra;
+    shaped->config = read->config;
+    shaped->framework = read->framework;
+    shaped->server = read->server;
+    shaped->placing.spread = read->placing.spread;
+    if (job->limits.grace_ms == job_new(a)->limits.grace_ms)
+        shaped->limits.grace_ms = read->limits.grace_ms;
+    return shaped;
+}
+
+struct text_node *sb_write(struct arena *a, const struct job_spec *job, struct report *report)
+{
+    AUTO_BUF struct buf out = BUF_INIT(SCRIPT_MAX);
+    struct writer w = { .arena = a, .job = job, .report = report, .out = &out };
+    const char *script = script_of(job);
+    return as_tree(a, script ? script : make_script(&w));
+}
