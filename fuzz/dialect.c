@@ -108,6 +108,8 @@ static const struct text_node *parse(const struct dialect *dialect, struct arena
                                      const char *text, size_t len, struct report *report)
 {
     size_t documents;
+    if (dialect->script)
+        return script_parse(arena, text, len, report);
     return dialect->documents ? text_parse_documents(arena, text, len, &documents, report)
                               : text_parse(arena, text, len, report);
 }

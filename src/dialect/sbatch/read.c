@@ -174,6 +174,46 @@ static void make_job(struct sb_reader *r)
     text_str(r->arena, r->config, "script", r->text);
 }
 
+/* ---- bounds of the canonical job ---- */
+
+static const struct {
+    const char *path; /* of the job, or the beginning of it */
+    enum sb_id id;
+} sources[] = {
+    { "name", SBO_JOB_NAME },
+    { "project", SBO_ACCOUNT },
+    { "queue", SBO_PARTITION },
+    { "description", SBO_COMMENT },
+    { "labels", SBO_QOS },
+    { "limits", SBO_TIME },
+    { "place.nodes", SBO_NODELIST },
+    { "place.avoid", SBO_EXCLUDE },
+    { "inputs", SBO_CONTAINER_MOUNTS },
+    { "array", SBO_ARRAY },
+    { "after", SBO_DEPENDENCY },
+    { "config", SBO_OUTPUT },
+    { "roles", SBO_GRES },
+};
+
+/* A value may be right for Slurm and too long, or of other characters, for the job's field. */
+static void check_bounds(const struct sb_reader *r)
+{
+    struct report problems;
+    report_init(&problems, r->arena);
+    if (job_decode(r->arena, job_encode(r->arena, r->job), &problems))
+        return;
+    for (size_t i = 0; i < problems.n; i++) {
+        const struct problem *p = &problems.at[i];
+        enum sb_id id = SBO_JOB_NAME;
+        for (size_t k = 0; k < ARRAY_LEN(sources); k++)
+            if (strncmp(p->path, sources[k].path, strlen(sources[k].path)) == 0)
+                id = sources[k].id;
+        if (p->severity == SEVERITY_ERROR)
+            report_hint(r->report, sb_fail(r, &r->parts[0], id, "cannot be kept: %s", p->what),
+                        "%s", p->hint);
+    }
+}
+
 struct job_spec *sb_read(struct arena *arena, const struct text_node *root, const struct site *site,
                          struct report *report)
 {
@@ -190,5 +230,7 @@ struct job_spec *sb_read(struct arena *arena, const struct text_node *root, cons
         return NULL;
     tell_fates(&r);
     make_job(&r);
+    if (report_ok(report))
+        check_bounds(&r);
     return report_ok(report) ? r.job : NULL;
 }
