@@ -119,6 +119,10 @@ NATIVE = table(
         POST /v1/machines
         DELETE /v1/machines/{machine}
         POST /v1/machines/{machine}/fence
+        GET /v1/pilots
+        POST /v1/pilots
+        GET /v1/pilots/{pilot}
+        POST /v1/pilots/{pilot}/stop
         POST /v1/users
         DELETE /v1/users/{user}
         POST /v1/catalogue

@@ -384,6 +384,7 @@ def test_native_routes(world: World) -> None:
         "queue": Part(["default"]),
         "node": Part(["n1"]),
         "machine": Part(["m1"]),
+        "pilot": Part(["p1"]),
         "kind": Part(["datasets", "workspaces", "images", "quotas"]),
         "name": Part(["x"]),
         "hash": Part(["0" * 64]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,9 @@ def test_slurm_that_cannot_be_asked(server: Server, cluster: Slurm, tmp_path: Pa
     start_pilot(server, "--nodes", "1", "--wait")
     number = server.submit(native("on", f"{until_there(go)}; exit 5", resources={"cpu": 6}))
     server.wait(number, "running")
+    since = time.time()  # one that is killed before it has saved that forgets the allocation
+    state = cluster.home / "state/job_state"
+    wait_for(lambda: state.stat().st_mtime > since, what="Slurm to save its state")
     cluster.local("kill", "ctld")
     try:
         wait_for(lambda: "slurm" in server.get("/v1/pilots"), what="its trouble to be seen")
@@ -196,6 +200,20 @@ def test_slurm_that_cannot_be_asked(server: Server, cluster: Slurm, tmp_path: Pa
     assert pilot(server)["state"] == "running"
     go.touch()
     assert server.wait(number)["task_list"][0]["attempts"][0]["exit_code"] == 5
+
+
+def test_a_controller_that_forgets_a_start(server: Server, cluster: Slurm) -> None:
+    """Killed within a second of it, as it was seen to; where it starts the allocation again, or
+    holds it, nothing of the first start is taken for the second one's."""
+    made = start_pilot(server, "--nodes", "2", "--wait")
+    first = {one["name"]: one for one in nodes_of(server)}
+    cluster.local("kill", "ctld")
+    cluster.local("up", "ctld")
+    wait_for(lambda: "slurm" not in server.get("/v1/pilots"), what="it to answer")
+    done = server.muster("pilot", "stop", "--now", "--wait", "p1")
+    assert done.returncode == 0 and len(first) == 2, done.stderr
+    wait_for(lambda: not nodes_of(server), what="the nodes to go")
+    wait_for(lambda: not left_of(made), what="its processes to end")
 
 
 def test_a_host_that_dies_is_started_again(server: Server, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@
 
 #define SERVER_MAX    2048
 #define LOOK_MS       60000u /* at the machine */
-#define REFUSALS_MOST 30u    /* of a node of an allocation, which is nobody's then */
+#define REFUSALS_MOST 3u     /* of a node of an allocation, which is nobody's then */
 #define EMPTY_LOOK_MS 50u
 #define REFUSED_MS    10000u /* until a server that knows no such machine is asked again */
 

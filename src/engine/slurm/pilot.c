@@ -185,7 +185,13 @@ struct pilot_host *pilot_find_host(const struct pilot *p, const char *slurm_name
 void pilot_add_host(struct pilot *p, const char *slurm_name, const char *name,
                     const unsigned char token_hash[32])
 {
-    struct pilot_host *host = vec_add(&p->hosts);
+    struct pilot_host *host = pilot_find_host(p, slurm_name);
+    if (host) {
+        free(host->slurm);
+        free(host->name);
+    }
+    host = host ? host : vec_add(&p->hosts);
+    host->gone = false;
     host->slurm = mem_strdup(slurm_name);
     host->name = mem_strdup(name);
     memcpy(host->token_hash, token_hash, sizeof host->token_hash);
@@ -295,7 +301,7 @@ static bool read_hosts(struct pilot *p, const struct text_node *list)
         if (!*slurm || !*name || !get_hash(n, "token", hash))
             return false;
         pilot_add_host(p, slurm, name, hash);
-        p->hosts.at[p->hosts.n - 1].gone = gone && gone->kind == TEXT_BOOL && gone->boolean;
+        pilot_find_host(p, slurm)->gone = gone && gone->kind == TEXT_BOOL && gone->boolean;
     }
     return true;
 }

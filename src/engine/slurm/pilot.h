@@ -77,7 +77,7 @@ bool pilot_hear(struct pilot *, const struct slurm_job *job, const struct pilot_
 bool pilot_has_node(const struct pilot *, const char *node);
 /* Has joined before; NULL. */
 struct pilot_host *pilot_find_host(const struct pilot *, const char *slurm_name);
-/* Joins under that name. */
+/* Joins under that name, or does so again. */
 void pilot_add_host(struct pilot *, const char *slurm_name, const char *name,
                     const unsigned char token_hash[32]);
 /* Milliseconds that it still has; false: it has no end that is known. */

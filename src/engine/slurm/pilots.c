@@ -310,12 +310,15 @@ static bool is_idle_for_too_long(struct entry *e)
     return now - e->idle_ms >= e->pilot->ask.idle_ms;
 }
 
-/* Nodes that Slurm has taken from it, and that are silent. */
+/* Nodes that Slurm has taken from it, and that are silent; also all of them: a controller that was
+ * killed soon after a start has forgotten it, and starts the same allocation again elsewhere. */
 static void remove_lost(struct entry *e)
 {
     const struct pilots_sink *sink = &e->all->sink;
     bool any = false;
-    for (size_t i = 0; i < e->pilot->hosts.n && *e->pilot->nodes; i++) {
+    if (!*e->pilot->nodes && e->pilot->state != PILOT_PENDING)
+        return;
+    for (size_t i = 0; i < e->pilot->hosts.n; i++) {
         struct pilot_host *host = &e->pilot->hosts.at[i];
         if (host->gone || sink->reached(sink->arg, host->name) ||
             pilot_has_node(e->pilot, host->slurm))
@@ -421,17 +424,26 @@ static void clear_slots(struct pilots *all, size_t from)
     }
 }
 
+static size_t hosts_of(const struct pilot *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->hosts.n; i++)
+        n += !p->hosts.at[i].gone || p->state == PILOT_RUNNING; /* one that it lost stays lost */
+    return n;
+}
+
 /* Jobs may wait for them, instead of being refused for a cluster that is too small. */
 static void expect_nodes(struct pilots *all)
 {
     size_t n = 0;
     for (size_t i = 0; i < all->entries.n; i++) {
         const struct pilot *p = all->entries.at[i]->pilot;
-        if (p->state > PILOT_RUNNING || p->hosts.n >= p->ask.nodes)
+        const size_t there = hosts_of(p);
+        if (p->state > PILOT_RUNNING || there >= p->ask.nodes)
             continue;
         if (!know_shape(all, p->ask.partition))
             return;
-        for (size_t j = p->hosts.n; j < p->ask.nodes && n < SLOTS_MOST; j++)
+        for (size_t j = there; j < p->ask.nodes && n < SLOTS_MOST; j++)
             set_slot(all, n++, p);
     }
     clear_slots(all, n);
@@ -509,8 +521,10 @@ static bool try_ask(struct pilots *all, struct ask *ask)
         joins_answer(all->joins, ask->ticket, NULL, "its allocation is another one");
         return true;
     }
-    const struct pilot_host *host = pilot_find_host(e->pilot, ask->node);
-    if (host && (host->gone || memcmp(host->token_hash, ask->own_hash, 32) != 0)) {
+    struct pilot_host *host = pilot_find_host(e->pilot, ask->node);
+    if (host && host->gone)
+        host = NULL; /* it may come again */
+    if (host && memcmp(host->token_hash, ask->own_hash, 32) != 0) {
         log_warn("pilot.twice", "pilot=%s node=%s note=\"it has joined already\"", e->pilot->name,
                  ask->node);
         joins_answer(all->joins, ask->ticket, NULL, "that node has joined already");
@@ -563,6 +577,8 @@ static void go_on(struct entry *e)
 {
     if (e->pilot->state == PILOT_SUBMITTING)
         submit(e);
+    else if (e->pilot->state == PILOT_PENDING)
+        remove_lost(e);
     else if (e->pilot->state == PILOT_RUNNING)
         go_on_running(e);
     else if (e->pilot->state == PILOT_ENDING)
