@@ -1,5 +1,5 @@
-"""A real Slurm on this machine, for tests: its own munged, slurmctld and a slurmd for each node, all
-below one directory (../shared/tools/slurm-local)."""
+"""A real Slurm on this machine, for tests: its own munged, slurmctld and a slurmd for each node,
+all below one directory (../shared/tools/slurm-local)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Allocations of a real Slurm as nodes of a server: started, joined, worked in, lost, given back."""
+"""Allocations of a real Slurm as nodes of a server: started, joined, worked in, lost, given
+back."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/clock_text.h"
 #include "cli/out.h"
+#include "cli/pilot_text.h"
 #include "cli/table.h"
 #include "text/json.h"
 
@@ -20,7 +20,6 @@
 
 #define LOOK_MS   200
 #define SUBMIT_MS 180000u /* packing, and Slurm's own time */
-#define IDLE_MS   900000u
 
 struct pilot_opts {
     struct common_opts common;
@@ -85,18 +84,6 @@ static const struct table_column columns[COLUMN_N] = {
     [NOTE] = { .title = "NOTE" },
 };
 
-static const char *note_of(struct arena *a, const struct text_node *p)
-{
-    char when[CLOCK_TEXT_MAX];
-    const char *state = answer_text(p, "state", ""), *reason = answer_text(p, "reason", "");
-    uint64_t start = answer_number(p, "start_ms", 0);
-    if (strcmp(state, "pending") != 0)
-        return reason;
-    return start ? arena_printf(a, "Slurm: %s; expected at %s", reason,
-                                clock_text(when, start, clock_wall_ms()))
-                 : arena_printf(a, "Slurm: %s", reason);
-}
-
 static void add_row(struct cli *cli, struct table *t, const struct text_node *p)
 {
     struct arena *a = cli->arena;
@@ -110,7 +97,7 @@ static void add_row(struct cli *cli, struct table *t, const struct text_node *p)
                               (unsigned long long)answer_number(p, "asked", 0));
     if (answer_has(p, "left_ms"))
         row[LEFT] = arena_strdup(a, fmt_age(left, answer_number(p, "left_ms", 0)));
-    row[NOTE] = note_of(a, p);
+    row[NOTE] = pilot_note(a, p, clock_wall_ms());
     table_color(t, STATE, strcmp(row[STATE], "running") == 0 ? "32" : "33");
 }
 
@@ -143,25 +130,13 @@ static int list(struct cli *cli, struct err *err)
 
 /* ---- start ---- */
 
-static int idle_of(const struct pilot_opts *o, uint64_t *ms, struct err *err)
-{
-    *ms = IDLE_MS;
-    if (!o->idle || scan_duration(o->idle, ms))
-        return 0;
-    *ms = 0;
-    if (strcmp(o->idle, "never") == 0)
-        return 0;
-    err_set(err, ERR_INPUT, "--idle-end \"%.40s\" is no time", o->idle);
-    return err_hint(err, "--idle-end 30m, or never");
-}
-
 static const struct text_node *ask(struct cli *cli, const struct pilot_opts *o, int argc,
                                    char **argv, struct err *err)
 {
     AUTO_BUF struct buf body = BUF_INIT(256 << 10);
     struct text_node *map = text_map(cli->arena, NULL, NULL), *flags;
     uint64_t idle;
-    if (idle_of(o, &idle, err) < 0)
+    if (pilot_idle(o->idle, &idle, err) < 0)
         return NULL;
     text_int(cli->arena, map, "nodes", (int64_t)o->nodes);
     text_str(cli->arena, map, "partition", o->partition ? o->partition : "");
@@ -217,7 +192,7 @@ static const struct text_node *await_start(struct cli *cli, const char *name, bo
         if (!all && clock_mono_ms() - from > SUBMIT_MS) {
             err_set(err, ERR_TIMEOUT, "pilot %s: Slurm has not answered: %.160s", name,
                     answer_text(p, "slurm", answer_text(p, "reason", "")));
-            err_hint(err, "it is still asked; muster pilot ls");
+            err_hint(err, "it is still asked; the list of pilots says how far it is");
             return NULL;
         }
         poll(NULL, 0, LOOK_MS);
@@ -253,7 +228,7 @@ static int start(struct cli *cli, const struct pilot_opts *o, int argc, char **a
     else
         printf("%s  allocation %s of Slurm, %s\n", name, answer_text(p, "allocation", "?"),
                is(p, "running") ? has_all(p) ? "all its nodes are there" : "its nodes are coming"
-                                : note_of(cli->arena, p));
+                                : pilot_note(cli->arena, p, clock_wall_ms()));
     return EXIT_OK;
 }
 

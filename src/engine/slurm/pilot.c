@@ -75,8 +75,9 @@ int pilot_check_ask(const struct pilot_ask *ask, struct err *err)
         if (!is_ours(flag))
             continue;
         err_set(err, ERR_INPUT, "%.60s is set by muster for a pilot", flag);
-        return err_hint(err, "nodes are --nodes of muster pilot start; others for sbatch may "
-                             "follow --");
+        return err_hint(err,
+                        "how many nodes stands before the --, and only what else is for sbatch "
+                        "behind it");
     }
     return strlen(ask->partition) < 256 && !strchr(ask->partition, '\n')
                ? 0
