@@ -17,7 +17,6 @@
 #include "cli/state_dir.h"
 #include "ctl/account.h"
 #include "ctl/clock.h"
-#include "ctl/ctl.h"
 #include "http/certificate.h"
 #include "http/server.h"
 #include "main/account_settings.h"
