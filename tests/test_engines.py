@@ -7,13 +7,25 @@ from __future__ import annotations
 import json
 import re
 import socket
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from conftest import closed
-from harness import EXAMPLES, FINAL, Json, Server, native, openpai, role, until_there, wait_for
+from conftest import Starter, closed
+from harness import (
+    EXAMPLES,
+    FINAL,
+    Json,
+    Server,
+    native,
+    openpai,
+    program,
+    role,
+    until_there,
+    wait_for,
+)
 from lab import LabServer, why_none
 from lab_nodes import nodes
 
@@ -44,6 +56,7 @@ class Case:
     text: str
     query: dict[str, str | int] = field(default_factory=dict)
     meanwhile: Callable[[Server, int, Path], None] = lambda *_: None
+    numbers: list[str] | None = None  # what tasks do where they are numbers; None: not tried there
 
 
 def let_go(server: Server, number: int, go: Path) -> None:
@@ -93,20 +106,21 @@ def cases(go: Path) -> dict[str, Case]:
         "openpai": example("openpai/hello.json", go),
         "dlc": example("dlc/hello.params", go),
         "elasticjob": Case(ELASTIC.format(wait=wait), {"from": "elasticjob"}, let_go),
-        "code": Case(native("code", "exit 7")),
+        "code": Case(native("code", "exit 7"), numbers=["worker=7:100"]),
         "signal": Case(native("signal", "kill -9 $$")),
         "nothing": Case(native("nothing", "exec /no/such/program")),
-        "retried": Case(native("retried", first, retry={"unknown": 1})),
-        "anew": Case(native("anew", fails, 2, retry={"scope": "job", "unknown": 1}), {}, restart),
+        "retried": Case(native("retried", first, retry={"unknown": 1}), numbers=["first=1:50"]),
+        "anew": Case(native("anew", fails, 2, retry={"scope": "job", "unknown": 1},
+                            resources=small), {}, restart, ["first=3:50"]),
         "too long": Case(native("long", "sleep 1000", limits={"run_time": "300ms"})),
         "stopped": Case(native("stopped", "sleep 1000", 2), {}, stop),
         "suspended": Case(native("suspended", wait), {}, suspend),
-        "roles": Case(json.dumps(two), {}, let_go),
+        "roles": Case(json.dumps(two), {}, let_go, ["ps=0:1000000"]),
         "ports": Case(native("ports", "test $MUSTER_PORT_A", ports={"a": 1})),
         "policy": Case(
             openpai("policy", role("a", f"{wait}; exit 4"), role("b", "sleep 1000")), {}, let_go
         ),  # fmt: skip
-    }
+    }  # fmt: skip
 
 
 # ---- what may differ ----
@@ -160,8 +174,8 @@ def plain(events: list[Json]) -> dict[str, list[object]]:
     found: dict[str, list[object]] = {}
     for event in sorted(events, key=lambda e: e["seq"]):
         if event["type"] == "submitted":
-            event["body"] = warned(event.get("body", {}))
-        kept = {k: names.value(v) for k, v in event.items() if k not in TIMES}
+            event["body"] = warned(event.get("body") or {})
+        kept = {k: names.value(v) for k, v in event.items() if k not in TIMES and v is not None}
         found.setdefault(str(kept.get("task", "")), []).append(kept)
     return found
 
@@ -221,3 +235,28 @@ def test_the_same_events(engines: Engines, name: str) -> None:
         for one in (engines.local, engines.machines)
     )
     assert there == here
+
+
+def on_numbers(case: Case, folder: Path) -> list[Json]:
+    """The events of a core whose nodes are numbers."""
+    job, records = folder / "job", folder / "records"
+    job.write_text(case.text)
+    records.mkdir()
+    command = [program().resolve().parents[2] / "bench/sim_events", records, job]
+    done = subprocess.run(
+        [*command, *(case.numbers or [])], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return [{**event, "body": body} for event, body in zip(lines[::2], lines[1::2], strict=True)]
+
+
+@pytest.mark.parametrize("name", [n for n, case in cases(Path("go")).items() if case.numbers])
+def test_the_same_events_of_numbers(start: Starter, tmp_path: Path, name: str) -> None:
+    go = tmp_path / "go"
+    case = cases(go)[name]
+    here = ran(start(nodes="3x2cpu,4Gi"), case, go)["events"]
+    there = plain(on_numbers(case, tmp_path))
+    assert json.dumps(there, indent=1, sort_keys=True).splitlines() == (
+        json.dumps(here, indent=1, sort_keys=True).splitlines()
+    )
