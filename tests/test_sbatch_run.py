@@ -244,3 +244,28 @@ def test_arguments(slurm: Server, tmp_path: Path) -> None:
     assert "4: a [b c] train.sbatch" in done.stdout
     dashes = slurm.muster("run", "--name", "x", path, "--", "y", cwd=tmp_path)
     assert "1: y [] x" in dashes.stdout
+
+
+def test_commands_of_the_script(slurm: Server, tmp_path: Path) -> None:
+    """sbatch, squeue and scancel inside a job are muster's, with the job's own rights."""
+    (tmp_path / "next.sh").write_text("#!/bin/bash\n#SBATCH -t 5\necho next $1 $SLURM_JOB_NAME\n")
+    said = output(
+        slurm,
+        script(
+            "-J parent",
+            f"cd {tmp_path}",
+            "sbatch -J child -t 7 next.sh a",
+            "long=$(sbatch --parsable --wrap='sleep 1000')",
+            "squeue -h -o '%i %j %t' | sort",
+            'scancel $long; echo "cancelled $long"',
+            "squeue --nonsense || echo refused",
+        ),
+    )
+    parent, child, long = 1, 2, 3
+    assert f"Submitted batch job {child}" in said
+    assert f"{parent} parent R" in said
+    assert f"cancelled {long}" in said
+    assert "refused" in said
+    assert slurm.wait(child)["state"] == "succeeded"
+    assert slurm.log(child, "node/0") == "next a child\n"
+    assert slurm.wait(long)["state"] == "stopped"
