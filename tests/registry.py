@@ -165,7 +165,9 @@ class Registry:
         **config: Any,
     ) -> str:
         """The image's address; config is what it says of how to run (Env, WorkingDir)."""
-        machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
+        machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(
+            os.uname().machine, os.uname().machine
+        )
         about = {
             "architecture": arch or machine,
             "os": "linux",

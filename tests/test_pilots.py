@@ -22,6 +22,9 @@ pytestmark = [
 ]
 
 
+BEFORE = frozenset(processes("muster-node"))  # others' on this machine, of other clusters
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Slurm]:
     with slurm(4, "--gpus-per-node", "2") as one:
@@ -71,7 +74,7 @@ def left_of(made: Json) -> dict[int, str]:
     """Hosts, keepers and agents of an allocation: all have its directory in their arguments."""
     mark = f"/muster-{os.getuid()}/{made['allocation']}."
     names = [f"{mark}{node}." for node in made["nodes"]]
-    found = processes("muster-node")
+    found = {pid: line for pid, line in processes("muster-node").items() if pid not in BEFORE}
     return {pid: line for pid, line in found.items() if any(name in line for name in names)}
 
 
@@ -129,7 +132,8 @@ def test_what_slurm_refuses_is_said(server: Server) -> None:
 
 def test_a_pilot_that_waits_says_why(server: Server, cluster: Slurm) -> None:
     held = cluster.run(
-        "sbatch", "--parsable", "-N4", "--exclusive", "-t5", "--wrap", "sleep 600"
+        *["sbatch", "--parsable", "-N4", "--exclusive", "-t5", "-o", "/dev/null"],
+        *["--wrap", "sleep 600"],
     ).strip()
     wait_for(lambda: cluster.state(held) == "RUNNING", what="another job of Slurm")
     start_pilot(server, "--nodes", "2", "--gpus-per-node", "2")

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -87,6 +88,44 @@ static void test_plan_changes_nothing(void **state)
         assert_string_equal(p.at[0].tasks[0].node, "n2");
         assert_int_equal(cluster_node(w.cluster, 1).cpu_used, 0);
     }
+    world_destroy(&w);
+}
+
+/* Nodes of allocations: n1 lasts another hour, n2 ends. */
+static void test_time_that_is_left(void **state)
+{
+    static const struct node_spec ending[] = {
+        { .name = "n1", .address = "127.0.1.1", .cpu_milli = 4000, .lasts_ms = 3600000 },
+        { .name = "n2", .address = "127.0.1.2", .cpu_milli = 8000, .lasts_ms = NODE_ENDS },
+        { .name = "n3", .address = "127.0.1.3", .cpu_milli = 1000 },
+    };
+    (void)state;
+    struct world w = world_create(ending, ARRAY_LEN(ending));
+    struct sched_job jobs[] = { { .id = 1, .spec = cpu_job(&w, 2) },
+                                { .id = 2, .spec = cpu_job(&w, 2) },
+                                { .id = 3, .spec = cpu_job(&w, 1) },
+                                { .id = 4, .spec = cpu_job(&w, 2) } };
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        struct job_spec *spec = (struct job_spec *)(uintptr_t)jobs[i].spec;
+        spec->limits.run_time_ms.has = i > 0;
+        spec->limits.run_time_ms.value = i == 1 ? 3600000 : 3600001;
+    }
+    struct plan p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    assert_int_equal(p.n, 4);
+    assert_int_equal(p.at[0].job, 1); /* without a limit it ends with the node */
+    assert_string_equal(p.at[0].tasks[0].node, "n1");
+    assert_int_equal(p.at[1].job, 2);
+    assert_string_equal(p.at[1].tasks[0].node, "n1");
+    assert_int_equal(p.at[2].job, 3);
+    assert_string_equal(p.at[2].tasks[0].node, "n3"); /* which has no end */
+    assert_int_equal(p.at[3].kind, PLAN_WAIT);
+    struct plan_entry alone = sched_try(w.cluster, &jobs[3], 1000, w.arena);
+    assert_int_equal(alone.kind, PLAN_WAIT);
+    assert_string_equal(alone.reason.resource, "time");
+    assert_string_equal(alone.reason.node, "n1");
+    assert_non_null(strstr(alone.reason.text, "is longer than any node it could use has left"));
+    struct wait_reason why;
+    assert_int_equal(sched_possible(w.cluster, jobs[3].spec, w.arena, &why), 0);
     world_destroy(&w);
 }
 
@@ -403,6 +442,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_plan_changes_nothing),
+        cmocka_unit_test(test_time_that_is_left),
         cmocka_unit_test(test_held_back),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_shapes),
