@@ -289,6 +289,7 @@ class Native:
             "queue": "default",
             "node": "n1",
             "machine": "m1",
+            "pilot": "p1",
             "user": world.new_user() if row.startswith("DELETE") else of.owner,
             "key": of.key,
             "token": of.token,
