@@ -151,6 +151,43 @@ static void a_new_server_knows_it(void **state)
     arena_destroy(arena);
 }
 
+/* A node of an allocation that is to come: it is told as one that came and is down, in one turn, so
+ * a job waits for it and is not placed there. */
+static void one_that_is_to_come_is_waited_for(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    struct node_spec spec = { .name = "gpu2",
+                              .address = "",
+                              .host = "gpu2",
+                              .cpu_milli = 64000,
+                              .memory = 64ull << 30,
+                              .disk = 1ull << 40,
+                              .gpu_type = "",
+                              .engine = "slurm",
+                              .lasts_ms = 7200000 };
+    const struct engine_sink *sink = &w->fake.base.sink;
+    w->code_all = FAKE_RUNS;
+    sink->fact(sink->arg,
+               &(struct engine_fact){ .kind = FACT_NODE_UP, .node = "gpu2", .spec = &spec });
+    turns(w, FACT_NODE_DOWN, "it waits in Slurm (Resources)");
+    uint64_t job = world_submit(w, BIG);
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_QUEUED);
+    world_crash(w);
+    world_run(w);
+    const struct node_answer *node = listed(w, arena);
+    assert_non_null(node);
+    assert_string_equal(node->engine, "slurm");
+    assert_int_equal(node->lasts_ms, 7200000);
+    assert_int_equal(node->state, NODE_DOWN);
+    assert_string_equal(node->why, "it waits in Slurm (Resources)");
+    turns(w, FACT_NODE_UP, "");
+    world_run(w);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    arena_destroy(arena);
+}
+
 static void what_left_is_gone_until_it_comes_again(void **state)
 {
     struct world *w = *state;
@@ -177,6 +214,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_machine_is_used, setup, teardown),
         cmocka_unit_test_setup_teardown(what_runs_there_waits_for_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_silent_one_is_offered_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_that_is_to_come_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_new_server_knows_it, setup, teardown),
         cmocka_unit_test_setup_teardown(what_left_is_gone_until_it_comes_again, setup, teardown),
     };
