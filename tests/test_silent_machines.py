@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import Starter
-from harness import ROOT, Json, Server, alive, native, wait_for
+from harness import ROOT, Json, Server, alive, native, until_there, wait_for
 from test_machines import (
     AGENTS,
     add,
@@ -248,3 +248,77 @@ def test_a_job_on_a_silent_machine_is_stopped(server: Server, tmp_path: Path, ho
             assert status == 409 and f"({job.number} ranks)" in str(said), said
             assert ask(server, "DELETE", "/v1/machines/m2?force=1")[0] == 200
         assert "away" not in server.wait(job.number, "stopped")
+
+
+def on_one_machine(server: Server, number: int, runs: Path) -> None:
+    wait_for(lambda: runs.exists() and runs.read_text(), what="the first attempt")
+    assert server.state_of(number) == "running"
+
+
+def test_a_fence_command_is_the_second_witness(start: Starter, tmp_path: Path) -> None:
+    fence = f'echo "$MUSTER_MACHINE" >> {tmp_path}/fenced'
+    server = start(
+        nodes="name=here,1cpu,1Gi", flags=(*AGENTS, "--fence", fence, "--fence-after", "1s")
+    )
+    runs, end = tmp_path / "runs", tmp_path / "end"
+    run = f"echo $MUSTER_TASK_NODE >> {runs}; {until_there(end)}"
+    with machines(server, tmp_path, 2) as lab:
+        fields: Json = {"resources": {"cpu": 2}, "retry": {"platform": 1}}
+        number = server.submit(native("fixed", run, **fields))
+        on_one_machine(server, number, runs)
+        lost = runs.read_text().strip()
+        lab.off(lost)
+        wait_for(lambda: len(runs.read_text().split()) == 2, what="the second attempt")
+        assert runs.read_text().split()[1] != lost
+        assert (tmp_path / "fenced").read_text() == f"{lost}\n"
+        end.touch()
+        server.wait(number, "succeeded")
+        actions = [row["action"] for row in server.get("/v1/audit")["entries"]]
+        assert actions.count("machine.fence") == 1
+
+
+def test_a_fence_that_fails_is_said(start: Starter, tmp_path: Path) -> None:
+    server = start(
+        nodes="name=here,1cpu,1Gi",
+        flags=(*AGENTS, "--fence", "echo no such host >&2; exit 3", "--fence-after", "1s"),
+    )
+    runs, end = tmp_path / "runs", tmp_path / "end"
+    run = f"echo $MUSTER_TASK_NODE >> {runs}; {until_there(end)}"
+    with machines(server, tmp_path, 1) as lab:
+        number = server.submit(native("fixed", run, resources={"cpu": 2}))
+        on_one_machine(server, number, runs)
+        lab.signal("m1", signal.SIGSTOP)
+        said = "its fence failed, try 1 of 3: no such host"
+        wait_for(lambda: said in (node(server, "m1") or {}).get("why", ""), what="the failure")
+        assert said in server.muster("nodes").stdout
+        assert said in server.muster("show", str(number)).stdout
+        assert server.state_of(number) == "running"
+        lab.signal("m1", signal.SIGCONT)
+        wait_state(server, "up", "m1")
+        end.touch()
+        server.wait(number, "succeeded")
+
+
+def test_none_is_fenced_while_none_is_heard(start: Starter, tmp_path: Path) -> None:
+    fence = f"touch {tmp_path}/fenced"
+    server = start(
+        nodes="name=here,1cpu,1Gi", flags=(*AGENTS, "--fence", fence, "--fence-after", "1s")
+    )
+    runs, end = tmp_path / "runs", tmp_path / "end"
+    run = f"echo $MUSTER_TASK_NODE >> {runs}; {until_there(end)}"
+    with machines(server, tmp_path, 2) as lab:
+        number = server.submit(native("fixed", run, resources={"cpu": 2}))
+        on_one_machine(server, number, runs)
+        server.kill()  # as cut off from all of them
+        for name in ("m1", "m2"):
+            lab.signal(name, signal.SIGSTOP)
+        server.start()
+        lost = runs.read_text().strip()
+        said = "not fenced while no machine is heard"
+        wait_for(lambda: said in (node(server, lost) or {}).get("why", ""), what="why not")
+        assert not (tmp_path / "fenced").exists() and server.state_of(number) == "running"
+        for name in ("m1", "m2"):
+            write_conf(server, lab.home(name), lab.said[name])  # the port is another one
+            lab.signal(name, signal.SIGCONT)
+        end.touch()
+        server.wait(number, "succeeded")

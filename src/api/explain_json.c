@@ -66,6 +66,8 @@ void explain_put_away(struct arena *arena, struct text_node *map, const char *na
         view_put_date(arena, one, "since", away->since_ms);
         if (away->why)
             text_str(arena, one, "why", away->why);
+        if (away->tried)
+            text_str(arena, one, "tried", away->tried);
         text_int(arena, one, "tasks", (int64_t)away->tasks);
         text_bool(arena, one, "left", away->left);
     }

@@ -8,8 +8,9 @@ extern const struct view_row explain_rows[]; /* of a struct explain_view */
 
 /* Of a struct away_list. */
 #define AWAY_DOC                                                                                   \
-    "[{node, since, since_ms, why, tasks, left}]: machines that cannot be reached and have tasks " \
-    "of it; left: the others go on without them, else the job waits"
+    "[{node, since, since_ms, why, tried, tasks, left}]: machines that cannot be reached and "     \
+    "have tasks of it; tried: a fence that failed; left: the others go on without them, else the " \
+    "job waits"
 void explain_put_away(struct arena *, struct text_node *map, const char *name, const void *member);
 
 #endif

@@ -171,6 +171,7 @@ const char *out_away(struct arena *arena, const struct text_node *away, const ch
     char since[FMT_MAX], tasks[48];
     const char *node = answer_text(away, "node", "?"), *then = NULL;
     const uint64_t n = answer_number(away, "tasks", 0);
+    const char *tried = answer_text(away, "tried", NULL);
     if (answer_flag(away, "left") && strcmp(state, "running") == 0)
         return arena_printf(arena,
                             "%s, silent since %s: the others go on without it, and take it in when "
@@ -181,9 +182,10 @@ const char *out_away(struct arena *arena, const struct text_node *away, const ch
             then = ends[i].text;
     return arena_printf(arena,
                         "%s, silent since %s%s%s: %s; if it is dead, say so (nodes fence, "
-                        "nodes rm --force)",
+                        "nodes rm --force)%s%s",
                         node, fmt_time_local(since, answer_time(away, "since")), n ? ", with " : "",
-                        n ? out_count(tasks, n, "task") : "", then);
+                        n ? out_count(tasks, n, "task") : "", then, tried ? "; " : "",
+                        tried ? tried : "");
 }
 
 const char *out_command(const struct cli *cli, enum remedy_id id, const char *args)

@@ -9,6 +9,7 @@
 
 struct away_view {
     const char *node, *why; /* why: as of nodes; NULL: not known */
+    const char *tried;      /* to make sure that it is dead, in vain; NULL: nothing */
     uint64_t since_ms;      /* wall clock */
     uint64_t tasks;         /* of the job, whose attempts live as far as is known */
     bool left;              /* the others go on without them; else the job waits for it */

@@ -25,16 +25,35 @@ static void come_back(struct ctl *ctl, const char *node)
 }
 
 /* In one block, so that whoever ends the core frees it like any. */
-static void go_away(struct ctl *ctl, const char *node, uint64_t since_ms, const char *why)
+static void put_away(struct ctl *ctl, const char *node, const struct node_away *from)
 {
-    const char *said = why ? why : "";
-    const size_t size = strlen(said) + 1;
-    struct node_away *away = mem_new(sizeof *away + size);
+    const size_t size = strlen(from->why) + 1, more = strlen(from->note) + 1;
+    struct node_away *away = mem_new(sizeof *away + size + more);
     char *text = (char *)(away + 1);
-    memcpy(text, said, size);
-    *away = (struct node_away){ .since_ms = since_ms, .why = text };
+    memcpy(text, from->why, size);
+    memcpy(text + size, from->note, more);
+    *away = (struct node_away){ .since_ms = from->since_ms, .why = text, .note = text + size };
     come_back(ctl, node);
     smap_set(ctl->away, node, away);
+}
+
+static void go_away(struct ctl *ctl, const char *node, uint64_t since_ms, const char *why)
+{
+    put_away(ctl, node,
+             &(struct node_away){ .since_ms = since_ms, .why = why ? why : "", .note = "" });
+}
+
+void nodes_note(struct ctl *ctl, const char *node, const char *note)
+{
+    const struct node_away *away = nodes_away(ctl, node);
+    if (away)
+        put_away(ctl, node,
+                 &(struct node_away){ .since_ms = away->since_ms, .why = away->why, .note = note });
+}
+
+const char *nodes_why(struct arena *arena, const struct node_away *away)
+{
+    return arena_printf(arena, "%s%s%s", away->why, *away->note ? "; " : "", away->note);
 }
 
 const struct node_away *nodes_away(const struct ctl *ctl, const char *node)

@@ -18,12 +18,17 @@ void nodes_load(struct ctl *);
 struct node_away {     /* a node that cannot be reached */
     uint64_t since_ms; /* wall clock */
     const char *why;
+    const char *note; /* what was tried since; "": nothing. Not in the records */
 };
 /* Is there any, reached or not? They do not see this server's disk. */
 bool nodes_have_machines(const struct ctl *);
 /* In arena, but for its report. NULL of NULL. */
 struct arena;
 const struct node_spec *nodes_copy(struct arena *, const struct node_spec *);
+/* Of one that cannot be reached; of others nothing is noted. */
+void nodes_note(struct ctl *, const char *node, const char *note);
+/* "WHY; NOTE", in arena. */
+const char *nodes_why(struct arena *, const struct node_away *);
 /* NULL: it can be. Until the next fact of it. */
 const struct node_away *nodes_away(const struct ctl *, const char *node);
 

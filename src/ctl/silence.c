@@ -130,7 +130,8 @@ struct away_list silence_view(const struct ctl *ctl, struct arena *arena,
         struct away_view *view = &list.at[list.n++];
         *view = (struct away_view){
             .node = arena_strdup(arena, agent->node),
-            .why = away ? arena_strdup(arena, away->why) : NULL,
+            .why = away ? nodes_why(arena, away) : NULL,
+            .tried = away && *away->note ? arena_strdup(arena, away->note) : NULL,
             .since_ms = away ? away->since_ms : core_date(ctl) - (core_now(ctl) - agent->silent_ms)
         };
         count_tasks(job, view);

@@ -511,7 +511,7 @@ static struct node_answer node_of(const struct ctl *ctl, struct arena *arena, ui
                                 .declared = spec->declared };
     const struct node_away *away = node.up ? NULL : nodes_away(ctl, spec->name);
     if (away) {
-        view.why = arena_strdup(arena, away->why);
+        view.why = nodes_why(arena, away);
         view.since_ms = away->since_ms;
     }
     if (spec->report) {

@@ -23,6 +23,10 @@
       "address of the TCP port, the next free one is taken; none: only the Unix socket")            \
     X(AGENTS, "agents", TEXT, "none", "ADDR",                                                       \
       "address that agents of other machines connect to over TLS: 0.0.0.0:6879; none")              \
+    X(FENCE, "fence", TEXT, "", "CMD",                                                              \
+      "makes sure that the machine $MUSTER_MACHINE is dead, when jobs wait for it; exit 0: it is")  \
+    X(FENCE_AFTER, "fence_after", DURATION, "30s", "TIME",                                          \
+      "how long such a machine has been silent by then")                                            \
     X(SLURM_PREFIX, "slurm_prefix", TEXT, "", "WORDS",                                              \
       "what stands before Slurm's commands, which no shell reads: ssh login; default: nothing")     \
     X(TLS_CERT, "tls_cert", TEXT, "", "FILE",                                                       \

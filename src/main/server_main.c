@@ -5,6 +5,7 @@
  * Order matters at both ends: agents' facts may come as soon as the link exists, so its sink goes
  * through this file until the core is there; HTTP comes last, when everything can be answered. */
 #include "main/server_main.h"
+#include "main/fencer.h"
 
 #include "api/api.h"
 #include "base/clock.h"
@@ -91,6 +92,7 @@ struct server {
     struct engine *machines; /* a part of it, for other machines */
     struct packer_config packer;
     struct pilot_nodes *pilots; /* allocations of Slurm */
+    struct fencer *fencer;      /* NULL: there is no command */
     struct ctl *ctl;
     struct gpu_watch *gpus;    /* NULL: the machine's devices are not given out */
     struct recorder *recorder; /* NULL: nothing is recorded */
@@ -434,6 +436,18 @@ static int make_shipper(struct server *s, struct err *err)
     return s->shipper ? 0 : err_in(err, "backup_to");
 }
 
+static void make_fencer(struct server *s)
+{
+    const struct fencer_config config = { .loop = &s->loop,
+                                          .ctl = s->ctl,
+                                          .machines = s->machines,
+                                          .command = s->config.at[SETTING_FENCE].text,
+                                          .after_ms =
+                                              config_number(&s->config, SETTING_FENCE_AFTER) };
+    if (*config.command)
+        s->fencer = fencer_create(&config);
+}
+
 /* Also where no port is open for their nodes: what they run is not lost. */
 static int make_pilots(struct server *s, struct err *err)
 {
@@ -487,6 +501,7 @@ static int make_core(struct server *s, struct err *err)
         return -1;
     machines_begin(s->machines);
     pilot_nodes_begin(s->pilots);
+    make_fencer(s);
     if (s->clock.rebooted)
         clock_tell_reboot(s->ctl, s->clock.away_ms);
     ctl_tell_mended(s->ctl);
@@ -815,6 +830,7 @@ static void server_fini(struct server *s)
     recorder_destroy(s->recorder);
     pilot_nodes_destroy(s->pilots);
     ctl_destroy(s->ctl);
+    fencer_destroy(s->fencer);
     if (s->engine)
         s->engine->ops->destroy(s->engine);
     agents_close(s->agents);
