@@ -668,10 +668,11 @@ def test_nothing_is_known_of_a_driver_that_fails(start: Starter, driver: Driver)
     why = "the driver cannot be asked: Driver/library version mismatch (NVML 18)"
     wait_for(lambda: all(why in one for one in closed(server)))
     assert "muster_device_utilisation" not in server.api("GET", "/metrics").text
-    assert not {"utilisation", "memory_used", "throttle"} & set(node(server)["devices"][0])
+    said = {"utilisation", "memory_used", "throttle", "processes", "process_list"}
+    assert not said & set(node(server)["devices"][0])
     assert server.muster("nodes").stdout.count(why) == 1
-    said = [line for line in server.said().splitlines() if "gpu.closed" in line]
-    assert len(said) == 3
+    logged = [line for line in server.said().splitlines() if "gpu.closed" in line]
+    assert len(logged) == 3
     driver.say(*(device(n, H100, "error 15") for n in range(2)), device(2))
     why = "it does not answer: GPU is lost (NVML 15)"
     wait_for(lambda: closed(server)[2] == "")

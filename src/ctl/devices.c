@@ -319,8 +319,10 @@ static void put_device(const struct ctl *ctl, struct arena *arena, const struct 
             text_int(arena, one, gpu_figure_key((enum gpu_figure)i),
                      (int64_t)device->figures[i].value);
     put_throttle(arena, one, &device->figures[GPU_THROTTLE]);
-    text_int(arena, one, "processes", (int64_t)device->n_processes);
-    put_processes(arena, one, device);
+    if (!*device->error && !*spec->report->error) {
+        text_int(arena, one, "processes", (int64_t)device->n_processes);
+        put_processes(arena, one, device);
+    }
     const char *why = device->offered ? devices_why(ctl, spec->name, device->slot) : NULL;
     put_text(arena, one, "closed", why ? why : "");
 }
