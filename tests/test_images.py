@@ -1,5 +1,5 @@
-"""Tasks in images: pulled from a real registry, run as root, as another account and as a plain user,
-and what is left when something fails in the middle."""
+"""Tasks in images: pulled from a real registry, run as root, as another account and as a plain
+user, and what is left when something fails in the middle."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -214,7 +213,9 @@ def test_a_registry_that_dies_in_the_middle(images: Server, registry: Registry) 
         assert "registry" in job["reason"], job["reason"]
         assert trees(images) == before and not halves(images)
         gate.opened.set()
-        assert images.run(native("then", run="cat /etc/marker", image=there))["state"] == "succeeded"
+        assert (
+            images.run(native("then", run="cat /etc/marker", image=there))["state"] == "succeeded"
+        )
 
 
 def test_an_agent_killed_in_the_middle(images: Server, registry: Registry) -> None:
@@ -323,7 +324,12 @@ def test_the_auth_file_of_openpai(
 def test_the_image_config_of_dlc(images: Server, private: Registry, kept: str) -> None:
     """Also where an option changes the job, which is read anew then."""
     login = {"Username": private.user, "Password": private.password}
-    spec: dict[str, object] = {"Type": "Worker", "Image": kept, "PodCount": 1, "EcsSpec": "ecs.g6.large"}
+    spec: dict[str, object] = {
+        "Type": "Worker",
+        "Image": kept,
+        "PodCount": 1,
+        "EcsSpec": "ecs.g6.large",
+    }
     spec["ImageConfig"] = login
     text = json.dumps(
         {
