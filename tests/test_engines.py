@@ -220,7 +220,7 @@ def engines() -> Iterator[Engines]:
         rows = c.server.get("/v1/nodes")["nodes"]
         one = next(row for row in rows if row["name"] == "m1")
         size = f"{one['cpu_milli'] // 1000}cpu,{one['memory'] >> 30}Gi"
-        local = Server(nodes=f"{MACHINES}x{size}")
+        local = LabServer(nodes=f"{MACHINES}x{size}", lab=c.lab)  # nobody else has its ports
         try:
             yield Engines(local.start(), c.server, c.lab.shared / "go")
         finally:
