@@ -157,8 +157,8 @@ static int count_tasks(const struct planning *p, struct segment *s)
     for (size_t i = 0; i < p->job->n; i++)
         whole += p->job->nodes[i].group == s->group;
     bool all = use == whole;
-    if (!tasks && per_node)
-        tasks = per_node * use;
+    if (!tasks && per_node) /* the job's own number counts where it fits, as with Slurm */
+        tasks = of_job && all && of_job <= per_node * use ? of_job : per_node * use;
     if (!tasks && of_job && all)
         tasks = of_job;
     if (!tasks) {
