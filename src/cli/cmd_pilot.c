@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define LOOK_MS   200
-#define SUBMIT_MS 180000u /* packing, and Slurm's own time */
+#define SUBMIT_MS 700000u /* packing, and Slurm's own time */
 
 struct pilot_opts {
     struct common_opts common;

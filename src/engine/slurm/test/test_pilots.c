@@ -1,0 +1,282 @@
+/* Pilots with scripts in the place of Slurm's commands, whose answers the test writes: what is
+ * asked of Slurm, which nodes are expected, what becomes of rows. Nodes that join are tried with
+ * real hosts and a real Slurm (tests/test_pilots.py). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "engine/slurm/pilots.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+struct trial {
+    uv_loop_t loop;
+    char dir[64];
+    char *path; /* of before */
+    struct link_hub *hub;
+    struct pilots *pilots;
+    unsigned kept, expected, gone, scripts;
+    char why[256]; /* of the node expected last */
+    uint64_t cpus;
+};
+
+static void on_fact(void *arg, const struct engine_fact *fact)
+{
+    (void)arg;
+    (void)fact;
+}
+
+static void write_file(const struct trial *t, const char *name, const char *text)
+{
+    AUTO_FREE char *path = file_join(t->dir, name);
+    assert_int_equal(file_replace(path, text, strlen(text), 0700, NULL), 0);
+}
+
+/* A command that notes its arguments and its input in NAME.log, and answers with NAME.out. */
+static void write_command(const struct trial *t, const char *name, const char *answer)
+{
+    AUTO_FREE char *out = mem_printf("%s.out", name);
+    AUTO_FREE char *body = mem_printf("#!/bin/sh\necho \"$@\" >>%s/%s.log\ncat %s/%s.out\n", t->dir,
+                                      name, t->dir, name);
+    write_file(t, out, answer);
+    write_file(t, name, body);
+}
+
+static bool was_told(const struct trial *t, const char *name, const char *word)
+{
+    AUTO_FREE char *log = mem_printf("%s/%s.log", t->dir, name);
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    return file_read(log, 65536, &text, &len, NULL) == 0 && strstr(text, word);
+}
+
+static void keep(void *arg, const struct pilot *p, void (*done)(void *, bool), void *done_arg)
+{
+    struct trial *t = arg;
+    struct arena *arena = arena_create();
+    struct pilot *again = pilot_of_row(p->name, pilot_row(arena, p));
+    assert_non_null(again);
+    pilot_destroy(again);
+    arena_destroy(arena);
+    t->kept++;
+    if (done)
+        done(done_arg, true);
+}
+
+static void drop(void *arg, const char *pilot)
+{
+    (void)arg;
+    (void)pilot;
+}
+
+static void add(void *arg, const struct pilot *p, const struct pilot_host *host)
+{
+    (void)arg;
+    (void)p;
+    (void)host;
+}
+
+static void limit(void *arg, const struct pilot_host *host, uint64_t lasts_ms)
+{
+    (void)arg;
+    (void)host;
+    (void)lasts_ms;
+}
+
+static void remove_host(void *arg, const struct pilot_host *host)
+{
+    (void)arg;
+    (void)host;
+}
+
+static bool never(void *arg, const char *node)
+{
+    (void)arg;
+    (void)node;
+    return false;
+}
+
+static uint32_t no_tasks(void *arg, const char *node)
+{
+    (void)arg;
+    (void)node;
+    return 0;
+}
+
+static void vacate(void *arg, const struct pilot *p, const char *why)
+{
+    (void)arg;
+    (void)p;
+    (void)why;
+}
+
+static void expect(void *arg, const struct pilots_node *node)
+{
+    struct trial *t = arg;
+    t->expected += node->why != NULL;
+    t->gone += node->why == NULL;
+    if (!node->why)
+        return;
+    t->cpus = node->cpus;
+    snprintf(t->why, sizeof t->why, "%s", node->why);
+}
+
+static int script(void *arg, const char *join, struct buf *out, struct err *err)
+{
+    struct trial *t = arg;
+    (void)err;
+    assert_int_equal(strlen(join), 64);
+    buf_puts(out, "#!/bin/sh\n");
+    return ++t->scripts > 1; /* at first it is not ready */
+}
+
+static int set_up(void **state)
+{
+    struct trial *t = mem_new(sizeof *t);
+    const struct words none = { .n = 0 };
+    snprintf(t->dir, sizeof t->dir, "/tmp/slurm-pilots-XXXXXX");
+    assert_non_null(mkdtemp(t->dir));
+    (void)signal(SIGPIPE, SIG_IGN); /* as a server does */
+    uv_loop_init(&t->loop);
+    t->path = mem_strdup(getenv("PATH"));
+    AUTO_FREE char *path = mem_printf("%s:%s", t->dir, t->path);
+    setenv("PATH", path, 1);
+    write_command(t, "sbatch", "7\n");
+    write_command(t, "scancel", "");
+    write_command(t, "sinfo", "main*@8@16000@up\n");
+    write_command(t, "squeue", "");
+    t->hub = link_create(&t->loop, (struct engine_sink){ .fact = on_fact });
+    t->pilots = pilots_create(&(struct pilots_config){ .loop = &t->loop,
+                                                       .link = t->hub,
+                                                       .prefix = &none,
+                                                       .sink = { .keep = keep,
+                                                                 .drop = drop,
+                                                                 .add = add,
+                                                                 .limit = limit,
+                                                                 .remove = remove_host,
+                                                                 .reached = never,
+                                                                 .taken = never,
+                                                                 .tasks = no_tasks,
+                                                                 .vacate = vacate,
+                                                                 .expect = expect,
+                                                                 .script = script,
+                                                                 .arg = t } });
+    pilots_begin(t->pilots);
+    *state = t;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct trial *t = *state;
+    pilots_destroy(t->pilots);
+    link_destroy(t->hub);
+    uv_run(&t->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&t->loop), 0);
+    setenv("PATH", t->path, 1);
+    file_remove_tree(t->dir, NULL);
+    free(t->path);
+    free(t);
+    return 0;
+}
+
+static void start(struct trial *t)
+{
+    static const char join[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    const struct pilot_ask ask = { .nodes = 2, .partition = "" };
+    pilots_start(t->pilots, pilot_create("p1", "ab12", "ada", &ask), join);
+}
+
+#define UNTIL(t, condition)                                                                        \
+    while (!(condition))                                                                           \
+    uv_run(&(t)->loop, UV_RUN_ONCE)
+
+static enum pilot_state state_of(const struct trial *t)
+{
+    return pilots_find(t->pilots, "p1")->state;
+}
+
+static void one_is_submitted_waits_and_ends(void **state)
+{
+    struct trial *t = *state;
+    start(t);
+    UNTIL(t, state_of(t) == PILOT_PENDING);
+    assert_true(was_told(t, "sbatch", "--job-name=muster-pilot-ab12"));
+    assert_string_equal(pilots_find(t->pilots, "p1")->id, "7");
+    write_file(t, "squeue.out", "7@PENDING@10:00@N/A@2@main@@muster-pilot-ab12@Priority\n");
+    UNTIL(t, strstr(t->why, "Priority") && t->expected >= 2);
+    assert_int_equal(t->cpus, 8);
+    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n[1-2]@muster-pilot-ab12@None\n");
+    UNTIL(t, state_of(t) == PILOT_RUNNING);
+    assert_true(pilot_has_node(pilots_find(t->pilots, "p1"), "n2"));
+    assert_true(pilots_stop(t->pilots, "p1", "ada", false));
+    UNTIL(t, was_told(t, "scancel", "7"));
+    write_file(t, "squeue.out", "7@CANCELLED@10:00@N/A@2@main@n[1-2]@muster-pilot-ab12@None\n");
+    UNTIL(t, state_of(t) == PILOT_OVER && t->gone == 2);
+    assert_string_equal(pilots_find(t->pilots, "p1")->reason, "stopped by ada");
+    assert_int_equal(pilots_count(t->pilots), 0);
+    assert_true(t->kept > 3);
+    assert_false(pilots_stop(t->pilots, "p2", "ada", false));
+}
+
+static void one_that_slurm_refuses_is_over(void **state)
+{
+    struct trial *t = *state;
+    write_file(t, "sbatch",
+               "#!/bin/sh\necho 'sbatch: error: Invalid qos specification' >&2\nexit 1\n");
+    start(t);
+    UNTIL(t, state_of(t) == PILOT_OVER);
+    assert_string_equal(pilots_find(t->pilots, "p1")->reason,
+                        "Slurm (sbatch): Invalid qos specification");
+}
+
+/* The answer is lost, and the allocation is there. */
+static void one_is_found_by_its_name(void **state)
+{
+    struct trial *t = *state;
+    write_file(t, "sbatch",
+               "#!/bin/sh\necho 'sbatch: error: Socket timed out on send/recv operation' >&2\nexit "
+               "1\n");
+    write_file(t, "squeue.out", "9@PENDING@10:00@N/A@2@main@@muster-pilot-ab12@Priority\n");
+    start(t);
+    UNTIL(t, state_of(t) == PILOT_PENDING);
+    assert_string_equal(pilots_find(t->pilots, "p1")->id, "9");
+}
+
+static void what_cannot_be_asked_is_not_gone(void **state)
+{
+    struct trial *t = *state;
+    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n[1-2]@muster-pilot-ab12@None\n");
+    start(t);
+    UNTIL(t, state_of(t) == PILOT_RUNNING);
+    write_file(
+        t, "squeue",
+        "#!/bin/sh\necho 'slurm_load_jobs error: Unable to contact slurm controller (connect "
+        "failure)' >&2\nexit 1\n");
+    UNTIL(t, *pilots_trouble(t->pilots));
+    assert_int_equal(state_of(t), PILOT_RUNNING);
+    write_command(t, "squeue", "");
+    UNTIL(t, state_of(t) == PILOT_OVER);
+    assert_string_equal(pilots_trouble(t->pilots), "");
+    assert_string_equal(pilots_find(t->pilots, "p1")->reason, "Slurm does not know it any more");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_is_submitted_waits_and_ends, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_slurm_refuses_is_over, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_is_found_by_its_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_cannot_be_asked_is_not_gone, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
