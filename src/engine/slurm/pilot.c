@@ -406,6 +406,7 @@ bool pilot_hear(struct pilot *p, const struct slurm_job *job, const struct pilot
     if (!job)
         return p->submitted && hear_absence(p, world);
     p->absent = 0;
+    p->submitted = true; /* its name is nobody else's */
     bool changed = change_text(&p->id, job->id);
     if (slurm_state_is_over(job->state))
         return hear_over(p, why_over(job), world) || changed;
