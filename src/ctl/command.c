@@ -5,8 +5,8 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
+#include "ctl/nodes.h"
 #include "ctl/redact.h"
-#include "ctl/silence.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 
@@ -261,7 +261,7 @@ static struct job_view *state_view(const struct command *c, struct arena *arena)
                                .generation = row->generation,
                                .restarts = row->restarts };
     if (c->job)
-        view->away = silence_view(c->ctl, arena, c->job);
+        view->away = nodes_away_of(c->ctl, arena, c->job);
     return view;
 }
 

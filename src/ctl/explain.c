@@ -7,9 +7,9 @@
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/foretold.h"
+#include "ctl/nodes.h"
 #include "ctl/pass.h"
 #include "ctl/reasons.h"
-#include "ctl/silence.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -487,7 +487,7 @@ int ctl_explain_view(struct ctl *ctl, const struct ctl_explain *asked, struct ex
         explain_waiting(&reader, live, view);
     } else if (live) {
         explain_rest(&reader, live, view);
-        view->away = silence_view(ctl, arena, live);
+        view->away = nodes_away_of(ctl, arena, live);
     }
     explain_dates(ctl, view);
     return 0;

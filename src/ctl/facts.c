@@ -4,6 +4,7 @@
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/nodes.h"
+#include "ctl/quiet.h"
 #include "ctl/silence.h"
 
 #include "base/log.h"
@@ -214,7 +215,7 @@ static void agent_joined(struct ctl *ctl, struct live_job *job, const struct eng
 {
     struct live_agent *agent = live_agent(job, fact->node);
     note_untold(ctl, job, agent, fact->launch_seq);
-    silence_end(job, fact->node);
+    quiet_end(job, fact->node);
     enum agent_state next = agent ? agent_next_state(agent->state, AGENT_JOINED) : AGENT_NONE;
     if (next == AGENT_NONE)
         return;

@@ -3,6 +3,8 @@
 #ifndef CTL_NODES_H
 #define CTL_NODES_H
 
+#include "ctl/away_view.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,6 +31,9 @@ const struct node_spec *nodes_copy(struct arena *, const struct node_spec *);
 void nodes_note(struct ctl *, const char *node, const char *note);
 /* "WHY; NOTE", in arena. */
 const char *nodes_why(struct arena *, const struct node_away *);
+/* Those that have an agent of the job, in arena. */
+struct live_job;
+struct away_list nodes_away_of(const struct ctl *, struct arena *, const struct live_job *);
 /* NULL: it can be. Until the next fact of it. */
 const struct node_away *nodes_away(const struct ctl *, const char *node);
 

@@ -13,7 +13,6 @@
 #include "ctl/nodes.h"
 #include "ctl/notes.h"
 #include "ctl/reasons.h"
-#include "ctl/silence.h"
 #include "ctl/tasks.h"
 #include "ctl/timeline.h"
 #include "ctl/views.h"
@@ -261,7 +260,7 @@ int ctl_job_view(struct ctl *ctl, struct arena *arena, const struct job_ask *ask
     fill_lists(ctl, arena, &row, ask, view);
     const struct live_job *live = live_find(ctl->live, row.id);
     if (live)
-        view->away = silence_view(ctl, arena, live);
+        view->away = nodes_away_of(ctl, arena, live);
     if (ask->parts & CTL_SPEC)
         view->spec = listed_spec(arena, row.spec, may);
     if (ask->parts & CTL_ORIGIN)

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "engine/machines/machines.h"
 #include "main/agents.h"
+#include "main/fencer.h"
 #include "main/packer.h"
 
 struct ctl;

@@ -5,7 +5,6 @@
  * Order matters at both ends: agents' facts may come as soon as the link exists, so its sink goes
  * through this file until the core is there; HTTP comes last, when everything can be answered. */
 #include "main/server_main.h"
-#include "main/fencer.h"
 
 #include "api/api.h"
 #include "base/clock.h"

@@ -107,6 +107,34 @@ static void exit_statuses(void **state)
     arena_destroy(a);
 }
 
+/* Machines that a job waits for: what follows for people, by the state of the job. */
+static void machines_that_are_away(void **state)
+{
+    static const char since[] = "\"node\":\"gpu2\",\"since_ms\":1767323045000,"
+                                "\"since\":\"2026-01-02T03:04:05Z\"";
+    static const struct {
+        const char *more, *state, *text;
+    } rows[] = {
+        { "\"tasks\":1,\"left\":true", "running",
+          "the others go on without it, and take it in when it is back" },
+        { "\"tasks\":2,\"left\":false", "running", "with 2 tasks: the job waits for it; " },
+        { "\"tasks\":1,\"left\":true", "stopping", "with 1 task: it ends when that is back; " },
+        { "\"tasks\":1,\"left\":false", "restarting", "it begins anew when that is back; " },
+        { "\"tasks\":0,\"left\":false,\"tried\":\"its fence failed\"", "running",
+          "nodes rm --force); its fence failed" },
+    };
+    struct arena *a = arena_create();
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *json = arena_printf(a, "{%s,%s}", since, rows[i].more);
+        const char *said = out_away(a, tree(a, json), rows[i].state);
+        assert_memory_equal(said, "gpu2, silent since ", 19);
+        if (!strstr(said, rows[i].text))
+            fail_msg("%s", said);
+    }
+    arena_destroy(a);
+}
+
 /* ---- scripts ---- */
 
 static void scripts(void **state)
@@ -215,6 +243,7 @@ int main(void)
         cmocka_unit_test(moments),
         cmocka_unit_test(sizes_and_counts),
         cmocka_unit_test(exit_statuses),
+        cmocka_unit_test(machines_that_are_away),
         cmocka_unit_test(scripts),
         cmocka_unit_test(names_of_the_catalogue),
         cmocka_unit_test(texts_that_declare),
