@@ -104,7 +104,8 @@ def test_what_runs_there_outlives_server_and_host(server: Server, tmp_path: Path
         server.wait(number, "running")
         kill(running.pid, signal.SIGKILL)
         wait_state(server, "down")
-    assert server.get(f"/v1/jobs/{number}")["state"] == "running"
+    job = server.get(f"/v1/jobs/{number}")
+    assert job["state"] == "running" and "away" not in job  # its agent is heard
     with host(home):
         wait_state(server, "up")
         assert server.get(f"/v1/jobs/{number}")["state"] == "running"

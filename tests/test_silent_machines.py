@@ -82,6 +82,14 @@ def machines(server: Server, folder: Path, n: int) -> Iterator[Machines]:
             all_of_them.off(name)
 
 
+def wait_away(server: Server, number: int, there: bool = True) -> None:
+    """The host of a machine and the job's agent there are noticed one after the other."""
+    wait_for(
+        lambda: ("away" in server.get(f"/v1/jobs/{number}")) == there,
+        what="its agent's silence" if there else "its agent",
+    )
+
+
 class Job:
     """Tasks with a rank each, one on a machine."""
 
@@ -210,6 +218,7 @@ def test_a_machine_that_is_needed_is_waited_for(server: Server, tmp_path: Path) 
         job.wait_world("m1", "m2")
         lab.signal("m2", signal.SIGSTOP)
         wait_state(server, "down", "m2")
+        wait_away(server, job.number)
         for verb in ("show", "explain"):
             said = server.muster(verb, str(job.number)).stdout
             assert re.search(r"machine +m2, silent since .*: the job waits for it", said), said
@@ -217,7 +226,7 @@ def test_a_machine_that_is_needed_is_waited_for(server: Server, tmp_path: Path) 
         assert away["node"] == "m2" and away["tasks"] == 1 and not away["left"]
         lab.signal("m2", signal.SIGCONT)
         wait_state(server, "up", "m2")
-        wait_for(lambda: "away" not in server.get(f"/v1/jobs/{job.number}"), what="its agent")
+        wait_away(server, job.number, there=False)
         assert len(job.starts()) == 2, "nothing was started anew"
         job.end()
         server.wait(job.number, "succeeded")
@@ -230,6 +239,7 @@ def test_a_job_on_a_silent_machine_is_stopped(server: Server, tmp_path: Path, ho
         job.wait_world("m1", "m2")
         lab.off("m2")
         wait_state(server, "down", "m2")
+        wait_away(server, job.number)
         said = server.muster("stop", str(job.number)).stdout
         assert "m2, silent since" in said and "it ends when that is back" in said, said
         alone = {"m1": 0, "m2": 1}
@@ -252,7 +262,7 @@ def test_a_job_on_a_silent_machine_is_stopped(server: Server, tmp_path: Path, ho
 
 def on_one_machine(server: Server, number: int, runs: Path) -> None:
     wait_for(lambda: runs.exists() and runs.read_text(), what="the first attempt")
-    assert server.state_of(number) == "running"
+    server.wait(number, "running")
 
 
 def test_a_fence_command_is_the_second_witness(start: Starter, tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ struct away_list nodes_away_of(const struct ctl *ctl, struct arena *arena,
     for (size_t i = 0; job->tasks && i < job->agents.n; i++) {
         const struct live_agent *agent = &job->agents.at[i];
         const struct node_away *away = nodes_away(ctl, agent->node);
-        if (!agent->launched || (!agent->silent_ms && !away))
+        bool heard = agent->state == AGENT_JOINED; /* also where its machine's host is not */
+        if (!agent->launched || (!agent->silent_ms && (!away || heard)))
             continue;
         if (!list.at)
             list.at = ARENA_ARRAY(arena, job->agents.n, struct away_view);
