@@ -87,7 +87,6 @@ enum {
     DISK,
     LABELS,
     DRIVER,
-    DEVICES,
     NOTE,
     COLUMN_N
 };
@@ -104,7 +103,6 @@ static const struct table_column columns[COLUMN_N] = {
     [DISK] = { .title = "DISK", .wide = true },
     [LABELS] = { .title = "LABELS", .wide = true },
     [DRIVER] = { .title = "DRIVER", .wide = true },
-    [DEVICES] = { .title = "DEVICES", .wide = true },
     [NOTE] = { .title = "NOTE" },
 };
 
@@ -136,31 +134,6 @@ static const char *labels_of(struct arena *a, const struct text_node *node)
                      n->kind == TEXT_INT && i == 1 ? fmt_milli(amount, (uint64_t)n->integer)
                      : n->str                      ? n->str
                                                    : "");
-    }
-    return arena_strdup(a, buf_str(&out));
-}
-
-/* "0 NVIDIA H100 80GB HBM3 80 GiB (3% busy), 1 ...: why not": what the driver says of each. */
-static const char *models_of(struct arena *a, const struct text_node *node)
-{
-    AUTO_BUF struct buf out = BUF_INIT(64 << 10);
-    char size[48];
-    const struct text_node *list = text_get(node, "devices");
-    for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
-        const char *error = answer_text(d, "error", ""), *figures = device_figures_text(a, d);
-        bool divided = answer_flag(d, "mig");
-        buf_addf(&out, "%s%s %s", out.len ? ", " : "", answer_text(d, "name", "?"),
-                 answer_text(d, "model", "?"));
-        if (*error) {
-            buf_addf(&out, ": %s", error);
-            continue;
-        }
-        buf_addf(&out, " %s%s", out_size(size, answer_number(d, "memory", 0)),
-                 divided               ? " in MIG mode"
-                 : text_get(d, "slot") ? ""
-                                       : " not offered");
-        if (*figures)
-            buf_addf(&out, " (%s)", figures);
     }
     return arena_strdup(a, buf_str(&out));
 }
@@ -272,9 +245,55 @@ static void add_row(struct cli *cli, struct table *t, const struct text_node *n)
     row[DISK] = used_size(a, n, "disk_used", "disk");
     row[LABELS] = labels_of(a, n);
     row[DRIVER] = answer_text(n, "gpu_driver", "");
-    row[DEVICES] = models_of(a, n);
     row[NOTE] = note_of(a, n);
     table_color(t, STATE, strcmp(row[STATE], "up") == 0 ? "32" : "33");
+}
+
+/* ---- devices ---- */
+
+enum { D_NODE, D_GPU, D_MODEL, D_MEMORY, D_NOW, D_COLUMN_N };
+static const struct table_column device_columns[D_COLUMN_N] = {
+    [D_NODE] = { .title = "NODE" },   [D_GPU] = { .title = "GPU" },
+    [D_MODEL] = { .title = "MODEL" }, [D_MEMORY] = { .title = "MEMORY", .right = true },
+    [D_NOW] = { .title = "NOW" },
+};
+
+/* What it does, or why not. */
+static const char *now_of(struct arena *a, const struct text_node *device)
+{
+    const char *error = answer_text(device, "error", ""), *figures = device_figures_text(a, device);
+    const char *kind = answer_flag(device, "mig") ? "in MIG mode"
+                       : text_get(device, "slot") ? ""
+                                                  : "not offered";
+    if (*error)
+        return error;
+    return arena_printf(a, "%s%s%s", kind, *kind && *figures ? ", " : "", figures);
+}
+
+/* What the driver says of each. */
+static void put_devices(struct cli *cli, const struct text_node *nodes, struct buf *out)
+{
+    struct table table;
+    char size[48];
+    bool any = false;
+    table_init(&table, cli->arena, device_columns, D_COLUMN_N, true);
+    for (const struct text_node *n = nodes ? nodes->first : NULL; n; n = n->next) {
+        const struct text_node *list = text_get(n, "devices");
+        for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
+            const char **row = table_row(&table);
+            uint64_t memory = answer_number(d, "memory", 0);
+            row[D_NODE] = answer_text(n, "name", "?");
+            row[D_GPU] = answer_text(d, "name", "?");
+            row[D_MODEL] = answer_text(d, "model", "?");
+            row[D_MEMORY] = memory ? arena_strdup(cli->arena, out_size(size, memory)) : "";
+            row[D_NOW] = now_of(cli->arena, d);
+            any = true;
+        }
+    }
+    if (!any)
+        return;
+    buf_puts(out, "\n");
+    table_print(&table, 0, cli->color, out);
 }
 
 /* ---- what is free ---- */
@@ -387,6 +406,8 @@ static int list(struct cli *cli, bool free, struct err *err)
     }
     if (!cli->quiet)
         table_print(&table, 0, cli->color, &out);
+    if (!cli->quiet && cli->wide)
+        put_devices(cli, nodes, &out);
     out_buf(&out);
     return EXIT_OK;
 }
