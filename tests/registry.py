@@ -76,6 +76,11 @@ def busybox(**more: bytes | str | None) -> bytes:
     return tree({**files, **more})
 
 
+def packed(layer: bytes) -> bytes:
+    """As push() packs it: the same bytes each time."""
+    return gzip.compress(layer, 1, mtime=0)
+
+
 def digest(data: bytes) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
@@ -165,9 +170,8 @@ class Registry:
         **config: Any,
     ) -> str:
         """The image's address; config is what it says of how to run (Env, WorkingDir)."""
-        machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(
-            os.uname().machine, os.uname().machine
-        )
+        own = os.uname().machine
+        machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(own, own)
         about = {
             "architecture": arch or machine,
             "os": "linux",
@@ -175,12 +179,12 @@ class Registry:
             "rootfs": {"type": "layers", "diff_ids": [digest(one) for one in layers]},
         }
         said = self.push_blob(name, json.dumps(about).encode())
-        packed = [self.push_blob(name, gzip.compress(one, 1, mtime=0)) for one in layers]
+        blobs = [self.push_blob(name, packed(one)) for one in layers]
         manifest = {
             "schemaVersion": 2,
             "mediaType": f"{OCI}.manifest.v1+json",
             "config": {"mediaType": f"{OCI}.config.v1+json", **said},
-            "layers": [{"mediaType": f"{OCI}.layer.v1.tar+gzip", **one} for one in packed],
+            "layers": [{"mediaType": f"{OCI}.layer.v1.tar+gzip", **one} for one in blobs],
         }
         body = json.dumps(manifest).encode()
         self.ask("PUT", f"/v2/{name}/manifests/{tag}", body, f"{OCI}.manifest.v1+json")

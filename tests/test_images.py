@@ -8,11 +8,13 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import registry as registries
+from accounts import Shared
 from conftest import Starter
 from harness import Nobody, Server, kill, native, openpai, parent, role, wait_for
 from registry import Gate, Registry, busybox, tree
@@ -162,7 +164,7 @@ def test_eight_tasks_and_two_jobs_pull_once(images: Server, registry: Registry) 
 # ---- what cannot be had ----
 
 
-def reason(images: Server, name: str, **fields: object) -> str:
+def reason(images: Server, name: str, **fields: Any) -> str:
     job = images.run(native("no", image=name, **fields))
     assert job["state"] == "failed", job
     return str(job["reason"])
@@ -189,8 +191,7 @@ def test_packages_are_refused_with_an_image(images: Server, image: str) -> None:
 def test_a_damaged_layer_is_not_used(images: Server, registry: Registry) -> None:
     layer = busybox(**{"etc/damaged": os.urandom(100_000)})
     name = registry.push("team/damaged", layer)
-    packed = registries.gzip.compress(layer, 1, mtime=0)
-    file = registry.blob_file(registries.digest(packed).split(":")[1])
+    file = registry.blob_file(registries.digest(registries.packed(layer)).split(":")[1])
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 0xFF
     file.write_bytes(bytes(data))
@@ -345,3 +346,30 @@ def test_the_image_config_of_dlc(images: Server, private: Registry, kept: str) -
         assert job["state"] == "succeeded", job
         assert "of the image" in images.log(number)
         check_secret(images, private, number)
+
+
+# ---- other accounts ----
+
+
+def test_another_account_is_root_inside_and_itself_outside(
+    shared: Callable[..., Shared], private: Registry, kept: str
+) -> None:
+    """What its tasks make is its own, the server's files are out of reach, and its store is not
+    that of others: their credentials are asked for."""
+    server = shared(flags=("--runtime", "auto"))
+    ann, ben = server.users[:2]
+    file = ann.write("auth.json", json.dumps(private.credentials()))
+    auth = {"registry_auth": str(file)}
+    place = server.state
+    run = f"id -u; cat /etc/marker; echo 1 >made; ls {place} 2>&1; ls /proc/self/ns >/dev/null"
+    log = server.output(ann, run, image=kept, inputs=auth)
+    lines = log.splitlines()
+    assert lines[:2] == ["0", "of the image"], log
+    assert f"{place}: No such file" in log.replace("'", ""), log
+    assert (ann.home / "made").stat().st_uid == ann.uid
+    number = server.submit_as(ben, "cat /etc/marker", image=kept)
+    job = server.wait(number)
+    assert job["state"] == "failed" and "wants credentials" in job["reason"], job
+    stores = server.place / "users/images"
+    assert sorted(int(one.name) for one in stores.iterdir()) == sorted([ann.uid, ben.uid])
+    assert {one.stat().st_uid for one in (stores / str(ann.uid)).rglob("*")} == {ann.uid}

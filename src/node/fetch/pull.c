@@ -30,13 +30,20 @@ struct pull {
 
 /* ---- the child ---- */
 
-/* In memory, where skopeo opens it by its descriptor. */
-static int open_auth(const struct pull_ask *ask, struct err *err)
+/* A copy in memory, where skopeo opens it by its descriptor. */
+static int auth_of(const char *text, size_t len, struct err *err)
 {
     AUTO_CLOSE int fd = memfd_create("auth", MFD_CLOEXEC);
-    if (fd < 0 || file_write_all(fd, ask->auth, ask->auth_len) != 0)
+    if (fd < 0 || file_write_all(fd, text, len) != 0)
         return err_sys(err, "a copy in memory");
     return mem_give_fd(&fd);
+}
+
+/* What has nothing for the registry is followed by the configuration of the account; without such a
+ * file skopeo begins with one that the account may not read. */
+static int open_auth(const struct pull_ask *ask, struct err *err)
+{
+    return ask->auth ? auth_of(ask->auth, ask->auth_len, err) : auth_of("{}", 2, err);
 }
 
 static void tell(void *arg, const struct pull_news *news)
@@ -51,8 +58,8 @@ static int work(const struct pull_ask *ask, pid_t parent, struct pull_news *news
         return err_sys(err, "cannot give up the rights of the agent");
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(1);
-    AUTO_CLOSE int auth = ask->auth ? open_auth(ask, err) : -1;
-    if (ask->auth && auth < 0)
+    AUTO_CLOSE int auth = open_auth(ask, err);
+    if (auth < 0)
         return -1;
     (void)umask(022);
     return image_make(ask, auth, (struct make_sink){ .tell = tell }, news, err);

@@ -40,7 +40,7 @@ static const struct failure {
       "give the job credentials; of a private image also the name may be wrong" },
     { "authentication required", ERR_INPUT, "is refused: the registry wants credentials, or others",
       "give the job credentials; of a private image also the name may be wrong" },
-    { "denied", ERR_INPUT, "is refused: these credentials may not read it",
+    { "is denied", ERR_INPUT, "is refused: these credentials may not read it",
       "ask its owner for the right to pull it" },
     { "manifest unknown", ERR_INPUT, "is not there: the registry has no such tag or digest",
       "look at the tag" },
@@ -149,8 +149,7 @@ static void begin(struct run *run, const struct registry *r, const char *verb)
     add(run, mem_strdup(verb));
     if (is_local(r->ref->registry))
         add(run, mem_strdup(copy ? "--src-tls-verify=false" : "--tls-verify=false"));
-    if (r->auth >= 0)
-        add(run, mem_printf("--%s=/proc/self/fd/%d", copy ? "src-authfile" : "authfile", r->auth));
+    add(run, mem_printf("--%s=/proc/self/fd/%d", copy ? "src-authfile" : "authfile", r->auth));
 }
 
 static void end_args(struct run *run)
@@ -167,11 +166,12 @@ static _Noreturn void child(const struct run *run, const struct registry *r, int
         dup2(said, STDERR_FILENO) < 0)
         _exit(127);
     (void)close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
-    if (r->auth >= 0)
-        (void)fcntl(r->auth, F_SETFD, 0);
+    (void)fcntl(r->auth, F_SETFD, 0);
     (void)signal(SIGPIPE, SIG_DFL);
-    if (r->home)
+    if (r->home) {
         (void)setenv("HOME", r->home, 1);
+        (void)unsetenv("XDG_CONFIG_HOME"); /* of the server's user */
+    }
     (void)unsetenv("XDG_RUNTIME_DIR"); /* of the server's session */
     (void)setenv("TMPDIR", run->to ? run->to : "/tmp", 1);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)

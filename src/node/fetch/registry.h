@@ -12,8 +12,8 @@
 struct registry {
     const struct image_ref *ref;
     int auth;         /* of a file of credentials as docker login writes it, that may be opened
-                       * again by /proc/self/fd; -1: those of the user's configuration, or none */
-    const char *home; /* where that configuration is looked for; NULL: that of the environment */
+                       * again by /proc/self/fd */
+    const char *home; /* of the account, for its own configuration; NULL: that of the environment */
 };
 
 /* All errors: ERR_INPUT what the user has to change (there is no such image, no access), with the
