@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "image/reference.h"
+#include "store/secret.h"
 #include "text/json.h"
 
 #include <sodium.h>

@@ -5,6 +5,7 @@
 
 #include "base/pairs.h"
 #include "job/array.h"
+#include "job/runtime.h"
 #include "job/words.h"
 #include "text/tree.h"
 
@@ -161,14 +162,6 @@ struct code {
     const char *path;     /* where tasks find it, absolute; NULL: in the working directory */
     uint64_t limit;       /* bytes; 0: none (OpenPAI: 200 000 000) */
 };
-/* Credentials that stood in the submitted text. They are kept apart from the job, so that no form
- * of it has them: no field, no row, no listing. */
-struct registry_login {
-    const char *server; /* NULL, "": that of image */
-    const char *image;
-    const char *user, *password; /* or */
-    const char *auth;            /* both, as docker login writes them */
-};
 struct inputs {
     struct code code;
     struct mount *data;
@@ -222,13 +215,7 @@ struct job_spec {
     const char *output;
     const char *framework;
     struct health health;
-    enum job_runtime {                 /* how tasks that name an image are run */
-                       RUNTIME_SERVER, /* as the server's setting says */
-                       RUNTIME_AUTO,   /* in the image, by the first runtime that works */
-                       RUNTIME_HOST,   /* not in the image */
-                       RUNTIME_BWRAP,
-                       RUNTIME_N
-    } runtime;
+    enum job_runtime runtime;
     enum server_right { SERVER_OWN_JOB, SERVER_SUBMIT } server; /* of its programs */
     const struct text_node *config;                             /* free */
     struct words notify;

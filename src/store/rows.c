@@ -2,6 +2,7 @@
  * and secrets. */
 #include "store/db.h"
 #include "store/find.h"
+#include "store/secret.h"
 
 #include "base/mem.h"
 #include "job/old_ending.h"

@@ -158,9 +158,6 @@ int store_delete_object(struct store *, const struct object_row *, struct err *e
 int store_drop_objects(struct store *, const char *kind, const char *project, struct err *);
 int store_put_secret(struct store *, const char *owner, const char *name, const void *value,
                      size_t len, struct err *);
-/* 1 found: *value in arena; 0 not, or sealed with another key; -1 error. Secrets are texts. */
-int store_get_secret(struct store *, struct arena *, const char *owner, const char *name,
-                     const char **value, struct err *);
 int store_set_keep(struct store *, uint64_t job, uint64_t until_ms, struct err *); /* 0: for ever */
 
 /* ---- queries ---- */

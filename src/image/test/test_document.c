@@ -1,4 +1,5 @@
-/* Documents of images: what skopeo writes, and what a hostile registry might. */
+/* Documents of images: what registries give, and what a hostile one might; digests become names of
+ * files. */
 #include "image/document.h"
 
 #include "base/mem.h"

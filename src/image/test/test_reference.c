@@ -1,4 +1,5 @@
-/* Names of images: what Docker makes of them, and what is refused with a reason. */
+/* Names of images: what Docker makes of them, and what is refused, with the reason and what to
+ * write instead. */
 #include "image/reference.h"
 
 #include "base/mem.h"

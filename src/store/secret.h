@@ -1,0 +1,11 @@
+/* Secrets of users by name, read back (store_put_secret() keeps them, sealed). */
+#ifndef STORE_SECRET_H
+#define STORE_SECRET_H
+
+#include "store/store.h"
+
+/* 1 found: *value, a text in arena; 0 there is none, or it is sealed with another key; -1. */
+int store_get_secret(struct store *, struct arena *, const char *owner, const char *name,
+                     const char **value, struct err *err);
+
+#endif
