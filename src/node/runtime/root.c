@@ -197,7 +197,9 @@ static int open_dir(const char *dir, const char *name)
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Without a user namespace the kernel's own attributes may be written, in one only a user's. */
+/* Without a user namespace the kernel's own attributes may be written, in one only a user's.
+ * "volatile": the layer goes with the task, so its end is not to wait until all that the disk has
+ * to write is written. */
 static int mount_overlay(struct making *m, bool user_ns)
 {
     char options[160], at[FD_PATH], lower[FD_PATH], up[FD_PATH], work[FD_PATH];
@@ -210,9 +212,13 @@ static int mount_overlay(struct making *m, bool user_ns)
         return fail(m, "the image's tree is gone");
     if (upper < 0 || working < 0 || point < 0)
         return fail(m, "%.60s", root->dir);
-    snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s,workdir=%s%s", fd_path(tree, lower),
-             fd_path(upper, up), fd_path(working, work), user_ns ? ",userxattr" : "");
-    if (mount("overlay", fd_path(point, at), "overlay", 0, options) != 0)
+    int n = snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s,workdir=%s%s",
+                     fd_path(tree, lower), fd_path(upper, up), fd_path(working, work),
+                     user_ns ? ",userxattr" : "");
+    snprintf(options + n, sizeof options - (size_t)n, ",volatile");
+    bool mounted = mount("overlay", fd_path(point, at), "overlay", 0, options) == 0;
+    options[n] = '\0'; /* before Linux 5.10 */
+    if (!mounted && mount("overlay", fd_path(point, at), "overlay", 0, options) != 0)
         return fail(m, "no overlay can be mounted over the image");
     m->top = open_dir(root->dir, "at");
     return m->top < 0 ? fail(m, "%.60s", root->dir) : 0;
