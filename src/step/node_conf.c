@@ -115,7 +115,7 @@ int node_conf_read(struct arena *a, struct node_conf *conf, struct err *err)
                                 .room = variable("MUSTER_STEP_ROOM") };
     if (!conf->secret || !number || !scan_u64(number, 1, 65535, &port)) {
         err_set(err, ERR_CANNOT, "this is no node of a job that came as a batch script");
-        return err_hint(err, "muster run SCRIPT starts it");
+        return err_hint(err, "it is started for a job whose file is a batch script");
     }
     conf->port = (uint16_t)port;
     node_conf_facts(&conf->facts);

@@ -52,8 +52,7 @@ static int refuse(struct err *err, int argc, char **argv)
 {
     err_set(err, ERR_CANNOT, "\"%.60s%s%.60s\" is not known inside a job of muster", argv[1],
             argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
-    err_hint(err, "scontrol show hostnames [LIST], scontrol show hostlist NAMES; muster show JOB "
-                  "tells of a job");
+    err_hint(err, "hostnames [LIST] and hostlist NAMES are what can be shown here");
     return say(err);
 }
 

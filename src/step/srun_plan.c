@@ -58,7 +58,7 @@ int srun_job_read(struct arena *a, const char *nodes, char *const *env, struct s
     *job = (struct srun_job){ .env = env, .groups = 1 };
     if (!nodes || !*nodes) {
         err_set(err, ERR_CANNOT, "this is not inside a job of a batch script");
-        return err_hint(err, "muster run -- srun ... makes a job of the line");
+        return err_hint(err, "a line that begins with srun can be submitted as a job");
     }
     size_t most = 1;
     for (const char *c = nodes; *c; c++)

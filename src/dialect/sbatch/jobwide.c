@@ -176,7 +176,7 @@ static bool add_after(struct sb_reader *r, const char *text, size_t len)
             report_hint(
                 r->report,
                 sb_fail(r, part, SBO_DEPENDENCY, "has \"%.40s\", no number of a job", number),
-                "afterok:12:13, with the numbers that muster ls shows");
+                "afterok:12:13, with the numbers of jobs here");
             return false;
         }
         r->job->after[r->job->n_after++] =
