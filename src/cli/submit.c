@@ -387,14 +387,8 @@ static int print_many(struct cli *cli, struct text_node *const *at, size_t n)
     return EXIT_OK;
 }
 
-static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
+static int check_like(const struct submit_opts *o, int argc, bool command, struct err *err)
 {
-    struct submit_opts submit = *(const struct submit_opts *)opts_, *o = &submit;
-    bool batch = submit_batch(cli, o, argc, argv);
-    bool command = argc && !batch && (cli->dashes || script_is(argv[0]));
-    argc = batch && o->args.n ? 1 : argc;
-    if (submit_check(o, argc, argv, err) < 0)
-        return -1;
     if (o->like && argc) {
         err_set(err, ERR_INPUT, "--like and a %s are two jobs", command ? "command" : "file");
         return err_hint(err, "give one of them");
@@ -403,6 +397,19 @@ static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv,
         err_set(err, ERR_INPUT, "--replace does not say which job");
         return err_hint(err, "--like JOB --replace");
     }
+    return 0;
+}
+
+static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
+{
+    struct submit_opts submit = *(const struct submit_opts *)opts_, *o = &submit;
+    bool batch = submit_batch(cli, o, argc, argv);
+    bool command = argc && !batch && (cli->dashes || script_is(argv[0]));
+    argc = batch && o->args.n ? 1 : argc;
+    if (submit_check(o, argc, argv, err) < 0)
+        return -1;
+    if (check_like(o, argc, command, err) < 0)
+        return -1;
     if (!o->like && cmd_operands(&cmd_submit, argc, 1, INT_MAX, err) < 0)
         return -1;
     size_t n = argc && !command ? (size_t)argc : 1, done = 0;

@@ -145,6 +145,22 @@ static int asked_nodes(const struct planning *p, const struct segment *s, uint32
     return 0;
 }
 
+/* Nothing says how many: the job's number on all of its nodes, else what it has on a node. */
+static uint32_t default_tasks(const struct planning *p, const struct segment *s, uint32_t use,
+                              uint32_t per_node)
+{
+    uint32_t of_job = (uint32_t)variable_number(p, "SLURM_NTASKS", s->group), whole = 0;
+    uint32_t each = (uint32_t)variable_number(p, "SLURM_NTASKS_PER_NODE", s->group);
+    for (size_t i = 0; i < p->job->n; i++)
+        whole += p->job->nodes[i].group == s->group;
+    bool all = use == whole && of_job;
+    if (per_node) /* a bound, as with Slurm: the job's own number counts where it fits */
+        return all && of_job <= per_node * use ? of_job : per_node * use;
+    if (all)
+        return of_job;
+    return each && of_job ? each * use : use;
+}
+
 static int count_tasks(const struct planning *p, struct segment *s)
 {
     uint32_t tasks = 0, per_node = 0, nodes = 0;
@@ -152,26 +168,14 @@ static int count_tasks(const struct planning *p, struct segment *s)
         srun_opts_number(s->opts, SRUN_NTASKS, 1, &tasks, p->err) < 0 ||
         srun_opts_number(s->opts, SRUN_NTASKS_PER_NODE, 1, &per_node, p->err) < 0)
         return -1;
-    uint32_t of_job = (uint32_t)variable_number(p, "SLURM_NTASKS", s->group);
-    uint32_t use = nodes ? nodes : s->n_nodes, whole = 0;
-    for (size_t i = 0; i < p->job->n; i++)
-        whole += p->job->nodes[i].group == s->group;
-    bool all = use == whole;
-    if (!tasks && per_node) /* the job's own number counts where it fits, as with Slurm */
-        tasks = of_job && all && of_job <= per_node * use ? of_job : per_node * use;
-    if (!tasks && of_job && all)
-        tasks = of_job;
-    if (!tasks) {
-        uint32_t each = (uint32_t)variable_number(p, "SLURM_NTASKS_PER_NODE", s->group);
-        tasks = each && of_job ? each * use : use;
-    }
-    s->tasks = tasks;
-    s->n_nodes = tasks < use ? tasks : use;
-    struct layout_ask ask = { .tasks = tasks, .nodes = s->n_nodes, .per_node = per_node };
+    uint32_t use = nodes ? nodes : s->n_nodes;
+    s->tasks = tasks ? tasks : default_tasks(p, s, use, per_node);
+    s->n_nodes = s->tasks < use ? s->tasks : use;
+    struct layout_ask ask = { .tasks = s->tasks, .nodes = s->n_nodes, .per_node = per_node };
     const char *order = s->opts->at[SRUN_DISTRIBUTION];
     if (order && layout_order(order, &ask, p->err) < 0)
         return -1;
-    if (tasks > STEP_TASKS_MAX * s->n_nodes)
+    if (s->tasks > STEP_TASKS_MAX * s->n_nodes)
         return err_set(p->err, ERR_INPUT, "more than %u tasks on a node", STEP_TASKS_MAX);
     return layout_make(p->arena, &ask, &s->layout, p->err);
 }
