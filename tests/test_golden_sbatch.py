@@ -103,7 +103,7 @@ def differences(options: dict[str, str], job: Any, role: Any) -> list[str]:
         "mem": str(size(resources["memory"])) if "memory" in resources else None,
         "gpus": str(resources.get("gpu", 0)),
     }
-    wanted = {
+    wanted: dict[str, str | None] = {
         **options,
         "job-name": options.get("job-name", "sbatch"),
         "nodes": options.get("nodes", "1"),

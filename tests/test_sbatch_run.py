@@ -24,8 +24,8 @@ def slurm(start: Starter) -> Server:
     return start(nodes=NODES)
 
 
-def output(server: Server, text: str, state: str = "succeeded", **query: str | int) -> list[str]:
-    number = server.submit(text, **query)
+def output(server: Server, text: str, state: str = "succeeded") -> list[str]:
+    number = server.submit(text)
     job = server.wait(number)
     said = server.log(number, "node/0")
     assert job["state"] == state, said
