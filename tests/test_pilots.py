@@ -18,7 +18,7 @@ from slurm_cluster import Slurm, slurm, why_none
 
 pytestmark = [
     pytest.mark.skipif(bool(why_none()), reason=why_none()),
-    pytest.mark.xdist_group("slurm"),
+    pytest.mark.slow,  # minutes, with daemons of Slurm for four nodes
 ]
 
 

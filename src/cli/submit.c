@@ -400,18 +400,10 @@ static int check_like(const struct submit_opts *o, int argc, bool command, struc
     return 0;
 }
 
-static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
+/* A file after the other; what came before one that is refused has been submitted. */
+static int submit_all(struct cli *cli, struct submit_opts *o, int argc, char **argv, bool command,
+                      struct err *err)
 {
-    struct submit_opts submit = *(const struct submit_opts *)opts_, *o = &submit;
-    bool batch = submit_batch(cli, o, argc, argv);
-    bool command = argc && !batch && (cli->dashes || script_is(argv[0]));
-    argc = batch && o->args.n ? 1 : argc;
-    if (submit_check(o, argc, argv, err) < 0)
-        return -1;
-    if (check_like(o, argc, command, err) < 0)
-        return -1;
-    if (!o->like && cmd_operands(&cmd_submit, argc, 1, INT_MAX, err) < 0)
-        return -1;
     size_t n = argc && !command ? (size_t)argc : 1, done = 0;
     struct text_node **at = ARENA_ARRAY(cli->arena, n, struct text_node *);
     for (; done < n; done++) {
@@ -425,6 +417,19 @@ static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv,
     if (done == n)
         return EXIT_OK;
     return n > 1 ? err_in(err, "%s", argv[done]) : -1;
+}
+
+static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
+{
+    struct submit_opts submit = *(const struct submit_opts *)opts_, *o = &submit;
+    bool batch = submit_batch(cli, o, argc, argv);
+    bool command = argc && !batch && (cli->dashes || script_is(argv[0]));
+    argc = batch && o->args.n ? 1 : argc;
+    if (submit_check(o, argc, argv, err) < 0 || check_like(o, argc, command, err) < 0)
+        return -1;
+    if (!o->like && cmd_operands(&cmd_submit, argc, 1, INT_MAX, err) < 0)
+        return -1;
+    return submit_all(cli, o, argc, argv, command, err);
 }
 
 static const char *const examples[] = {

@@ -1,3 +1,6 @@
+/* Each end reads while the other has room; who is told of room is the one that writes there, so the
+ * reader of the other end goes on then. The end of one side finishes the other, whose own end is
+ * the last. */
 #include "conn/splice.h"
 
 #include "base/mem.h"

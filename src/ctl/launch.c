@@ -8,7 +8,6 @@
 #include "ctl/job_token.h"
 #include "ctl/looks.h"
 #include "ctl/minutes.h"
-#include "ctl/notes.h"
 #include "ctl/registry_auth.h"
 
 #include "base/file.h"

@@ -8,7 +8,6 @@
 #include "ctl/array.h"
 #include "ctl/bundle.h"
 #include "ctl/nodes.h"
-#include "ctl/notes.h"
 #include "ctl/packing.h"
 #include "ctl/redact.h"
 #include "ctl/registry_auth.h"

@@ -5,6 +5,7 @@
 
 #include "base/pairs.h"
 #include "job/array.h"
+#include "job/end_class.h"
 #include "job/runtime.h"
 #include "job/words.h"
 #include "text/tree.h"
@@ -46,19 +47,6 @@ struct opt_u64 {
 };
 
 /* ---- retry: how ends are classed and what follows ---- */
-/* Classes of an attempt's end; each dialect's exit table maps (code, signal, cause) to one. */
-#define END_CLASSES(X)                                                                             \
-    X(SUCCESS, "success")   /* exit 0 */                                                           \
-    X(USER, "user")         /* sure to fail again */                                               \
-    X(UNKNOWN, "unknown")   /* may or may not */                                                   \
-    X(PLATFORM, "platform") /* node, agent, engine: sure to pass some day */                       \
-    X(CONFLICT, "conflict") /* could not get what it needs (port taken...): back-off */            \
-    X(STOPPED, "stopped")   /* ended on request; never retried */
-#define END_ENUM(id, word) END_##id,
-enum end_class { END_NONE, END_CLASSES(END_ENUM) END_CLASS_N };
-#undef END_ENUM
-const char *end_class_word(enum end_class);
-
 enum retry_scope { RETRY_SCOPE_JOB, RETRY_SCOPE_ROLE, RETRY_SCOPE_TASK, RETRY_SCOPE_N };
 struct retry {
     enum retry_scope scope; /* default task in native */

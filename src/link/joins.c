@@ -187,8 +187,10 @@ void joins_destroy(struct joins *all)
     if (!all)
         return;
     link_set_guests(all->hub, LINK_JOINERS, (struct link_guests){ .knows = NULL });
-    while (all->first.next != &all->first)
-        drop(all->first.next);
+    for (struct joiner *j = all->first.next, *next; j != &all->first; j = next) {
+        next = j->next;
+        drop(j);
+    }
     smap_destroy(all->by_hash);
     smap_destroy_with(all->by_name, free_allowed);
     arena_destroy(all->scratch);

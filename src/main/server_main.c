@@ -20,7 +20,6 @@
 #include "http/certificate.h"
 #include "http/server.h"
 #include "main/account_settings.h"
-#include "main/config.h"
 #include "main/core_config.h"
 #include "main/descriptors.h"
 #include "main/gpu_watch.h"
@@ -47,7 +46,6 @@
 #include <string.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <uv.h>
 
 #define BODY_MAX         (4u << 20)
 #define OUTCOME_MAX      4096u /* less than what a pipe takes at once */

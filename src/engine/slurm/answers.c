@@ -152,7 +152,7 @@ const struct slurm_job *slurm_find_job(const struct slurm_jobs *jobs, const char
 /* What a site's own hooks print may come before it. */
 int slurm_read_submitted(struct arena *arena, const char *text, const char **id, struct err *err)
 {
-    char *rest = arena_strdup(arena, text), *last = rest;
+    char *all = arena_strdup(arena, text), *last = all, *rest = all;
     uint64_t number;
     for (char *line; (line = strsep(&rest, "\n"));)
         if (*line)
