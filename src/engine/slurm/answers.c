@@ -152,15 +152,16 @@ const struct slurm_job *slurm_find_job(const struct slurm_jobs *jobs, const char
 /* What a site's own hooks print may come before it. */
 int slurm_read_submitted(struct arena *arena, const char *text, const char **id, struct err *err)
 {
-    char *all = arena_strdup(arena, text), *last = all, *rest = all;
+    const char *last = text;
     uint64_t number;
-    for (char *line; (line = strsep(&rest, "\n"));)
-        if (*line)
-            last = line;
-    last[strcspn(last, ";")] = '\0';
-    if (!scan_u64(last, 1, UINT32_MAX, &number))
-        return err_set(err, ERR_SYSTEM, "sbatch said \"%.60s\" in place of a job's id", last);
-    *id = last;
+    for (const char *at = text, *end; *at; at = *end ? end + 1 : end) {
+        end = at + strcspn(at, "\n");
+        last = end > at ? at : last;
+    }
+    const char *word = arena_strndup(arena, last, strcspn(last, ";\n"));
+    if (!scan_u64(word, 1, UINT32_MAX, &number))
+        return err_set(err, ERR_SYSTEM, "sbatch said \"%.60s\" in place of a job's id", word);
+    *id = word;
     return 0;
 }
 
