@@ -225,9 +225,7 @@ struct job_spec *sb_read(struct arena *arena, const struct text_node *root, cons
     }
     r.text = root->str;
     struct sb_words words = sb_lines(arena, r.text, report);
-    sb_parse(&r, &words);
-    if (!report_ok(report))
-        return NULL;
+    sb_parse(&r, &words); /* what is wrong with one option says nothing of the others */
     tell_fates(&r);
     make_job(&r);
     if (report_ok(report))

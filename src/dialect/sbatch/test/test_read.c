@@ -114,6 +114,25 @@ static void test_refusals(void **state)
     }
 }
 
+/* All mistakes at once, each with its line. */
+static void test_all_mistakes(void **state)
+{
+    static const struct {
+        const char *what;
+        uint32_t line;
+    } rows[] = { { "--nodes=two", 2 }, { "--frobnicate is no option", 3 }, { "no value", 4 } };
+    struct sample s;
+    (void)state;
+    sample_read(&s, "#SBATCH --nodes=two\n#SBATCH --frobnicate\n#SBATCH --mem");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct problem *p = sample_said(&s, rows[i].what);
+        assert_non_null(p);
+        assert_int_equal(p->place.line, rows[i].line);
+    }
+    assert_int_equal(s.report.errors, 3);
+    sample_end(&s);
+}
+
 /* Every option of the table is honoured, or something is said; nothing is dropped. */
 static void test_every_option(void **state)
 {
@@ -233,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_all_mistakes), cmocka_unit_test(test_all_mistakes),
         cmocka_unit_test(test_every_option), cmocka_unit_test(test_words),
         cmocka_unit_test(test_job),          cmocka_unit_test(test_components),
         cmocka_unit_test(test_times),
