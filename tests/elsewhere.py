@@ -14,7 +14,8 @@ STARTER = """#!/bin/bash
 set -e
 there={home}/$(printf %s "$2" | cksum | cut -d' ' -f1)
 mkdir -p "$there"
-{{ sed -e '/^socket=/d' -e 's|^archive=.*/|code=|' "$2/agent.conf"
+{{ sed -e '/^socket=/d' -e 's|^archive=.*/|code=|' -e 's|^images=.*|images={home}/images|' \
+       "$2/agent.conf"
    echo cache={home}/code
    cat {home}/server; }} > "$there/agent.conf"
 exec {run}{node} "$1" "$there" 2>> "$there/agent.err"
