@@ -11,6 +11,7 @@
 #include "base/shell_word.h"
 #include "dialect/roles.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { SCRIPT_MAX = 4 << 20 };
@@ -127,12 +128,9 @@ static void write_resources(const struct writer *w, const struct role *role)
         option_number(w, "cpus-per-task", (res->cpu_milli + 999) / 1000);
     if (res->memory)
         option(w, "mem",
-               arena_printf(w->arena, "%lluK",
-                            (unsigned long long)((res->memory + 1023) / 1024 * each)));
+               arena_printf(w->arena, "%" PRIu64 "K", (res->memory + 1023) / 1024 * each));
     if (res->disk)
-        option(w, "tmp",
-               arena_printf(w->arena, "%lluK",
-                            (unsigned long long)((res->disk + 1023) / 1024 * each)));
+        option(w, "tmp", arena_printf(w->arena, "%" PRIu64 "K", (res->disk + 1023) / 1024 * each));
     if (gpus && res->gpu_types.n)
         option(w, "gpus-per-node",
                arena_printf(w->arena, "%s:%llu", res->gpu_types.at[0], (unsigned long long)gpus));
@@ -247,7 +245,8 @@ static void tell_losses(const struct writer *w, const struct role *role)
     lost(w, role, res->shm != 0, "resources.shm");
     lost(w, role, res->custom.n > 0, "resources.custom");
     lost(w, role, res->gpu_types.n > 1, "resources.gpu_type");
-    lost(w, role, role->image && job->roles[0].image && strcmp(role->image, job->roles[0].image),
+    lost(w, role,
+         role->image && job->roles[0].image && strcmp(role->image, job->roles[0].image) != 0,
          "image");
 }
 
