@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import ROOT, free_port, patience, wait_for
+from harness import ROOT, alone, free_port, patience, wait_for
 
 SLURM_LOCAL = ROOT.parent / "shared/tools/slurm-local"
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "xz")
@@ -79,12 +79,14 @@ class Slurm:
 
 @contextmanager
 def slurm(nodes: int = 4, *options: str) -> Iterator[Slurm]:
-    home = Path(tempfile.mkdtemp(prefix="sl-", dir="/tmp"))
-    first = free_port(nodes + 1)
-    cluster = Slurm(home, first, nodes)
-    try:
-        cluster.local("start", str(nodes), "--requeue-after", "15", *options)
-        yield cluster
-    finally:
-        cluster.local("stop")
-        shutil.rmtree(home, ignore_errors=True)
+    """One at a time on this machine: clusters have the same names of nodes and numbers of jobs, by
+    which processes are told apart."""
+    with alone("slurm"):
+        home = Path(tempfile.mkdtemp(prefix="sl-", dir="/tmp"))
+        cluster = Slurm(home, free_port(nodes + 1), nodes)
+        try:
+            cluster.local("start", str(nodes), "--requeue-after", "15", *options)
+            yield cluster
+        finally:
+            cluster.local("stop")
+            shutil.rmtree(home, ignore_errors=True)
