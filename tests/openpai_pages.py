@@ -587,4 +587,5 @@ class JobReference(Page):
         yield absent(57, "web portal: submission form", "the page shows jobs and their output")
         yield Example(58, "hello-world job", "runs", self.hello,
                       note="examples/openpai/hello.json; the page only names one")  # fmt: skip
-        yield absent(59, "jobs on a cluster", "all nodes are shares of one machine")
+        yield by_tests(59, "jobs on a cluster", "a job of OpenPAI on machines runs as on one",
+                       "test_engines.py::test_the_same_events")  # fmt: skip

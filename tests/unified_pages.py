@@ -28,7 +28,6 @@ OPTIONS = [
     (20, "master_mem", 4096, "512", NO_MASTER),
     (20, "master_max_restart", 10, "3", NO_MASTER),
     (20, "master_isolation_schedule_resource", "", "M", NO_MASTER),
-    (21, "node_max_restart", 10, "3", "all nodes are of one machine: none is lost alone"),
 ]
 OPTION = "DLROVER_UNIFIED_"
 WORK = """
@@ -138,6 +137,13 @@ class Guide(Programs):
         expect(str(getattr(by_env, name)).removesuffix(".0") == other, "the variable is not read")
         return f"{default!r}; {other} from the environment"
 
+    def node_restarts(self) -> str:
+        self.option("node_max_restart", 10, "3")
+        job = DLJobBuilder().role("r").run("a.b").end().build()
+        tree = canonical(JobConfig(job_name="x", node_max_restart=3, dl_config=job))
+        expect(tree["retry"]["platform"] == 3, str(tree["retry"]))
+        return "retry.platform is 3"
+
     def job_name(self) -> str:
         self.option("job_name", None, "other")
         job = self.built('.role("r").run("work.shows").end()', env={f"{OPTION}JOB_NAME": "other"})
@@ -241,6 +247,8 @@ class Guide(Programs):
                         f"{run}::test_job_failover_within_its_budget",
                         "::test_a_killed_worker_restarts_the_job",
                         how=How.CHANGED, note=own)  # fmt: skip
+        yield Example(21, "node_max_restart", "default, environment, so many faults of nodes",
+                      self.node_restarts, How.CHANGED, OWN)  # fmt: skip
         for of, name, default, other, note in OPTIONS:
             yield Example(of, name, "default, environment",
                           partial(self.option, name, default, other), How.SHOWN,
