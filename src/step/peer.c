@@ -13,12 +13,16 @@
 
 enum { KILL_WAIT_MS = 10000, ASK_MS = 20000, SILENCE_MS = 90000 };
 
+const struct conn_keep_alive step_keep_alive = { .kind = STEP_FRAME_BEAT,
+                                                 .ask_ms = ASK_MS,
+                                                 .silence_ms = SILENCE_MS };
+
 const struct conn_terms step_terms = {
     .kinds = STEP_KINDS,
     .out_max = 64u << 20,
     .room = 1u << 20,
     .handshake_ms = 20000,
-    .tcp_silence_ms = 90000,
+    .tcp_silence_ms = SILENCE_MS,
     .strange = "it says what no srun of this job says",
 };
 

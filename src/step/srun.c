@@ -278,15 +278,12 @@ static void on_room(void *arg, struct conn *conn)
 
 static void start_tasks(struct link *link)
 {
-    const struct conn_keep_alive alive = { .kind = STEP_FRAME_BEAT,
-                                           .ask_ms = 20000,
-                                           .silence_ms = 90000 };
     conn_set_events(link->conn,
                     (struct conn_events){
                         .frame = on_frame, .room = on_room, .closed = on_closed, .arg = link });
     step_put(conn_out(link->conn), &link->target->start);
     conn_flush(link->conn);
-    conn_keep_alive(link->conn, &alive);
+    conn_keep_alive(link->conn, &step_keep_alive);
     if (link->srun->ending)
         send_signal(link->srun, SIGTERM);
     begin_input(link->srun);

@@ -210,10 +210,17 @@ static void tell_end(struct task *task)
     t->sink.ended(t->sink.arg, &task->ended);
 }
 
+/* A number is given to no other process while it is a group's: a process that has the number of a
+ * task which was reaped is a stranger, and so is its group. */
+static bool is_strangers(const struct task *task)
+{
+    return task->exited && (kill(task->pid, 0) == 0 || errno == EPERM);
+}
+
 static void kill_left(struct tasks *t)
 {
     for (size_t i = 0; i < t->n; i++)
-        if (t->at[i].pid > 0)
+        if (t->at[i].pid > 0 && !is_strangers(&t->at[i]))
             (void)kill(-t->at[i].pid, SIGKILL);
 }
 
