@@ -350,8 +350,12 @@ static int send_data(struct ssh *ssh, const struct ssh_data *data, unsigned idle
         ssize_t n = pread(data->fd, piece, PIECE, (off_t)at);
         if (n <= 0)
             return err_sys(err, "reading what is to be copied");
-        if (send_all(ssh, piece, (size_t)n, idle_s, idle) < 0)
+        if (send_all(ssh, piece, (size_t)n, idle_s, idle) < 0) {
+            if (*idle)
+                return err_set(err, ERR_TIMEOUT,
+                               "the connection by ssh ended: nothing was taken for %u s", idle_s);
             return 0; /* what comes from there says why */
+        }
         at += (uint64_t)n;
     }
     return 0;

@@ -4,7 +4,9 @@
 #include "cli/machines.h"
 
 #include "base/mem.h"
+#include "cli/ssh.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,6 +87,32 @@ static void ssh_is_understood(void **state)
     assert_string_equal(ssh_hint("something new"), "");
 }
 
+/* The bound of silence is waited for once: what was not taken is not waited for again. */
+static void what_nobody_takes_ends_a_step(void **state)
+{
+    static const struct ssh_config config = {
+        .command = "sh -c \"printf 'muster-ready\\\\ngo\\\\n'; exec sleep 1000\"",
+        .to = "far1",
+        .connect_s = 100,
+        .idle_s = 1
+    };
+    struct arena *arena = arena_create();
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    AUTO_CLOSE int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    struct err err = { 0 };
+    int status;
+    (void)state;
+    struct ssh *ssh = ssh_open(arena, &config, &err);
+    assert_non_null(ssh);
+    assert_int_equal(
+        ssh_step(ssh, "x", &(struct ssh_data){ .fd = fd, .size = 1 << 20 }, &out, &status, &err),
+        -1);
+    assert_int_equal(err.code, ERR_TIMEOUT);
+    assert_non_null(strstr(err.what, "nothing was taken for 1 s"));
+    ssh_close(ssh);
+    arena_destroy(arena);
+}
+
 static void a_host_says_why(void **state)
 {
     struct arena *arena = arena_create();
@@ -124,6 +152,7 @@ int main(void)
         cmocka_unit_test(words_that_are_none_are_refused),
         cmocka_unit_test(answers_are_lines),
         cmocka_unit_test(ssh_is_understood),
+        cmocka_unit_test(what_nobody_takes_ends_a_step),
         cmocka_unit_test(a_host_says_why),
         cmocka_unit_test(everywhere_is_no_place),
         cmocka_unit_test(each_verb_has_its_options),
