@@ -347,6 +347,11 @@ class Nobody:
             check=False,
         )
 
+    def stop_server(self) -> None:
+        """What a call of that user started is not left to the rest of the tests."""
+        done = self.muster("server", "stop")
+        assert done.returncode == 0, done.stdout + done.stderr
+
 
 @dataclass
 class Server:

@@ -255,7 +255,7 @@ def test_a_server_that_is_not_root_runs_only_its_own_jobs(short_path: Path) -> N
         )
         assert done.returncode == 0, done.stderr
     finally:
-        nobody.muster("server", "stop")
+        nobody.stop_server()
 
 
 def test_a_sandbox_that_is_off_is_for_one_person(shared: Starter, accounts: list[Account]) -> None:

@@ -237,7 +237,7 @@ def test_unreadable_code_dir(short_path: Path) -> None:
             assert str(code) in done.stderr
         assert json.loads(nobody.muster("ls", "--json").stdout)["jobs"] == []
     finally:
-        nobody.muster("server", "stop")
+        nobody.stop_server()
 
 
 def test_code_is_a_file(server: Server, unchanged: None, tmp_path: Path) -> None:

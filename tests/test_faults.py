@@ -291,7 +291,7 @@ def test_a_process_without_its_main_thread_does_not_escape(short_path: Path) -> 
         with held.open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where it is held
     finally:
-        nobody.muster("server", "stop")
+        nobody.stop_server()
 
 
 def test_out_of_memory(server: Server) -> None:

@@ -390,7 +390,7 @@ def test_not_root(short_path: Path) -> None:
         # The mode of its state directory keeps others out.
         assert stat.S_IMODE(nobody.state.stat().st_mode) == 0o700
     finally:
-        nobody.muster("server", "stop")
+        nobody.stop_server()
 
 
 def test_logs_options(server: Server) -> None:

@@ -91,7 +91,7 @@ def test_a_plain_user_without_a_daemon(image: str, short_path: Path) -> None:
         lines = [one[len(front) :] for one in done.stdout.splitlines() if one.startswith(front)]
         check_look("\n".join(lines[1:]), str(nobody.home))
     finally:
-        nobody.muster("server", "stop", "--jobs")
+        nobody.stop_server()
 
 
 def test_the_default_is_the_host_with_a_warning(server: Server, image: str) -> None:

@@ -209,4 +209,4 @@ def test_cores_where_no_group_can_be_made(short_path: Path) -> None:
             assert done.returncode == 0, done.stdout + done.stderr
             assert done.stdout.count("no cgroup") == 1 and words in done.stdout, done.stdout
     finally:
-        nobody.muster("server", "stop")
+        nobody.stop_server()
