@@ -111,18 +111,19 @@ int file_sync_parent(const char *path, struct err *err)
     return 0;
 }
 
-static int write_new(const char *path, const void *data, size_t len, mode_t mode)
+static int write_new(const char *path, const void *data, size_t len, mode_t mode, bool sync)
 {
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
     if (fd < 0 || fchmod(fd, mode) != 0 || file_write_all(fd, data, len) != 0)
         return -1;
-    return fsync(fd);
+    return sync ? fsync(fd) : 0;
 }
 
-int file_replace(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+static int replace(const char *path, const void *data, size_t len, mode_t mode, bool sync,
+                   struct err *err)
 {
     AUTO_FREE char *fresh = mem_printf("%s.new", path);
-    if (write_new(fresh, data, len, mode) != 0) {
+    if (write_new(fresh, data, len, mode, sync) != 0) {
         err_sys(err, "%s", fresh);
         unlink(fresh);
         return -1;
@@ -132,7 +133,18 @@ int file_replace(const char *path, const void *data, size_t len, mode_t mode, st
         unlink(fresh);
         return -1;
     }
-    return file_sync_parent(path, err);
+    return sync ? file_sync_parent(path, err) : 0;
+}
+
+int file_replace(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+    return replace(path, data, len, mode, true, err);
+}
+
+int file_replace_unsynced(const char *path, const void *data, size_t len, mode_t mode,
+                          struct err *err)
+{
+    return replace(path, data, len, mode, false, err);
 }
 
 /* mkdir() that is content with a directory that is there. */

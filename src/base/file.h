@@ -13,6 +13,10 @@
 int file_read(const char *path, size_t max, char **data, size_t *len, struct err *err);
 /* Writes path + ".new", fsyncs, renames: readers see the old or the new file, never a half one. */
 int file_replace(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+/* The same without fsync, for what only living processes need: it may be empty or the old one when
+ * the machine lost its power. */
+int file_replace_unsynced(const char *path, const void *data, size_t len, mode_t mode,
+                          struct err *err);
 /* Makes durable that it is there, or was renamed: syncs its directory. */
 int file_sync_parent(const char *path, struct err *err);
 /* mkdir -p; existing directories are fine. */

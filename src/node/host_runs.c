@@ -129,7 +129,9 @@ static int write_mark(struct host_run *one, uint32_t mark, struct err *err)
     char text[16];
     int n = snprintf(text, sizeof text, "%u", mark);
     one->mark = mark;
-    return file_mkdirs(dir, 0700, err) < 0 ? -1 : file_replace(path, text, (size_t)n, 0600, err);
+    return file_mkdirs(dir, 0700, err) < 0
+               ? -1
+               : file_replace_unsynced(path, text, (size_t)n, 0600, err);
 }
 
 /* ---- the end of one ---- */

@@ -387,7 +387,7 @@ static int run_write_conf(struct run *run, const struct run_place *place,
         put_account(&text, launch->account);
     if (text.overflow)
         return err_set(err, ERR_CANNOT, "the configuration of an agent is too long");
-    return file_replace(path, text.data, text.len, 0600, err);
+    return file_replace_unsynced(path, text.data, text.len, 0600, err);
 }
 
 static bool says_server(const char *line)

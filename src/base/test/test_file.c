@@ -62,6 +62,10 @@ static void replaces_and_reads(void **state)
     assert_int_equal(file_read("/nonexistent/x", 100, &other, &len, &err), -1);
     assert_int_equal(err.code, ERR_INPUT);
     assert_int_equal(file_replace("/nonexistent/x", "", 0, 0600, &err), -1);
+    assert_int_equal(file_replace_unsynced("/nonexistent/x", "", 0, 0600, &err), -1);
+    assert_int_equal(file_replace_unsynced(path, "none", 4, 0600, &err), 0);
+    assert_int_equal(file_read(path, 4, &other, &len, &err), 0);
+    assert_string_equal(other, "none");
 }
 
 /* A file that says it is empty, and one that has no size at all. */
