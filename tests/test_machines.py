@@ -90,6 +90,7 @@ def test_a_job_runs_on_a_machine(server: Server, tmp_path: Path) -> None:
         attempts = server.wait(server.submit(job))["task_list"][0]["attempts"]
         assert [last["exit_code"] for last in attempts] == [7]
         assert attempts[0]["node"] == "m1"
+        assert told(server)["resumed"] == 1  # its agent had the host's session
         assert (tmp_path / "where").read_text().startswith(str(home))
     assert wait_state(server, "down")["why"].startswith("the machine cannot be reached")
 

@@ -9,8 +9,10 @@
 #include "node/conf.h"
 #include "node/host_runs.h"
 #include "node/machine.h"
+#include "node/route.h"
 #include "node/smi.h"
 #include "node/uplink.h"
+#include "tls/client.h"
 #include "wire/message.h"
 
 #include <errno.h>
@@ -135,8 +137,15 @@ static int take_start(struct host *host, const struct wire_frame *frame)
     struct wire_host_start start;
     struct arena *arena = arena_create();
     int rc = wire_get(frame, arena, &start);
+    unsigned char session[TLS_SESSION_MAX];
+    const struct host_way way = {
+        .server = host->server,
+        .session = session,
+        .session_len = route_save_session(uplink_route(host->link), session, sizeof session),
+    };
     if (rc == 0)
-        host_runs_start(host->runs, &start, host->server);
+        host_runs_start(host->runs, &start, &way);
+    explicit_bzero(session, sizeof session);
     arena_destroy(arena);
     return rc;
 }

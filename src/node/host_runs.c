@@ -272,11 +272,14 @@ void host_runs_destroy(struct host_runs *runs)
 
 /* ---- what it is told ---- */
 
-static void spawn(struct host_run *one, const struct wire_host_start *start, const char *server)
+static void spawn(struct host_run *one, const struct wire_host_start *start,
+                  const struct host_way *way)
 {
     const struct launch own = { .sandbox = start->sandbox };
     const struct run_place place = { .program = one->owner->config.program,
-                                     .server = server,
+                                     .server = way->server,
+                                     .session = way->session,
+                                     .session_len = way->session_len,
                                      .token = start->token,
                                      .send_logs = true,
                                      .leave_ms = start->leave_ms,
@@ -296,11 +299,11 @@ static void spawn(struct host_run *one, const struct wire_host_start *start, con
 }
 
 void host_runs_start(struct host_runs *runs, const struct wire_host_start *start,
-                     const char *server)
+                     const struct host_way *way)
 {
     struct host_run *one = find(runs, start->generation);
     if (!one)
-        spawn(add(runs, start->generation), start, server);
+        spawn(add(runs, start->generation), start, way);
     else if (!one->run)
         say_ended(one);
 }

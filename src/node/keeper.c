@@ -11,6 +11,7 @@
 #include "node/conf.h"
 #include "node/made.h"
 #include "node/proc.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,8 +139,17 @@ int keeper_clean(const char *dir)
     return STATUS_DIED;
 }
 
+/* What the host left there is sealed; anything else at that number is not for us. -1: none. */
+static int find_session(void)
+{
+    if (fcntl(KEEPER_SESSION, F_GET_SEALS) != RUN_SESSION_SEALS)
+        return -1;
+    return fcntl(KEEPER_SESSION, F_SETFD, FD_CLOEXEC) == 0 ? KEEPER_SESSION : -1;
+}
+
 int keeper_run(const char *dir)
 {
+    int session = find_session();
     sigset_t set = awaited();
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || write_pid(dir) != 0) {
@@ -159,7 +169,9 @@ int keeper_run(const char *dir)
         return STATUS_NOT_STARTED;
     }
     if (agent == 0)
-        return agent_run(dir, self);
+        return agent_run(dir, self, session);
+    if (session >= 0)
+        close(session);
     int status = wait_for(agent, outlive);
     end_everything();
     (void)clean_up(dir);

@@ -30,6 +30,8 @@ struct route {
     size_t n_places, next;
     struct tls_client *tls; /* NULL: not over TCP */
     char pin[sizeof((struct conf *)NULL)->pin];
+    unsigned char *session; /* of another process, until there is a pin; NULL: none */
+    size_t session_len;
     char why[128]; /* logged last */
     uint64_t wait_ms;
     struct dice dice;
@@ -48,7 +50,21 @@ void route_destroy(struct route *route)
     if (!route)
         return;
     tls_client_destroy(route->tls);
+    free(route->session);
     free(route);
+}
+
+size_t route_save_session(const struct route *route, void *at, size_t size)
+{
+    return route->tls ? tls_client_save(route->tls, at, size) : 0;
+}
+
+void route_load_session(struct route *route, const void *at, size_t len)
+{
+    free(route->session);
+    route->session = mem_new(len + 1);
+    route->session_len = len;
+    memcpy(route->session, at, len);
 }
 
 static uint8_t digit(char c)
@@ -65,6 +81,9 @@ static void set_pin(struct route *route, const char *hex)
         pin[i] = (uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
     tls_client_destroy(route->tls);
     route->tls = tls_client_create(pin);
+    if (route->session)
+        (void)tls_client_load(route->tls, route->session, route->session_len);
+    free(TAKE(route->session));
     memcpy(route->pin, hex, sizeof route->pin);
 }
 

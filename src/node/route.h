@@ -14,6 +14,10 @@ void route_destroy(struct route *); /* NULL-safe; after its last connection was 
 
 /* What agent.conf says now: other addresses, another certificate. Between two connections. */
 void route_set(struct route *, const struct conf *);
+/* The session with the server, for the route of another process of this machine (tls/client.h), and
+ * that route's: it is taken when the first certificate is set. */
+size_t route_save_session(const struct route *, void *at, size_t size);
+void route_load_session(struct route *, const void *at, size_t len);
 struct conn *route_connect(struct route *, uv_loop_t *, struct conn_events);
 /* The server has agreed to this connection: it is asked by frame whether it lives. */
 void route_agreed(struct route *, struct conn *);

@@ -105,6 +105,11 @@ uv_loop_t *uplink_loop(const struct uplink *link)
     return link->loop;
 }
 
+struct route *uplink_route(struct uplink *link)
+{
+    return link->route;
+}
+
 bool uplink_is_up(const struct uplink *link)
 {
     return link->up;

@@ -25,6 +25,7 @@ struct uplink *uplink_create(uv_loop_t *, const char *dir, struct uplink_sink);
 struct uplink *uplink_create_host(uv_loop_t *, const char *dir, struct uplink_sink);
 void uplink_destroy(struct uplink *); /* NULL-safe; memory goes when libuv has let go of it */
 void uplink_start(struct uplink *);
+struct route *uplink_route(struct uplink *);
 
 uv_loop_t *uplink_loop(const struct uplink *);
 bool uplink_is_up(const struct uplink *); /* HELLO was sent */

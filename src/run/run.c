@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -111,7 +112,8 @@ static bool is_held(const struct run *run)
 
 /* ---- the end ---- */
 
-static pid_t start_program(const char *dir, const char *program, const char *verb, int lock);
+static pid_t start_program(const char *dir, const char *program, const char *verb, int lock,
+                           int session);
 
 /* A keeper that is told to ends its agent and everything below, whatever became of its cookie; one
  * that does not is killed, and the nets are under it. */
@@ -127,7 +129,7 @@ static bool cleaned(struct run *run)
     if (!run->program || run->cleaner < 0)
         return true;
     if (run->cleaner == 0) {
-        run->cleaner = start_program(run->dir, run->program, "clean", -1);
+        run->cleaner = start_program(run->dir, run->program, "clean", -1, -1);
         return run->cleaner < 0;
     }
     if (waitpid(run->cleaner, NULL, WNOHANG) == 0)
@@ -307,7 +309,7 @@ int run_end(const char *dir, const char *program, struct err *err)
     }
     if (looks == END_LOOKS)
         return err_set(err, ERR_UNAVAILABLE, "the keeper %u in %s lives on", conf.pid, dir);
-    pid_t cleaner = looks > ORDERLY_LOOKS ? start_program(dir, program, "clean", -1) : -1;
+    pid_t cleaner = looks > ORDERLY_LOOKS ? start_program(dir, program, "clean", -1, -1) : -1;
     if (cleaner > 0)
         (void)waitpid(cleaner, NULL, 0);
     return 0;
@@ -419,8 +421,22 @@ int run_set_server(const char *dir, const char *server, struct err *err)
     return file_replace(path, text.data, text.len, 0600, err);
 }
 
-/* lock: becomes KEEPER_LOCK of the program; -1: none. The pid, or -1 and errno. */
-static pid_t start_program(const char *dir, const char *program, const char *verb, int lock)
+/* -1: there is none. */
+static int session_file(const struct run_place *place)
+{
+    if (!place->session_len)
+        return -1;
+    AUTO_CLOSE int fd = memfd_create("session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || file_write_all(fd, place->session, place->session_len) != 0 ||
+        fcntl(fd, F_ADD_SEALS, RUN_SESSION_SEALS) < 0)
+        return -1;
+    return mem_give_fd(&fd);
+}
+
+/* lock, session: become KEEPER_LOCK and KEEPER_SESSION of the program; -1: none. The pid, or -1 and
+ * errno. */
+static pid_t start_program(const char *dir, const char *program, const char *verb, int lock,
+                           int session)
 {
     AUTO_FREE char *log = file_join(dir, "agent.err");
     char *argv[] = { (char *)program, (char *)verb, (char *)dir, NULL };
@@ -435,7 +451,9 @@ static pid_t start_program(const char *dir, const char *program, const char *ver
     posix_spawn_file_actions_addopen(&files, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (lock >= 0)
         posix_spawn_file_actions_adddup2(&files, lock, KEEPER_LOCK);
-    posix_spawn_file_actions_addclosefrom_np(&files, KEEPER_LOCK + (lock >= 0));
+    if (session >= 0)
+        posix_spawn_file_actions_adddup2(&files, session, KEEPER_SESSION);
+    posix_spawn_file_actions_addclosefrom_np(&files, KEEPER_LOCK + (lock >= 0) + (session >= 0));
     posix_spawnattr_init(&attr);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
@@ -462,7 +480,8 @@ int run_spawn(struct run *run, const struct run_place *place, const struct launc
     }
     if (run_write_conf(run, place, launch, err) < 0)
         return -1;
-    pid_t pid = start_program(run->dir, place->program, "keeper", lock);
+    AUTO_CLOSE int session = session_file(place);
+    pid_t pid = start_program(run->dir, place->program, "keeper", lock, session);
     if (pid < 0)
         return err_sys(err, "starting %s", place->program);
     run->pid = pid;

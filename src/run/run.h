@@ -60,6 +60,8 @@ struct run_place {
     uint64_t leave_ms;          /* as in node/conf.h */
     const char *code, *cache, *programs, *shared; /* the same; NULL: none */
     const char *images;                           /* the same; NULL: where the launch says */
+    const void *session; /* with the server, for the agent's first connection; it is on no disk */
+    size_t session_len;  /* 0: none */
 };
 int run_spawn(struct run *, const struct run_place *, const struct launch *, struct err *err);
 /* The same lines for an agent that may live there already, which reads them when it connects again.
@@ -86,8 +88,10 @@ enum swept { SWEPT_NONE, SWEPT_SOME, SWEPT_UNSEEN };
 enum swept sweep_cookie(const char *cookie);
 /* Sends the signal, 0: none, to every process that holds the lock of that directory, also when its
  * file was removed: a keeper and its agent have it as this descriptor. */
-#define KEEPER_LOCK      3
-#define KEEPER_LOCK_NAME "keeper.lock"
+#define KEEPER_LOCK       3
+#define KEEPER_SESSION    4 /* run_place.session, in a sealed file of memory; where there is one */
+#define RUN_SESSION_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define KEEPER_LOCK_NAME  "keeper.lock"
 enum swept sweep_lock(const char *dir, int signal);
 
 #endif

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <mbedtls/sha256.h>
 #include <mbedtls/ssl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -174,6 +173,23 @@ void tls_client_destroy(struct tls_client *client)
     mbedtls_ssl_session_free(&client->kept);
     mbedtls_ssl_config_free(&client->config);
     free(client);
+}
+
+size_t tls_client_save(const struct tls_client *client, void *at, size_t size)
+{
+    size_t len = 0;
+    if (!client->has_kept || mbedtls_ssl_session_save(&client->kept, at, size, &len) != 0)
+        return 0;
+    return len;
+}
+
+bool tls_client_load(struct tls_client *client, const void *at, size_t len)
+{
+    forget(client);
+    client->has_kept = mbedtls_ssl_session_load(&client->kept, at, len) == 0;
+    if (!client->has_kept)
+        forget(client);
+    return client->has_kept;
 }
 
 struct transport *tls_client_transport(void *arg, int fd)

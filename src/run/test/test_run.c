@@ -25,6 +25,7 @@ struct fix {
     char dir[64], *program, *run_dir;
     struct run *run;
     unsigned ended;
+    const char *session; /* NULL: none */
 };
 
 static void on_ended(struct run *run)
@@ -71,12 +72,27 @@ static void keeper(struct fix *f, const char *script)
     unsigned char token[32] = { 1 };
     const struct launch own = { .sandbox = true };
     assert_int_equal(file_replace(f->program, text, strlen(text), 0755, &err), 0);
-    assert_int_equal(run_spawn(f->run,
-                               &(struct run_place){ .program = f->program,
-                                                    .server = "socket=/sock\n",
-                                                    .token = token },
-                               &own, &err),
-                     0);
+    assert_int_equal(
+        run_spawn(f->run,
+                  &(struct run_place){ .program = f->program,
+                                       .server = "socket=/sock\n",
+                                       .session = f->session,
+                                       .session_len = f->session ? strlen(f->session) : 0,
+                                       .token = token },
+                  &own, &err),
+        0);
+}
+
+/* What it is given beside its lock is in no file, and nobody changes it. */
+static void a_session_is_handed_over(void **state)
+{
+    struct fix *f = *state;
+    f->session = "secret";
+    keeper(f, "cd /proc/self/fd && [ \"$(cat 4)\" = secret ] && ! echo >>4 && ! [ -e 5 ] &&\n"
+              "! grep -rq secret \"$2\" && echo >\"$2/seen\"");
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    AUTO_FREE char *path = file_join(f->run_dir, "seen");
+    assert_int_equal(access(path, F_OK), 0);
 }
 
 static void clean_end_is_seen(void **state)
@@ -416,6 +432,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(clean_end_is_seen),
+        TEST(a_session_is_handed_over),
         TEST(survivors_are_swept),
         TEST(what_another_servers_job_left_stays),
         TEST(processes_are_found_below_their_keeper),

@@ -209,6 +209,41 @@ static void a_restarted_server_resumes_them(void **state)
     assert_false(tls_server_resumed(scene->far));
 }
 
+static void know_anew(struct scene *scene, const uint8_t pin[TLS_PIN])
+{
+    close_both(scene);
+    tls_client_destroy(scene->client);
+    scene->client = tls_client_create(pin);
+}
+
+static void another_process_resumes_them(void **state)
+{
+    struct scene *scene = *state;
+    unsigned char session[TLS_SESSION_MAX];
+    assert_int_equal(tls_client_save(scene->client, session, sizeof session), 0);
+    agree_well(scene);
+    size_t len = tls_client_save(scene->client, session, sizeof session);
+    assert_true(len > 0);
+    assert_int_equal(tls_client_save(scene->client, session, len - 1), 0);
+    for (int turn = 0; turn < 2; turn++) { /* each that it was given to */
+        know_anew(scene, scene->made.pin);
+        assert_true(tls_client_load(scene->client, session, len));
+        agree_well(scene);
+        assert_true(tls_server_resumed(scene->far));
+    }
+    know_anew(scene, scene->made.pin);
+    assert_false(tls_client_load(scene->client, session, len / 2));
+    agree_well(scene);
+    assert_false(tls_server_resumed(scene->far));
+    enum transport_state near, far; /* a session is no way around the certificate */
+    know_anew(scene, scene->other.pin);
+    assert_true(tls_client_load(scene->client, session, len));
+    connect_both(scene);
+    agree(scene, &near, &far);
+    assert_int_equal(near, TRANSPORT_BROKEN);
+    assert_non_null(strstr(scene->near->why, "another certificate"));
+}
+
 static void another_certificate_is_refused(void **state)
 {
     struct scene *scene = *state;
@@ -281,6 +316,7 @@ int main(void)
         T(a_cut_is_no_end),
         T(sessions_are_resumed),
         T(a_restarted_server_resumes_them),
+        T(another_process_resumes_them),
         T(another_certificate_is_refused),
         T(what_is_no_tls_breaks),
         T(changed_bytes_break),
