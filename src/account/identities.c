@@ -25,18 +25,6 @@ static const char *get_text(const struct text_node *map, const char *key)
     return node && node->kind == TEXT_STR ? node->str : NULL;
 }
 
-static uint64_t get_number(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
-}
-
-static bool get_flag(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_BOOL && node->boolean;
-}
-
 static void read_words(struct arena *arena, const struct text_node *list, struct words *out)
 {
     out->at = ARENA_ARRAY(arena, list ? list->count : 0, const char *);
@@ -62,9 +50,9 @@ static void take_user(struct accounts *all, struct arena *arena, const char *nam
     user->email = get_text(map, "email");
     user->account = get_text(map, "account");
     user->password = get_text(map, "password");
-    user->created_ms = get_number(map, "created_ms");
-    user->ended_ms = get_number(map, "ended_ms");
-    user->disabled = get_flag(map, "disabled");
+    user->created_ms = text_number(map, "created_ms");
+    user->ended_ms = text_number(map, "ended_ms");
+    user->disabled = text_flag(map, "disabled");
     user->extension = text_get(map, "extension");
     if (!role || !user_role_parse(role, &user->role))
         user->role = ROLE_READER; /* of a newer server: the least */
@@ -84,10 +72,10 @@ static void take_key(struct accounts *all, struct arena *arena, const char *name
                          .label = label ? label : "",
                          .sealed = get_text(map, "sealed"),
                          .session = get_text(map, "session"),
-                         .created_ms = get_number(map, "created_ms"),
-                         .expires_ms = get_number(map, "expires_ms"),
-                         .used_day = get_number(map, "used_day"),
-                         .disabled = get_flag(map, "disabled") };
+                         .created_ms = text_number(map, "created_ms"),
+                         .expires_ms = text_number(map, "expires_ms"),
+                         .used_day = text_number(map, "used_day"),
+                         .disabled = text_flag(map, "disabled") };
     forget(all->keys, name);
     smap_set(all->keys, key->id, key);
 }
@@ -111,9 +99,9 @@ static void take_token(struct accounts *all, struct arena *arena, const char *na
                              .label = label ? label : "",
                              .hash = hash ? hash : "",
                              .job = get_text(map, "job"),
-                             .created_ms = get_number(map, "created_ms"),
-                             .expires_ms = get_number(map, "expires_ms"),
-                             .application = get_flag(map, "application") };
+                             .created_ms = text_number(map, "created_ms"),
+                             .expires_ms = text_number(map, "expires_ms"),
+                             .application = text_flag(map, "application") };
     forget_token(all, name);
     smap_set(all->tokens, token->hash, token);
     smap_set(all->token_ids, token->id, token);

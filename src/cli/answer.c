@@ -26,8 +26,7 @@ uint64_t answer_number(const struct text_node *map, const char *key, uint64_t ab
 
 bool answer_flag(const struct text_node *map, const char *key)
 {
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_BOOL && node->boolean;
+    return text_flag(map, key);
 }
 
 bool answer_has(const struct text_node *map, const char *key)

@@ -168,18 +168,6 @@ struct kept {
     int64_t position;
 };
 
-static int64_t number(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_INT && node->integer > 0 ? node->integer : 0;
-}
-
-static bool flag(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_BOOL && node->boolean;
-}
-
 static int by_position(const void *a, const void *b)
 {
     int64_t x = ((const struct kept *)a)->position, y = ((const struct kept *)b)->position;
@@ -201,26 +189,26 @@ static void put_again(struct ctl *ctl, struct arena *arena, const struct kept *k
     struct node_spec spec = { .name = kept->name,
                               .host = kept->name,
                               .address = text_word(map, "address"),
-                              .cpu_milli = (uint64_t)number(map, "cpu_milli"),
-                              .memory = (uint64_t)number(map, "memory"),
-                              .disk = (uint64_t)number(map, "disk"),
-                              .gpus = (uint32_t)number(map, "gpus"),
+                              .cpu_milli = text_number(map, "cpu_milli"),
+                              .memory = text_number(map, "memory"),
+                              .disk = text_number(map, "disk"),
+                              .gpus = (uint32_t)text_number(map, "gpus"),
                               .gpu_type = text_word(map, "gpu_type"),
                               .engine = *text_word(map, "engine") ? text_word(map, "engine") : NULL,
-                              .lasts_ms = (uint64_t)number(map, "lasts"),
+                              .lasts_ms = text_number(map, "lasts"),
                               .machine = true,
-                              .gone = flag(map, "gone") };
+                              .gone = text_flag(map, "gone") };
     for (const struct text_node *n = labels ? labels->first : NULL; n; n = n->next)
         pairs_set(&spec.labels, arena, n->key, n->str ? n->str : "");
     spec.report = report_of(ctl, spec.name, spec.gpus);
     spec.price_milli = core_price(ctl, spec.gpu_type);
     uint32_t at = cluster_put(ctl->cluster, &spec);
-    bool up = flag(map, "up") && !spec.gone;
+    bool up = text_flag(map, "up") && !spec.gone;
     cluster_set_up(ctl->cluster, at, up);
     if (up || spec.gone)
         come_back(ctl, spec.name);
     else
-        go_away(ctl, spec.name, (uint64_t)number(map, "since"), text_word(map, "why"));
+        go_away(ctl, spec.name, text_number(map, "since"), text_word(map, "why"));
 }
 
 static void load_machines(struct ctl *ctl, struct arena *arena)
@@ -237,7 +225,8 @@ static void load_machines(struct ctl *ctl, struct arena *arena)
         const struct text_node *map =
             json_parse(arena, rows[i].spec, strlen(rows[i].spec), 0, &report);
         if (map && map->kind == TEXT_MAP)
-            kept[n_kept++] = (struct kept){ map, rows[i].name, number(map, "position") };
+            kept[n_kept++] =
+                (struct kept){ map, rows[i].name, (int64_t)text_number(map, "position") };
         else
             log_error("machine.row", "node=%s note=\"it cannot be read\"", rows[i].name);
     }

@@ -28,18 +28,6 @@ static struct text_node *parse(struct arena *arena, const char *text)
     return json_parse(arena, text, strlen(text), 0, &report);
 }
 
-static uint64_t number(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = map ? text_get(map, key) : NULL;
-    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
-}
-
-static bool flag(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = map ? text_get(map, key) : NULL;
-    return node && node->kind == TEXT_BOOL && node->boolean;
-}
-
 static const char *word(const struct text_node *map, const char *key)
 {
     const struct text_node *node = map ? text_get(map, key) : NULL;
@@ -74,11 +62,11 @@ static void put_used(struct arena *arena, struct text_node *map, const struct re
 
 static void read_used(const struct text_node *map, struct retry_used *used)
 {
-    used->platform = (uint32_t)number(map, "platform");
-    used->conflict = (uint32_t)number(map, "conflict");
-    used->unknown = (uint32_t)number(map, "unknown");
-    used->user = (uint32_t)number(map, "user");
-    used->success = (uint32_t)number(map, "success");
+    used->platform = (uint32_t)text_number(map, "platform");
+    used->conflict = (uint32_t)text_number(map, "conflict");
+    used->unknown = (uint32_t)text_number(map, "unknown");
+    used->user = (uint32_t)text_number(map, "user");
+    used->success = (uint32_t)text_number(map, "success");
 }
 
 void notes_put_words(struct arena *arena, struct text_node *map, const char *key,
@@ -118,8 +106,8 @@ static void read_first(struct arena *keep, const struct text_node *map, struct l
         return;
     notes->first_text = text ? arena_strdup(keep, text) : "";
     notes->first_class = class_of(word(map, "first_class"));
-    notes->first_decides = flag(map, "first_decides");
-    notes->first_is_root = flag(map, "first_is_root");
+    notes->first_decides = text_flag(map, "first_decides");
+    notes->first_is_root = text_flag(map, "first_is_root");
 }
 
 struct words notes_first(struct arena *arena, const char *text)
@@ -182,26 +170,26 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     struct text_node *map = parse(scratch, text);
     const char *by = word(map, "end_by");
     read_used(map, &notes->used);
-    notes->hold_until_ms = number(map, "hold_until");
-    notes->pending_until_ms = number(map, "pending_until");
-    notes->released_ms = number(map, "released");
-    notes->began_ms = number(map, "began");
+    notes->hold_until_ms = text_number(map, "hold_until");
+    notes->pending_until_ms = text_number(map, "pending_until");
+    notes->released_ms = text_number(map, "released");
+    notes->began_ms = text_number(map, "began");
     notes->dates_differ = notes->began_ms > 0;
     notes->end_by = by ? end_by_parse(by) : BY_NONE;
-    notes->force = flag(map, "force");
-    notes->drop = flag(map, "drop");
-    notes->has_after = flag(map, "after");
-    notes->has_peers = flag(map, "peers");
-    notes->claims = flag(map, "claims");
-    notes->placing = flag(map, "placing");
-    notes->idle = flag(map, "idle");
+    notes->force = text_flag(map, "force");
+    notes->drop = text_flag(map, "drop");
+    notes->has_after = text_flag(map, "after");
+    notes->has_peers = text_flag(map, "peers");
+    notes->claims = text_flag(map, "claims");
+    notes->placing = text_flag(map, "placing");
+    notes->idle = text_flag(map, "idle");
     const struct text_node *counts = map ? text_get(map, "tasks_ended") : NULL;
     notes->counted = counts && counts->kind == TEXT_MAP;
-    notes->ended = (struct role_tally){ .succeeded = (uint32_t)number(counts, "succeeded"),
-                                        .failed = (uint32_t)number(counts, "failed") };
-    notes->promised_ms = number(map, "promised");
-    notes->shape = number(map, "shape");
-    notes->code = number(map, "code");
+    notes->ended = (struct role_tally){ .succeeded = (uint32_t)text_number(counts, "succeeded"),
+                                        .failed = (uint32_t)text_number(counts, "failed") };
+    notes->promised_ms = text_number(map, "promised");
+    notes->shape = text_number(map, "shape");
+    notes->code = text_number(map, "code");
     notes->avoid = words_of(keep, map, "avoid");
     notes->met = words_of(keep, map, "met");
     read_pairs(keep, map ? text_get(map, "lives") : NULL, &notes->lives);
@@ -235,16 +223,16 @@ void notes_read_task(struct arena *keep, struct arena *scratch, const char *text
 {
     struct text_node *map = parse(scratch, text);
     read_used(map, &task->used);
-    task->not_before_ms = number(map, "not_before");
-    task->began_ms = number(map, "began");
-    task->phase = flag(map, "wants_place") ? PHASE_UNPLACED
-                  : flag(map, "again")     ? PHASE_BACKOFF
-                                           : PHASE_OVER;
-    task->gave = flag(map, "gave");
-    task->turned = flag(map, "turned");
+    task->not_before_ms = text_number(map, "not_before");
+    task->began_ms = text_number(map, "began");
+    task->phase = text_flag(map, "wants_place") ? PHASE_UNPLACED
+                  : text_flag(map, "again")     ? PHASE_BACKOFF
+                                                : PHASE_OVER;
+    task->gave = text_flag(map, "gave");
+    task->turned = text_flag(map, "turned");
     const char *node = word(map, "failed_on");
     task->failed_on = node ? arena_strdup(keep, node) : NULL;
-    task->failed_times = (uint32_t)number(map, "failed_times");
+    task->failed_times = (uint32_t)text_number(map, "failed_times");
 }
 
 /* Commands for all members, as rows have them. */
@@ -276,11 +264,11 @@ void notes_read_array(struct arena *arena, const char *text, struct array_notes 
 {
     const struct text_node *map = parse(arena, text);
     const char *verb = word(map, "verb"), *by = word(map, "by"), *first = word(map, "text");
-    *notes = (struct array_notes){ .left = (uint32_t)number(map, "left"),
+    *notes = (struct array_notes){ .left = (uint32_t)text_number(map, "left"),
                                    .live = word(map, "live"),
                                    .text = first ? first : "",
                                    .by = by ? by : "",
-                                   .told = (uint32_t)number(map, "told") };
+                                   .told = (uint32_t)text_number(map, "told") };
     for (size_t i = 0; verb && i < ARRAY_LEN(verb_words); i++)
         if (strcmp(verb, verb_words[i]) == 0) {
             notes->commanded = true;
@@ -334,10 +322,10 @@ void notes_read_place(struct arena *arena, struct arena *scratch, const char *te
     const char *address = word(map, "address");
     if (!map)
         return;
-    task->seq = (uint32_t)number(map, "seq");
+    task->seq = (uint32_t)text_number(map, "seq");
     place->address = arena_strdup(arena, address ? address : "");
     place->gpus = read_numbers(arena, text_get(map, "gpus"), &place->n_gpus);
-    place->gpu_share_milli = (uint32_t)number(map, "share");
+    place->gpu_share_milli = (uint32_t)text_number(map, "share");
     const struct text_node *ports = text_get(map, "ports");
     place->n_ports = 0;
     if (!ports || ports->kind != TEXT_LIST)
@@ -375,8 +363,8 @@ static const struct account *read_account(struct arena *arena, const struct text
     *account = (struct account){ .name = word(map, "name"),
                                  .home = word(map, "home"),
                                  .shell = word(map, "shell"),
-                                 .ids = { .uid = (uint32_t)number(map, "uid"),
-                                          .gid = (uint32_t)number(map, "gid"),
+                                 .ids = { .uid = (uint32_t)text_number(map, "uid"),
+                                          .gid = (uint32_t)text_number(map, "gid"),
                                           .groups = groups,
                                           .n_groups = n } };
     /* Of records that were changed by hand: never more rights than somebody's. */
@@ -422,8 +410,8 @@ void notes_read_site(struct arena *arena, const char *text, struct site_notes *s
                              .account = map ? read_account(arena, text_get(map, "account")) : NULL,
                              .python = word(map, "python"),
                              .python_from = word(map, "python_from"),
-                             .wait_for_nodes = flag(map, "wait_for_nodes"),
-                             .parent = number(map, "parent"),
+                             .wait_for_nodes = text_flag(map, "wait_for_nodes"),
+                             .parent = text_number(map, "parent"),
                              .warnings = map ? text_get(map, "warnings") : NULL,
                              .differs = map ? text_get(map, "differs") : NULL };
 }

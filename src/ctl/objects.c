@@ -40,12 +40,6 @@ static const char *owner_of(const struct text_node *root)
     return owner && owner->kind == TEXT_STR ? owner->str : "";
 }
 
-static uint64_t time_of(const struct text_node *root, const char *key)
-{
-    const struct text_node *node = text_get(root, key);
-    return node && node->kind == TEXT_INT ? (uint64_t)node->integer : 0;
-}
-
 /* false: it cannot be read. */
 static bool read_view(struct arena *arena, const struct object_row *row, struct object_view *view)
 {
@@ -57,8 +51,8 @@ static bool read_view(struct arena *arena, const struct object_row *row, struct 
                                   .name = arena_strdup(arena, row->name),
                                   .owner = *owner ? owner : NULL,
                                   .version = row->version,
-                                  .created_ms = time_of(root, "created_ms"),
-                                  .changed_ms = time_of(root, "changed_ms"),
+                                  .created_ms = text_number(root, "created_ms"),
+                                  .changed_ms = text_number(root, "changed_ms"),
                                   .spec = text_get(root, "spec") };
     return true;
 }

@@ -134,18 +134,6 @@ static int read_member(struct reading *r)
     return 1;
 }
 
-const char *manifest_text(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_STR ? node->str : "";
-}
-
-uint64_t manifest_number(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
-}
-
 static int compare(const struct reading *r, const struct text_node *manifest)
 {
     const struct text_node *members = text_get(manifest, "members");
@@ -153,9 +141,9 @@ static int compare(const struct reading *r, const struct text_node *manifest)
     bool has_data = false;
     for (size_t i = 0; i < r->all.n; i++, one = one->next) {
         const struct found *f = &r->all.at[i];
-        if (!one || strcmp(manifest_text(one, "name"), f->m.name) != 0 ||
-            manifest_number(one, "size") != f->m.size ||
-            strcmp(manifest_text(one, "sha256"), f->hash) != 0) {
+        if (!one || strcmp(text_word(one, "name"), f->m.name) != 0 ||
+            text_number(one, "size") != f->m.size ||
+            strcmp(text_word(one, "sha256"), f->hash) != 0) {
             err_set(r->err, ERR_INPUT, "%s is damaged: %s in it is not what was written", r->path,
                     f->m.name);
             return err_hint(r->err, "take another one; nothing was changed");
@@ -175,7 +163,7 @@ static struct text_node *read_manifest(struct reading *r)
     struct text_node *root =
         r->manifest.len ? json_parse(r->arena, buf_str(&r->manifest), r->manifest.len, 0, &report)
                         : NULL;
-    uint64_t kind = manifest_number(root, kinds[r->kind].key);
+    uint64_t kind = text_number(root, kinds[r->kind].key);
     if (kind == 0) {
         err_set(r->err, ERR_INPUT, "%s is no %s: there is no manifest in it", r->path,
                 kinds[r->kind].word);
@@ -183,7 +171,7 @@ static struct text_node *read_manifest(struct reading *r)
     }
     if (kind > BACKUP_KIND) {
         err_set(r->err, ERR_CANNOT, "%s was written by muster %s, which is newer", r->path,
-                manifest_text(root, "muster"));
+                text_word(root, "muster"));
         err_hint(r->err, "use that version");
         return NULL;
     }

@@ -34,8 +34,4 @@ struct backup_stream {
 const struct text_node *backup_stream_read(struct arena *, const struct backup_stream *,
                                            struct err *);
 
-/* Of a manifest; "" and 0 where there is none. */
-const char *manifest_text(const struct text_node *, const char *key);
-uint64_t manifest_number(const struct text_node *, const char *key);
-
 #endif

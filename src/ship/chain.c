@@ -33,9 +33,9 @@ int chain_read_head(struct target *t, struct arena *a, uint64_t chain, struct ch
         return -1;
     report_init(&report, a);
     const struct text_node *tree = json_parse(a, text, len, 0, &report);
-    const struct chain_head head = { .chain = manifest_number(tree, "chain"),
-                                     .number = manifest_number(tree, "number"),
-                                     .sha256 = manifest_text(tree, "sha256"),
+    const struct chain_head head = { .chain = text_number(tree, "chain"),
+                                     .number = text_number(tree, "number"),
+                                     .sha256 = text_word(tree, "sha256"),
                                      .tree = tree };
     if (head.chain != chain || strlen(head.sha256) != SHA256_TEXT - 1)
         return err_set(err, ERR_INPUT, "%s is damaged: it is not the head of that chain", name);

@@ -51,9 +51,8 @@ static bool holds(const struct text_node *list, const char *text, size_t n)
 static int add_archive(struct delivery *d, const char *hash, struct err *err)
 {
     const char *name = arena_printf(d->arena, BACKUP_ARCHIVES "%s", hash);
-    AUTO_CLOSE int fd =
-        open(arena_printf(d->arena, "%s/%s", manifest_text(d->ask, "state_dir"), name),
-             O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    AUTO_CLOSE int fd = open(arena_printf(d->arena, "%s/%s", text_word(d->ask, "state_dir"), name),
+                             O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return 0;
     text_str(d->arena, d->archives, NULL, hash);
@@ -66,7 +65,7 @@ static int add_archives(struct delivery *d, struct err *err)
     const bool takes_all = all && all->boolean;
     const struct dirent *entry;
     int rc = 0;
-    DIR *dir = opendir(arena_printf(d->arena, "%s/archives", manifest_text(d->ask, "state_dir")));
+    DIR *dir = opendir(arena_printf(d->arena, "%s/archives", text_word(d->ask, "state_dir")));
     while (rc == 0 && dir && (entry = readdir(dir)))
         if (strlen(entry->d_name) == HASH_DIGITS &&
             (takes_all || holds(marks, entry->d_name, MARK_DIGITS)) &&
@@ -84,10 +83,10 @@ static struct text_node *make_manifest(const struct delivery *d, enum backup_kin
     struct arena *a = d->arena;
     struct text_node *root = text_map(a, NULL, NULL);
     text_int(a, root, backup_kind_key(kind), BACKUP_KIND);
-    text_str(a, root, "muster", manifest_text(d->ask, "muster"));
+    text_str(a, root, "muster", text_word(d->ask, "muster"));
     text_int(a, root, "made_ms", (int64_t)time(NULL) * 1000);
-    text_str(a, root, "state_dir", manifest_text(d->ask, "state_dir"));
-    text_str(a, root, "seal_key", manifest_text(d->ask, "seal_key"));
+    text_str(a, root, "state_dir", text_word(d->ask, "state_dir"));
+    text_str(a, root, "seal_key", text_word(d->ask, "seal_key"));
     text_int(a, root, "chain", (int64_t)d->chain);
     text_int(a, root, "number", (int64_t)d->number);
     const struct text_node *records = text_get(d->ask, "records");
@@ -160,7 +159,7 @@ static int look(struct delivery *d, struct err *err)
     struct text_node *map = text_map(d->arena, d->answer, "newest");
     text_int(d->arena, map, "chain", (int64_t)newest.chain);
     text_int(d->arena, map, "number", (int64_t)newest.number);
-    text_int(d->arena, map, "made_ms", (int64_t)manifest_number(newest.tree, "made_ms"));
+    text_int(d->arena, map, "made_ms", (int64_t)text_number(newest.tree, "made_ms"));
     const struct text_node *records = text_get(newest.tree, "records");
     if (records)
         text_copy(d->arena, map, "records", records);
@@ -170,7 +169,7 @@ static int look(struct delivery *d, struct err *err)
 /* A little of it at a time, because nothing else is sent meanwhile. */
 static int thin(struct delivery *d, struct err *err)
 {
-    const uint64_t keep = manifest_number(d->ask, "keep");
+    const uint64_t keep = text_number(d->ask, "keep");
     const struct chain_keep what = { .before = d->chain,
                                      .keep = keep ? keep - 1 : 0,
                                      .until_ms = clock_mono_ms() + THIN_MS };
@@ -208,7 +207,7 @@ static int write_segment(struct delivery *d, struct err *err)
         return err_set(err, ERR_CONFLICT,
                        "chain %" PRIu64 " of %s ends with segment %" PRIu64 ", and %" PRIu64
                        " is to come",
-                       d->chain, manifest_text(d->ask, "target"), head.number, d->number);
+                       d->chain, text_word(d->ask, "target"), head.number, d->number);
     }
     const struct text_node *archives = text_get(head.tree, "archives");
     d->archives =
@@ -228,15 +227,15 @@ static const struct {
 
 static int deliver(struct delivery *d, struct err *err)
 {
-    const char *what = manifest_text(d->ask, "what");
-    const struct target_place place = { .where = manifest_text(d->ask, "target"),
-                                        .endpoint = manifest_text(d->ask, "endpoint"),
-                                        .region = manifest_text(d->ask, "region") };
+    const char *what = text_word(d->ask, "what");
+    const struct target_place place = { .where = text_word(d->ask, "target"),
+                                        .endpoint = text_word(d->ask, "endpoint"),
+                                        .region = text_word(d->ask, "region") };
     d->target = target_open(&place, err);
     if (!d->target)
         return -1;
-    d->chain = manifest_number(d->ask, "chain");
-    d->number = manifest_number(d->ask, "number");
+    d->chain = text_number(d->ask, "chain");
+    d->number = text_number(d->ask, "number");
     d->name = chain_file(d->arena, d->chain, d->number);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strcmp(kinds[i].name, what) == 0)
@@ -254,7 +253,7 @@ int deliver_main(int argc, char **argv)
     d.ask = argc == 2 ? json_parse(d.arena, argv[1], strlen(argv[1]), 0, &report) : NULL;
     if (!d.ask || sodium_init() < 0)
         return 1;
-    alarm((unsigned)(manifest_number(d.ask, "limit_ms") / 1000) + 1);
+    alarm((unsigned)(text_number(d.ask, "limit_ms") / 1000) + 1);
     d.answer = text_map(d.arena, NULL, NULL);
     if (deliver(&d, &err) < 0) {
         struct text_node *map = text_map(d.arena, d.answer, "error");

@@ -87,11 +87,11 @@ const struct text_node *errand_answer(const struct shipper_config *config, struc
     if (root && !error)
         return root;
     if (error)
-        err_set(err, ERR_UNAVAILABLE, "%s", manifest_text(error, "what"));
+        err_set(err, ERR_UNAVAILABLE, "%s", text_word(error, "what"));
     else
         err_set(err, ERR_UNAVAILABLE, "%s: writing there %s", config->place.where,
                 end->killed ? "took too long" : "ended without an answer");
-    if (error && *manifest_text(error, "hint"))
-        err_hint(err, "%s", manifest_text(error, "hint"));
+    if (error && *text_word(error, "hint"))
+        err_hint(err, "%s", text_word(error, "hint"));
     return NULL;
 }

@@ -50,17 +50,17 @@ static int refuse(const struct gathering *g, struct err *err)
 static int check_place(const struct gathering *g, const char *path, const struct text_node *m,
                        uint64_t number, struct err *err)
 {
-    if (manifest_number(m, "chain") != g->head.chain || manifest_number(m, "number") != number)
+    if (text_number(m, "chain") != g->head.chain || text_number(m, "number") != number)
         return err_set(
             err, ERR_INPUT,
             "%s is not segment %" PRIu64 " of chain %" PRIu64 ", but %" PRIu64 " of chain %" PRIu64,
-            path, number, g->head.chain, manifest_number(m, "number"), manifest_number(m, "chain"));
-    if (number && strcmp(manifest_text(m, "previous"), manifest_text(g->last, "sha256")) != 0)
+            path, number, g->head.chain, text_number(m, "number"), text_number(m, "chain"));
+    if (number && strcmp(text_word(m, "previous"), text_word(g->last, "sha256")) != 0)
         return err_set(err, ERR_INPUT,
                        "%s does not follow the file before it: one of them is "
                        "another than was written",
                        path);
-    if (number == g->head.number && strcmp(manifest_text(m, "sha256"), g->head.sha256) != 0)
+    if (number == g->head.number && strcmp(text_word(m, "sha256"), g->head.sha256) != 0)
         return err_set(err, ERR_INPUT, "%s is not the one that the chain ends with", path);
     return 0;
 }
@@ -69,8 +69,8 @@ static void count(struct gathering *g, const struct text_node *m, uint64_t numbe
 {
     g->last = m;
     g->number = number;
-    g->bytes += manifest_number(m, "bytes");
-    g->archives += manifest_number(m, "archives");
+    g->bytes += text_number(m, "bytes");
+    g->archives += text_number(m, "archives");
 }
 
 /* NULL with ERR_NOT_FOUND: it is not there. */

@@ -169,13 +169,13 @@ static void on_looked(void *arg, const struct child_end *end)
                            *records = text_get(newest, "records");
     if (root) {
         s->looked = true;
-        s->next = manifest_number(root, "next");
+        s->next = text_number(root, "next");
         s->failures = s->base_failed ? s->failures : 0;
     }
     if (records && !s->shipped.known)
-        s->shipped = (struct position){ .reach.event = manifest_number(records, "event"),
-                                        .reach.number = manifest_number(records, "number"),
-                                        .at_ms = manifest_number(newest, "made_ms"),
+        s->shipped = (struct position){ .reach.event = text_number(records, "event"),
+                                        .reach.number = text_number(records, "number"),
+                                        .at_ms = text_number(newest, "made_ms"),
                                         .known = true };
     arena_destroy(a);
     go_on(s);
@@ -189,7 +189,7 @@ static void on_segment(void *arg, const struct child_end *end)
     if (root) {
         succeed(s);
         s->number++;
-        s->segments_bytes += manifest_number(root, "bytes");
+        s->segments_bytes += text_number(root, "bytes");
         s->shipped = s->segment.ends;
         drop_parcel(s, &s->segment);
     }
@@ -216,7 +216,7 @@ static void on_base(void *arg, const struct child_end *end)
         succeed(s);
         s->chain = s->next;
         s->number = 0;
-        s->base_bytes = manifest_number(root, "bytes");
+        s->base_bytes = text_number(root, "bytes");
         s->shipped = s->base.ends;
         s->thin = has_more_to_go(root);
         log_info("backup.base", "to=%s chain=%" PRIu64 " bytes=%" PRIu64 " event=%" PRIu64,

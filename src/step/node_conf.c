@@ -45,18 +45,6 @@ static const char *word(const struct text_node *map, const char *key)
     return *text ? text : NULL;
 }
 
-static uint64_t number(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = map ? text_get(map, key) : NULL;
-    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
-}
-
-static bool flag(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = map ? text_get(map, key) : NULL;
-    return node && node->kind == TEXT_BOOL && node->boolean;
-}
-
 static void take_args(struct arena *a, const struct text_node *list, struct words *out)
 {
     if (!list || list->kind != TEXT_LIST || list->count > ARGS_MAX)
@@ -69,10 +57,10 @@ static void take_args(struct arena *a, const struct text_node *list, struct word
 
 static void take_signal(const struct text_node *map, struct node_conf *conf)
 {
-    uint64_t limit = 0, before = number(map, "seconds");
+    uint64_t limit = 0, before = text_number(map, "seconds");
     const char *seconds = variable("MUSTER_STEP_TIME");
-    conf->signal = (int)number(map, "number");
-    conf->signal_batch = flag(map, "batch");
+    conf->signal = (int)text_number(map, "number");
+    conf->signal_batch = text_flag(map, "batch");
     if (!map || !seconds || !scan_u64(seconds, 1, UINT32_MAX, &limit) || conf->signal > 64)
         conf->signal = 0;
     conf->signal_after_ms = limit > before ? (limit - before) * 1000 : 0;
@@ -99,7 +87,7 @@ static int read_config(struct arena *a, struct node_conf *conf, struct err *err)
     conf->error = word(ours, "error");
     conf->input = word(ours, "input");
     conf->chdir = word(ours, "chdir");
-    conf->append = flag(ours, "append");
+    conf->append = text_flag(ours, "append");
     take_args(a, text_get(ours, "args"), &conf->args);
     take_signal(text_get(ours, "signal"), conf);
     return 0;

@@ -36,6 +36,18 @@ const char *text_word(const struct text_node *map, const char *key)
     return node && node->kind == TEXT_STR ? node->str : "";
 }
 
+uint64_t text_number(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
+}
+
+bool text_flag(const struct text_node *map, const char *key)
+{
+    const struct text_node *node = text_get(map, key);
+    return node && node->kind == TEXT_BOOL && node->boolean;
+}
+
 static void link_last(struct text_node *parent, struct text_node *n)
 {
     if (parent->last)

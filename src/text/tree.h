@@ -48,7 +48,11 @@ const char *text_kind_word(enum text_kind kind); /* "a list", "text", "a number"
 struct text_node *text_get(const struct text_node *map,
                            const char *key); /* NULL when absent or not a map */
 
-const char *text_word(const struct text_node *map, const char *key); /* a text; else "" */
+/* A member read leniently, for what our own programs wrote: not there, no map or of another kind
+ * gives "", 0 or false. */
+const char *text_word(const struct text_node *map, const char *key);
+uint64_t text_number(const struct text_node *map, const char *key); /* a negative number: 0 */
+bool text_flag(const struct text_node *map, const char *key);
 
 /* Building (for encoders). Keys and texts are copied. Each adds at the end of parent (a map with
  * key, a list with key NULL; parent NULL makes a root) and returns the new node. */

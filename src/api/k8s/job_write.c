@@ -248,9 +248,7 @@ struct change {
 
 static bool suspends(const struct text_node *object)
 {
-    const struct text_node *spec = text_get(object, "spec");
-    const struct text_node *node = spec ? text_get(spec, "suspend") : NULL;
-    return node && node->kind == TEXT_BOOL && node->boolean;
+    return text_flag(text_get(object, "spec"), "suspend");
 }
 
 /* Are the specs the same but for suspend? */

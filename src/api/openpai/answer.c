@@ -122,12 +122,6 @@ const char *pai_text(const struct text_node *map, const char *key)
     return node && node->kind == TEXT_STR ? node->str : NULL;
 }
 
-uint64_t pai_number(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = map ? text_get(map, key) : NULL;
-    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
-}
-
 bool pai_true(const struct text_node *map, const char *key)
 {
     const struct text_node *node = map ? text_get(map, key) : NULL;

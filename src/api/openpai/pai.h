@@ -106,7 +106,6 @@ void pai_no_api(struct pai *);
 /* The request's body as a map; answers the error itself and gives NULL. */
 struct text_node *pai_body(struct pai *);
 const char *pai_text(const struct text_node *map, const char *key); /* NULL: no such text */
-uint64_t pai_number(const struct text_node *map, const char *key);  /* 0: no such number */
 bool pai_true(const struct text_node *map, const char *key);        /* true, also "true" */
 const char *pai_said(const char *text);                             /* NULL: nothing, or "" */
 struct words pai_list(struct arena *, const char *text);            /* "a,b" */

@@ -254,12 +254,6 @@ static size_t state_of(const struct text_node *job)
     return i;
 }
 
-static uint64_t number(const struct text_node *job, const char *key)
-{
-    const struct text_node *node = text_get(job, key);
-    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
-}
-
 void squeue_time(struct buf *out, uint64_t seconds)
 {
     uint64_t days = seconds / 86400, hours = seconds / 3600 % 24, minutes = seconds / 60 % 60;
@@ -274,7 +268,7 @@ void squeue_time(struct buf *out, uint64_t seconds)
 
 static void add_elapsed(struct buf *out, const struct text_node *job)
 {
-    uint64_t started = number(job, "started_ms"), ended = number(job, "ended_ms");
+    uint64_t started = text_number(job, "started_ms"), ended = text_number(job, "ended_ms");
     uint64_t now = ended ? ended : (uint64_t)time(NULL) * 1000;
     squeue_time(out, started && now > started ? (now - started) / 1000 : 0);
 }
@@ -286,14 +280,14 @@ static bool add_field(struct buf *out, const struct text_node *job, char letter)
     switch (letter) {
     case 'i':
     case 'A':
-    case 'F': buf_addf(out, "%llu", (unsigned long long)number(job, "number")); return true;
+    case 'F': buf_addf(out, "%llu", (unsigned long long)text_number(job, "number")); return true;
     case 'P': buf_puts(out, text_word(job, "queue")); return true;
     case 'j': buf_puts(out, text_word(job, "name")); return true;
     case 'u': buf_puts(out, text_word(job, "owner")); return true;
     case 't': buf_puts(out, states[state].code); return true;
     case 'T': buf_puts(out, states[state].word); return true;
     case 'M': add_elapsed(out, job); return true;
-    case 'D': buf_addf(out, "%llu", (unsigned long long)number(job, "tasks")); return true;
+    case 'D': buf_addf(out, "%llu", (unsigned long long)text_number(job, "tasks")); return true;
     case 'R':
     case 'r': buf_addf(out, "(%s)", state == 0 ? text_word(job, "reason") : "None"); return true;
     default: return false;
@@ -394,8 +388,8 @@ static bool listed(const char *ids, uint64_t job)
 
 static bool wanted(const struct squeue *q, const struct text_node *job)
 {
-    bool ended = number(job, "ended_ms") > 0;
-    return (!q->ids || listed(q->ids, number(job, "number"))) && (!ended || q->all_states) &&
+    bool ended = text_number(job, "ended_ms") > 0;
+    return (!q->ids || listed(q->ids, text_number(job, "number"))) && (!ended || q->all_states) &&
            (!q->name || strcmp(q->name, text_word(job, "name")) == 0);
 }
 

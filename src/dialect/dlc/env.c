@@ -47,9 +47,7 @@ const char *dlc_pod_name(struct arena *arena, const struct job_spec *job,
 
 static bool is_set(const struct job_spec *job, const char *key)
 {
-    const struct text_node *ours = job->extra ? text_get(job->extra, DLC_EXTRA) : NULL;
-    const struct text_node *node = ours ? text_get(ours, key) : NULL;
-    return node && node->kind == TEXT_BOOL && node->boolean;
+    return text_flag(text_get(job->extra, DLC_EXTRA), key);
 }
 
 /* Names of PyTorch's workers are services that createSvcForAllWorkers asks for. */

@@ -20,26 +20,17 @@
 
 #define FILE_MAX (32u << 20) /* 65,536 pods with names of 63 characters take 17 MiB */
 
-static const struct text_node *ours(const struct job_spec *job, const char *key)
-{
-    const struct text_node *extra = job->extra ? text_get(job->extra, DLC_EXTRA) : NULL;
-    return extra ? text_get(extra, key) : NULL;
-}
-
 static bool is_marked(const struct job_spec *job, const char *mark)
 {
-    const struct text_node *node = ours(job, mark);
-    return node && node->kind == TEXT_BOOL && node->boolean;
+    return text_flag(text_get(job->extra, DLC_EXTRA), mark);
 }
 
 /* Ranks that a pod takes. */
 static uint64_t slots_of(const struct job_spec *job, const struct role *role)
 {
-    const struct text_node *node = ours(job, DLC_SLOTS);
+    uint64_t slots = text_number(text_get(job->extra, DLC_EXTRA), DLC_SLOTS);
     uint64_t gpus = role->resources.gpu_milli / 1000;
-    if (node && node->kind == TEXT_INT && node->integer > 0)
-        return (uint64_t)node->integer;
-    return gpus ? gpus : 1;
+    return slots ? slots : gpus ? gpus : 1;
 }
 
 bool dlc_launcher_works(const struct job_spec *job)

@@ -172,12 +172,6 @@ static const struct text_node *part_of(const struct job_spec *job, uint32_t role
     return part;
 }
 
-static uint64_t part_number(const struct text_node *part, const char *key)
-{
-    const struct text_node *node = part ? text_get(part, key) : NULL;
-    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
-}
-
 /* ---- groups of variables ---- */
 
 static void add_part(const struct target *t, const struct group *g)
@@ -185,7 +179,7 @@ static void add_part(const struct target *t, const struct group *g)
     struct arena *a = t->w->arena;
     const struct role *role = &g->placed.job->roles[g->role];
     const struct text_node *part = part_of(g->placed.job, g->role);
-    uint64_t tasks = part_number(part, "tasks"), cpus = (role->resources.cpu_milli + 999) / 1000;
+    uint64_t tasks = text_number(part, "tasks"), cpus = (role->resources.cpu_milli + 999) / 1000;
     uint32_t each = cpus ? (uint32_t)cpus : 1;
     const char *list = nodelist(a, g);
     add_list(t, "SLURM_JOB_NODELIST", list);

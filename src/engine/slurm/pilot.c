@@ -245,20 +245,14 @@ static void put_ask(struct arena *a, struct text_node *map, const struct pilot_a
         text_str(a, flags, NULL, ask->flags.at[i]);
 }
 
-static uint64_t number(const struct text_node *map, const char *key)
-{
-    const struct text_node *n = text_get(map, key);
-    return n && n->kind == TEXT_INT && n->integer > 0 ? (uint64_t)n->integer : 0;
-}
-
 static struct pilot_ask get_ask(struct arena *a, const struct text_node *map)
 {
-    struct pilot_ask ask = { .nodes = (uint32_t)number(map, "nodes"),
+    struct pilot_ask ask = { .nodes = (uint32_t)text_number(map, "nodes"),
                              .partition = text_word(map, "partition"),
-                             .time_ms = number(map, "time_ms"),
-                             .cpus = (uint32_t)number(map, "cpus"),
-                             .gpus = (uint32_t)number(map, "gpus"),
-                             .idle_ms = number(map, "idle_ms") };
+                             .time_ms = text_number(map, "time_ms"),
+                             .cpus = (uint32_t)text_number(map, "cpus"),
+                             .gpus = (uint32_t)text_number(map, "gpus"),
+                             .idle_ms = text_number(map, "idle_ms") };
     const struct text_node *flags = text_get(map, "flags");
     ask.flags.at = ARENA_ARRAY(a, flags ? flags->count + 1 : 1, const char *);
     for (const struct text_node *n = flags ? flags->first : NULL; n; n = n->next)
@@ -298,11 +292,10 @@ static bool read_hosts(struct pilot *p, const struct text_node *list)
     for (const struct text_node *n = list ? list->first : NULL; n; n = n->next) {
         unsigned char hash[32];
         const char *slurm = text_word(n, "slurm"), *name = text_word(n, "name");
-        const struct text_node *gone = text_get(n, "gone");
         if (!*slurm || !*name || !get_hash(n, "token", hash))
             return false;
         pilot_add_host(p, slurm, name, hash);
-        pilot_find_host(p, slurm)->gone = gone && gone->kind == TEXT_BOOL && gone->boolean;
+        pilot_find_host(p, slurm)->gone = text_flag(n, "gone");
     }
     return true;
 }
@@ -318,9 +311,9 @@ struct pilot *pilot_of_row(const char *name, const struct text_node *map)
            strcmp(pilot_state_word((enum pilot_state)state), text_word(map, "state")) != 0)
         state++;
     p->state = (enum pilot_state)state;
-    p->at_ms = number(map, "at");
-    p->start_ms = number(map, "start");
-    p->ends_ms = number(map, "ends");
+    p->at_ms = text_number(map, "at");
+    p->start_ms = text_number(map, "start");
+    p->ends_ms = text_number(map, "ends");
     p->submitted = true;
     set_text(&p->id, text_word(map, "id"));
     set_text(&p->partition, text_word(map, "in"));

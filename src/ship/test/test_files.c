@@ -122,8 +122,8 @@ static void test_every_cut(void **state)
     write_backup(f, "muster_backup", 1, whole);
     const struct text_node *m = read_backup(f, f->tar.len, NULL);
     assert_non_null(m);
-    assert_int_equal(manifest_number(m, "archives"), 1);
-    assert_int_equal(manifest_number(m, "bytes"), strlen(whole[0]) + strlen(whole[1]));
+    assert_int_equal(text_number(m, "archives"), 1);
+    assert_int_equal(text_number(m, "bytes"), strlen(whole[0]) + strlen(whole[1]));
     for (size_t len = 0; len + TAR_BLOCK < f->tar.len; len += 171) {
         assert_null(read_backup(f, len, NULL));
         assert_int_equal(f->err.code, ERR_INPUT);

@@ -93,6 +93,26 @@ static void detects(void **state)
     assert_int_equal(s.report.errors, 1);
 }
 
+static void what_is_of_another_kind_is_not_there(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"word\": \"w\", \"n\": 7, \"below\": -7, \"real\": 7.5, \"on\": true, \"off\": false}";
+    sample_parse(&s, text_parse, text, strlen(text));
+    assert_string_equal(text_word(s.root, "word"), "w");
+    assert_int_equal(text_number(s.root, "n"), 7);
+    assert_true(text_flag(s.root, "on"));
+    static const char *const keys[] = { "word", "n", "below", "real", "on", "off", "none" };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        assert_int_equal(text_number(s.root, keys[i]), i == 1 ? 7 : 0);
+        assert_int_equal(text_flag(s.root, keys[i]), i == 4);
+        assert_string_equal(text_word(s.root, keys[i]), i == 0 ? "w" : "");
+        assert_string_equal(text_word(NULL, keys[i]), "");
+        assert_int_equal(text_number(text_get(s.root, "n"), keys[i]), 0);
+        assert_false(text_flag(NULL, keys[i]));
+    }
+}
+
 static int end(void **state)
 {
     (void)state;
@@ -106,6 +126,7 @@ int main(void)
         cmocka_unit_test(builds_in_order),
         cmocka_unit_test(equality),
         cmocka_unit_test(detects),
+        cmocka_unit_test(what_is_of_another_kind_is_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, end);
 }
