@@ -36,6 +36,10 @@ static bool role_stdin(const struct role *r)
 {
     return r->open_stdin;
 }
+static bool role_secrets(const struct role *r)
+{
+    return r->secrets.n > 0;
+}
 static bool asks_stdin(const struct job_spec *j)
 {
     return any_role(j, role_stdin);
@@ -54,7 +58,7 @@ static bool asks_git(const struct job_spec *j)
 }
 static bool asks_secrets(const struct job_spec *j)
 {
-    return j->inputs.secrets.n > 0;
+    return j->inputs.secrets.n > 0 || any_role(j, role_secrets);
 }
 static bool asks_tolerations(const struct job_spec *j)
 {

@@ -167,6 +167,7 @@ void job_check_at(const struct job_spec *job, const struct text_node *root, stru
     check_gangs(&c);
     check_placing(&c);
     check_inputs(&c);
+    check_secrets(&c);
 }
 
 void job_check(const struct job_spec *job, struct report *report)

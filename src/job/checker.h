@@ -27,5 +27,6 @@ void check_warn(const struct checker *, const char *path, const char *hint, cons
 /* Every name is a role of the job, and none is there twice. */
 void check_role_names(const struct checker *, const struct words *, const char *path);
 void check_roles(const struct checker *);
+void check_secrets(const struct checker *);
 
 #endif

@@ -7,6 +7,7 @@
 #include "job/array.h"
 #include "job/end_class.h"
 #include "job/runtime.h"
+#include "job/secret.h"
 #include "job/words.h"
 #include "text/tree.h"
 
@@ -96,6 +97,7 @@ struct role {
     const char *image;
     struct resources resources;
     struct pairs env;
+    struct job_secrets secrets;
     struct port_want *ports;
     size_t n_ports;
     struct done done;
@@ -157,7 +159,7 @@ struct inputs {
     const char *interpreter;       /* Python whose packages the tasks see; NULL: the server's */
     struct words python;           /* packages */
     const char *requirements;      /* file */
-    struct words secrets;          /* by reference */
+    struct job_secrets secrets;    /* of all roles */
     const char *registry_auth;     /* file of credentials: path or URI */
     struct registry_login *logins; /* of the text; in no field */
     size_t n_logins;

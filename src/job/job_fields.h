@@ -11,6 +11,7 @@ extern const struct field retry_fields[];     /* struct retry */
 extern const struct field health_fields[];    /* struct health */
 extern const struct field placing_fields[];   /* struct placing */
 extern const struct field inputs_fields[];    /* struct inputs */
+extern const struct field secret_fields[];    /* struct job_secret */
 extern const struct field_word scope_words[]; /* enum retry_scope */
 extern const struct field_hooks array_hooks;  /* array, of struct job_spec */
 

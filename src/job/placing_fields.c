@@ -4,6 +4,8 @@
 
 #include "job/job.h"
 
+#include <string.h>
+
 /* ---- placement ---- */
 
 static const struct field together_fields[] = {
@@ -74,6 +76,42 @@ static const struct field mount_fields[] = {
     FIELD_END,
 };
 
+static bool secret_ok(const char *name)
+{
+    char set[SECRET_NAME_MAX + 1];
+    size_t len;
+    if (!secret_is_set(name, &len))
+        return secret_name_ok(name);
+    if (len >= sizeof set || memchr(name, '/', len))
+        return false;
+    memcpy(set, name, len);
+    set[len] = '\0';
+    return secret_name_ok(set);
+}
+
+static const struct field_chars secret_chars = {
+    .ok = secret_ok,
+    .wanted = "letters, digits, . _ -, as hf-token or db/password; db/* for all of db",
+    .pattern = "^[A-Za-z0-9._][A-Za-z0-9._-]*(/[A-Za-z0-9._][A-Za-z0-9._-]*|/[*])?$",
+};
+
+const struct field secret_fields[] = {
+    FIELD(TEXT, "name", struct job_secret, name, .flags = FIELD_REQUIRED, .min = 1,
+          .max = SECRET_NAME_MAX, .chars = &secret_chars,
+          .doc = "as `muster secret ls` shows it; `db/*` are all whose names begin with `db/`. One "
+                 "of the job's owner goes before one of its project"),
+    FIELD(TEXT, "env", struct job_secret, env, .max = 255,
+          .doc = "variable that has the value; of `db/*` what is put in front of each name behind "
+                 "`db/`, which may be nothing"),
+    FIELD(TEXT, "file", struct job_secret, file, .min = 1, .max = 4000,
+          .doc = "absolute path of a file that has the value; of `db/*` of a directory. It lies in "
+                 "memory, in a directory that has secrets alone. Without `env` and `file`: its "
+                 "name in the directory `$MUSTER_SECRETS`"),
+    FIELD(BOOL, "optional", struct job_secret, optional,
+          .doc = "tasks start without it where there is none"),
+    FIELD_END,
+};
+
 const struct field inputs_fields[] = {
     FIELD(OBJECT, "code", struct inputs, code, .table = code_fields, .brief = "dir",
           .doc = "the program"),
@@ -88,8 +126,9 @@ const struct field inputs_fields[] = {
           .doc = "Python packages installed for the job before the first task"),
     FIELD(TEXT, "requirements", struct inputs, requirements, .min = 1,
           .doc = "the same from a requirements file, as tasks see it"),
-    FIELD(WORDS, "secrets", struct inputs, secrets, .max = 256,
-          .doc = "secrets the tasks get, by name; their values are kept by the server"),
+    FIELD_MANY(LIST, "secrets", struct inputs, secrets.at, secrets.n, .table = secret_fields,
+               .brief = "name", .place_offset = offsetof(struct job_secret, place),
+               .max = SECRET_LIST_MAX, .doc = "secrets that the tasks of all roles get"),
     FIELD(TEXT, "registry_auth", struct inputs, registry_auth, .min = 1,
           .doc = "file with credentials of image registries (path or file: URI), as `docker login` "
                  "writes it, or three lines: registry, user, password; read at submission"),

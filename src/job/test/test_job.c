@@ -288,8 +288,11 @@ static const char *random_text(uint32_t *seed, const struct field *f)
                                        "#",   "a: b", "it's", "\"q\"", "äö\n z\n", "~",
                                        "1e3", "0x1f", "{",    " lead", "tab\t" };
     static const char *const names[] = { "worker", "ps", "chief.0", "e~v", "A-1", "64" };
-    if (f->chars)
-        return names[random_below(seed, sizeof names / sizeof *names)];
+    while (f->chars) {
+        const char *name = names[random_below(seed, sizeof names / sizeof *names)];
+        if (f->chars->ok(name))
+            return name;
+    }
     return any[random_below(seed, sizeof any / sizeof *any)];
 }
 
