@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
+#include "ctl/test/faults/pool.h"
 #include "ctl/test/world.h"
 #include "store/disk.h"
 #include "store/seal.h"
@@ -282,6 +283,7 @@ void bench_init(struct bench *bench)
 {
     *bench = (struct bench){ .disk = { .full = false } };
     sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+    pool_install();
     mallopt(M_TRIM_THRESHOLD, 1 << 30); /* what one trial frees, the next one needs */
     hooks_random(1);
     world_dir(bench->dir);
