@@ -216,13 +216,19 @@ void server_add_tls(struct http_server *s, int fd, const struct peer *peer)
         server_drop(s, fd);
 }
 
+/* The daemon closes the descriptor when it does not take it. */
+static void add(struct http_server *s, enum listener_kind kind, int fd, const struct peer *peer,
+                bool ends_visit)
+{
+    if (MHD_add_connection(s->at[kind].daemon, fd, (const struct sockaddr *)&peer->at, peer->len) !=
+            MHD_YES &&
+        ends_visit)
+        visit_end(visit_share(s->visits, fd));
+}
+
 void server_add(struct http_server *s, enum listener_kind kind, int fd, const struct peer *peer)
 {
-    /* It closes the descriptor when it does not take it. */
-    struct visit *visit = kind == LISTEN_TLS ? NULL : visit_share(s->visits, fd);
-    if (MHD_add_connection(s->at[kind].daemon, fd, (const struct sockaddr *)&peer->at, peer->len) !=
-        MHD_YES)
-        visit_end(visit);
+    add(s, kind, fd, peer, kind != LISTEN_TLS); /* the visit of a TLS line ends with the line */
 }
 
 void http_server_take(struct http_server *s, int fd, const char *address)
@@ -241,9 +247,7 @@ void http_server_take(struct http_server *s, int fd, const char *address)
     }
     if (!visit_begin(s->visits, fd, false, &peer, &full))
         return;
-    if (MHD_add_connection(s->at[LISTEN_TLS].daemon, fd, (const struct sockaddr *)&peer.at,
-                           peer.len) != MHD_YES)
-        visit_end(visit_share(s->visits, fd));
+    add(s, LISTEN_TLS, fd, &peer, true);
     server_run(s, LISTEN_TLS);
 }
 
