@@ -60,9 +60,6 @@ struct slurm_shape { /* what each node of a partition has at least */
 bool slurm_read_shape(struct arena *, const char *text, const char *partition,
                       struct slurm_shape *);
 
-/* "n[1-3,07-09],gpu" as names, at most max. -1: no list. */
-int slurm_expand_nodes(struct arena *, const char *list, size_t max, struct words *out,
-                       struct err *);
 bool slurm_read_span(const char *text, uint64_t *ms); /* "1-02:03:04" "9:40"; UNLIMITED: false */
 
 /* What a command that failed said on stderr. DOWN: Slurm cannot be asked, which says nothing of

@@ -4,6 +4,7 @@
 #include "engine/slurm/pilot.h"
 
 #include "base/buf.h"
+#include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/scan.h"
 
@@ -209,9 +210,9 @@ bool pilot_left(const struct pilot *p, uint64_t now_ms, uint64_t *ms)
 bool pilot_has_node(const struct pilot *p, const char *node)
 {
     struct arena *arena = arena_create();
-    struct words names;
-    bool has = slurm_expand_nodes(arena, p->nodes, PILOT_NODES_MAX, &names, NULL) == 0 &&
-               words_have(&names, node);
+    struct words names = { 0 };
+    bool has =
+        hostlist_read(arena, p->nodes, &names.at, &names.n, NULL) == 0 && words_have(&names, node);
     arena_destroy(arena);
     return has;
 }

@@ -107,31 +107,6 @@ static void shapes_are_read(void **state)
     assert_false(slurm_read_shape(*state, "", "", &shape));
 }
 
-static void lists_of_nodes_are_expanded(void **state)
-{
-    static const struct {
-        const char *list, *last;
-        size_t n;
-    } good[] = { { "", "", 0 },
-                 { "n1", "n1", 1 },
-                 { "n[1-3,7]", "n7", 4 },
-                 { "a[08-11],b2", "b2", 5 },
-                 { "a[08-11]", "a11", 4 },
-                 { "a[08-09]", "a09", 2 },
-                 { "r[1-2]n[01-03]x", "r2n03x", 6 } };
-    static const char *const bad[] = { "n[1-3", "n[]", "n[3-1]", "n[a]", ",", "n[1-100]" };
-    struct words names;
-    struct err err;
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        assert_int_equal(slurm_expand_nodes(*state, good[i].list, 64, &names, &err), 0);
-        assert_int_equal(names.n, good[i].n);
-        if (names.n)
-            assert_string_equal(names.at[names.n - 1], good[i].last);
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(slurm_expand_nodes(*state, bad[i], 64, &names, &err), -1);
-}
-
 static void problems_are_told_apart(void **state)
 {
     static const struct {
@@ -171,7 +146,6 @@ int main(void)
         cmocka_unit_test(spans_are_read),
         cmocka_unit_test_setup_teardown(what_was_submitted_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shapes_are_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lists_of_nodes_are_expanded, set_up, tear_down),
         cmocka_unit_test(problems_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
