@@ -11,37 +11,20 @@
 
 /* ---- saying what is wrong ---- */
 
-static struct problem *say(const struct sb_reader *r, enum severity severity,
-                           const struct sb_part *part, enum sb_id id, const char *what)
+struct problem *sb_say(const struct sb_reader *r, enum severity severity,
+                       const struct sb_part *part, enum sb_id id, const char *fmt, ...)
 {
+    char what[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
     const struct sb_value *value = &part->at[id];
     const char *path = arena_printf(r->arena, "--%s", sb_options[id].name);
     const char *text =
         value->text && *value->text ? arena_printf(r->arena, "%s=%.60s", path, value->text) : path;
     return report_add(r->report, severity, value->place, path,
                       arena_printf(r->arena, "%s %s", text, what), "");
-}
-
-struct problem *sb_fail(const struct sb_reader *r, const struct sb_part *part, enum sb_id id,
-                        const char *fmt, ...)
-{
-    char what[400];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof what, fmt, ap);
-    va_end(ap);
-    return say(r, SEVERITY_ERROR, part, id, what);
-}
-
-struct problem *sb_warn(const struct sb_reader *r, const struct sb_part *part, enum sb_id id,
-                        const char *fmt, ...)
-{
-    char what[400];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof what, fmt, ap);
-    va_end(ap);
-    return say(r, SEVERITY_WARNING, part, id, what);
 }
 
 /* ---- words ---- */

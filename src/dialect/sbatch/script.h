@@ -32,10 +32,10 @@ struct sb_reader {
 void sb_parse(struct sb_reader *, const struct sb_words *);
 
 /* "--name VALUE what"; the caller may add a hint. */
-struct problem *sb_fail(const struct sb_reader *, const struct sb_part *, enum sb_id,
-                        const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-struct problem *sb_warn(const struct sb_reader *, const struct sb_part *, enum sb_id,
-                        const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+struct problem *sb_say(const struct sb_reader *, enum severity, const struct sb_part *, enum sb_id,
+                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+#define sb_fail(r, ...) sb_say(r, SEVERITY_ERROR, __VA_ARGS__)
+#define sb_warn(r, ...) sb_say(r, SEVERITY_WARNING, __VA_ARGS__)
 static inline bool sb_has(const struct sb_part *part, enum sb_id id)
 {
     return part->at[id].text != NULL;
