@@ -105,7 +105,10 @@ class Registry:
         self.folder.mkdir(exist_ok=True)
         config: dict[str, Any] = {
             "version": 0.1,
-            "storage": {"filesystem": {"rootdirectory": str(self.folder / "data")}},
+            "storage": {
+                "filesystem": {"rootdirectory": str(self.folder / "data")},
+                "delete": {"enabled": True},
+            },
             "http": {"addr": self.address},
         }
         if self.user:
@@ -189,6 +192,10 @@ class Registry:
         body = json.dumps(manifest).encode()
         self.ask("PUT", f"/v2/{name}/manifests/{tag}", body, f"{OCI}.manifest.v1+json")
         return f"{self.address}/{name}:{tag}"
+
+    def forget(self, name: str, hex_digest: str) -> None:
+        """The manifest, and what leads to it."""
+        self.ask("DELETE", f"/v2/{name}/manifests/sha256:{hex_digest}")
 
     def blob_file(self, hex_digest: str) -> Path:
         """Where the registry keeps it on the disk."""

@@ -76,7 +76,8 @@ def test_a_task_runs_in_its_image(images: Server, image: str) -> None:
     check_look(images.log(job["number"]))
     assert "sha256:" in said(images, job["number"])
     shown = images.muster("show", job["number"])
-    assert f"image      {image}, run by bwrap" in shown.stdout, shown.stdout
+    (digest,) = images.job(job["number"])["images"].values()
+    assert f"image      {image}, {digest}, run by bwrap" in shown.stdout, shown.stdout
 
 
 def test_a_plain_user_without_a_daemon(image: str, short_path: Path) -> None:
@@ -141,6 +142,59 @@ def test_openpai_jobs_name_their_image(images: Server, image: str) -> None:
     job = images.run(openpai("pai", role("main", "cat /etc/marker"), image=image))
     assert job["state"] == "succeeded", job
     assert images.log(job["number"], "main/0") == "of the image\n"
+
+
+# ---- which image it is ----
+
+
+def told(server: Server, job: int) -> list[dict[str, Any]]:
+    """Its events of images."""
+    return [one for one in server.events(job) if one["type"] == "image"]
+
+
+def marked(registry: Registry, name: str, text: bytes) -> str:
+    return registry.push(name, busybox(**{"etc/which": text}))
+
+
+def test_a_job_keeps_the_image_that_it_was_submitted_with(
+    images: Server, registry: Registry, tmp_path: Path
+) -> None:
+    """The tag moves while the job waits; a restarted one, of a restarted server, has it too."""
+    name = marked(registry, "team/moves", b"first\n")
+    run = f"cat /etc/which; until test -e {tmp_path}/go; do sleep 0.05; done"
+    data = [{"from": str(tmp_path), "at": str(tmp_path)}]
+    body = native("moves", run=run, image=name, inputs={"data": data}, suspend=True)
+    number = images.submit(body)
+    wait_for(lambda: bool(told(images, number)), what="the digest")
+    digest = f"sha256:{told(images, number)[0]['body']['digest']}"
+    marked(registry, "team/moves", b"second\n")
+    shown = images.muster("show", number)
+    assert f"image      {name}, {digest}, run by bwrap" in shown.stdout, shown.stdout
+    images.muster("resume", number)
+    wait_for(lambda: images.log(number) == "first\n", what="the image of the submission")
+    images.kill()
+    images.start()
+    images.muster("restart", number)
+    wait_for(lambda: images.job(number)["generation"] == 2, what="the second generation")
+    (tmp_path / "go").touch()
+    job = images.wait(number)
+    assert job["state"] == "succeeded" and job["images"] == {name: digest}, job
+    assert images.log(number) == "first\nfirst\n"
+    fresh = images.run(native("fresh", run="cat /etc/which", image=name))
+    assert images.log(fresh["number"]) == "second\n"
+    steps = [(one["text"].split(" ")[0], "bytes" in one["body"]) for one in told(images, number)]
+    assert steps[0] == ("image", False) and ("n1", True) in steps, steps
+
+
+def test_an_image_that_is_gone_is_said(images: Server, registry: Registry) -> None:
+    """Its tag and manifest were removed while the job waited."""
+    name = marked(registry, "team/goes", b"gone\n")
+    number = images.submit(native("goes", image=name, suspend=True))
+    wait_for(lambda: bool(told(images, number)), what="the digest")
+    registry.forget("team/goes", told(images, number)[0]["body"]["digest"])
+    images.muster("resume", number)
+    job = images.wait(number)
+    assert job["state"] == "failed" and "no such tag or digest" in job["reason"], job
 
 
 # ---- one pull, however many ask ----

@@ -80,6 +80,14 @@ static void put_pairs(struct arena *arena, struct text_node *map, const char *na
         text_pairs(arena, text_map(arena, map, name), pairs);
 }
 
+static void put_images(struct arena *arena, struct text_node *map, const char *name,
+                       const void *member)
+{
+    const struct pairs *images = member;
+    if (images->n)
+        text_pairs(arena, text_map(arena, map, name), images);
+}
+
 static void put_ready(struct arena *arena, struct text_node *map, const char *name,
                       const void *member)
 {
@@ -223,6 +231,8 @@ static const struct view_row job_rows[] = {
     ROW(job_view, first, WORDS, 0,
         "of a job that failed: the task that died first, before the others; several when nothing "
         "tells which of them it was"),
+    PUT_BY(job_view, images, put_images,
+           "name of an image: the digest that it stands for in this job"),
     PUT_BY(job_view, away, explain_put_away, AWAY_DOC),
     NESTED(job_view, warnings, NULL, "said at submission"),
     NESTED(job_view, differs, NULL, "what the command line changed of the file"),

@@ -107,18 +107,21 @@ static void put_array(struct cli *cli, const struct text_node *job, struct buf *
 }
 
 /* The first image that it names, and whether its tasks run in it. */
-static void put_image(struct cli *cli, const struct text_node *spec, struct buf *out)
+static void put_image(struct cli *cli, const struct text_node *job, struct buf *out)
 {
+    const struct text_node *spec = text_get(job, "spec"), *pinned = text_get(job, "images");
     const char *image = spec ? answer_text(spec, "image", NULL) : NULL;
     const struct text_node *roles = spec ? text_get(spec, "roles") : NULL;
     for (const struct text_node *one = roles ? roles->first : NULL; one && !image; one = one->next)
         image = answer_text(one, "image", NULL);
     const char *runtime = spec ? answer_text(spec, "runtime", "host") : NULL;
     bool used = image && strcmp(runtime, "host") != 0;
+    const char *digest = image && pinned ? answer_text(pinned, image, NULL) : NULL;
     if (image)
         line(out, "image",
-             arena_printf(cli->arena, "%s, %s%s", image,
-                          used ? "run by " : "not used: run on the host", used ? runtime : ""));
+             arena_printf(cli->arena, "%s, %s%s%s%s", image, digest ? digest : "",
+                          digest ? ", " : "", used ? "run by " : "not used: run on the host",
+                          used ? runtime : ""));
 }
 
 /* What was asked for, as far as lists do not show it. */
@@ -132,7 +135,7 @@ static void put_asked(struct cli *cli, const struct text_node *job, struct buf *
         tags = arena_printf(cli->arena, "%s%s%s=%s", tags ? tags : "", tags ? ", " : "", n->key,
                             n->str ? n->str : "");
     line(out, "tags", tags);
-    put_image(cli, spec, out);
+    put_image(cli, job, out);
     line(out, "limit", limits ? answer_text(limits, "run_time", NULL) : NULL);
 }
 

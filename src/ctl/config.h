@@ -14,6 +14,7 @@ struct ctl_tape;
 struct dialects;
 struct engine;
 struct entry;
+struct image_question;
 struct node_spec;
 struct store;
 struct turn_meter;
@@ -47,6 +48,10 @@ struct ctl_config {
     enum job_runtime runtime; /* of jobs that name an image and no runtime; 0: host */
     uint64_t images_size;     /* bytes of images that a node keeps for an account */
     const char *no_images;    /* why this machine runs none; NULL: it does */
+    /* Asks the registries which images the names stand for; FACT_IMAGE, PINNED or FAILED, answers
+     * for each of them, never at once. NULL: nobody asks, and nothing waits. */
+    void (*ask_images)(void *arg, const struct image_question *);
+    void *ask_images_arg;
     const char *gpu_mps; /* pipe directory of an MPS daemon, "{uid}" for the account's number; "" or
                             NULL: none */
     const struct words *queues;   /* quotas by settings ("default" always) */

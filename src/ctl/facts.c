@@ -2,6 +2,7 @@
  * turn, and kept until the commit: when the commit fails it is applied again to the reloaded state,
  * so nothing hangs on an agent sending it twice. */
 #include "ctl/core.h"
+#include "ctl/images.h"
 #include "ctl/meeting.h"
 #include "ctl/nodes.h"
 #include "ctl/quiet.h"
@@ -45,6 +46,7 @@ void facts_hear(struct ctl *ctl, const struct engine_fact *fact)
     heard->node = arena_strdup(ctl->hearing, fact->node ? fact->node : "");
     heard->reason = arena_strdup(ctl->hearing, fact->reason);
     heard->spec = nodes_copy(ctl->hearing, fact->spec);
+    heard->image = images_copy(ctl->hearing, fact->image);
     heard->ending.reason =
         arena_strdup(ctl->hearing, fact->ending.reason ? fact->ending.reason : "");
     heard->ending.tail = arena_strdup(ctl->hearing, fact->ending.tail ? fact->ending.tail : "");
@@ -252,6 +254,10 @@ static bool apply(struct ctl *ctl, const struct engine_fact *fact)
         nodes_hear(ctl, fact);
         return true;
     }
+    if (fact->kind == FACT_IMAGE && fact->generation.number == 0) {
+        images_answer(ctl, fact);
+        return true;
+    }
     struct live_job *job = job_of(ctl, fact);
     bool fresh = is_new(job, fact);
     if (!end_agent(ctl, job, fact))
@@ -268,6 +274,7 @@ static bool apply(struct ctl *ctl, const struct engine_fact *fact)
     case FACT_REFUSED: task_ended(ctl, job, fact); break;
     case FACT_AGENT_GONE:
     case FACT_RELEASED: agent_over(ctl, job, fact); break;
+    case FACT_IMAGE: images_hear(ctl, job, fact); break;
     default: break;
     }
     return true;

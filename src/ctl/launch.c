@@ -5,10 +5,10 @@
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
+#include "ctl/images.h"
 #include "ctl/job_token.h"
 #include "ctl/looks.h"
 #include "ctl/minutes.h"
-#include "ctl/registry_auth.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -324,7 +324,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
         .ref = { .role = (uint16_t)place->role, .index = place->index },
         .role = role->name,
         .attempt = job->tasks[flat].attempt,
-        .image = spec->runtime == RUNTIME_BWRAP ? role->image : NULL,
+        .image = images_of_launch(job, arena, role),
         .run = role->run,
         .argv = role->python ? job_entry(arena, role) : role->argv,
         .gpus = devices.minors,
@@ -560,14 +560,6 @@ static void add_hosts(struct round *round, const struct share *share, struct lau
     round->named = node;
 }
 
-static void add_registry_auth(const struct ctl *ctl, const struct live_job *job,
-                              struct arena *arena, struct launch *launch)
-{
-    const char *json = registry_auth_find(ctl->config.store, arena, &job->row);
-    launch->registry_auth = json;
-    launch->registry_auth_len = json ? strlen(json) : 0;
-}
-
 static void note_told(struct live_agent *agent)
 {
     if (!agent)
@@ -630,8 +622,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
             sizeof launch.token); /* the key file is another: the agent's own copy holds */
     for (size_t i = 0; i < n; i++)
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
-    if (job->spec->runtime == RUNTIME_BWRAP)
-        add_registry_auth(ctl, job, arena, &launch);
+    images_add_auth(ctl, job, arena, &launch);
     note_told(agent);
     int rc = make_user_dir(ctl, &launch, &err) ||
                      add_mounts(ctl, job, round, arena, &launch, &err) ||
@@ -736,10 +727,12 @@ static void hold_for_room(struct ctl *ctl, struct live_job *job)
 }
 
 /* All of its launches or none: a gang whose devices are taken back begins anew as a whole. Looks
- * (looks.c) go on with it. */
-static bool hold_for_looks(struct ctl *ctl, struct live_job *job)
+ * (looks.c) and answers of registries (images.c) go on with it. */
+static bool hold_for_answers(struct ctl *ctl, struct live_job *job)
 {
     const char *why = looks_wait(ctl, ctl->scratch, job);
+    if (!why)
+        why = images_wait(ctl, job);
     if (why)
         live_set_reason(job, why);
     return why != NULL;
@@ -811,7 +804,7 @@ static void round_begin(struct ctl *ctl, struct live_job *job)
     *round = (struct round){ .arena = arena, .generation = job->row.generation };
     round->numbers = engine->ops->caps(engine) & ENGINE_NUMBERS || taped_replays(ctl);
     find_due(job, round);
-    bool held = hold_for_looks(ctl, job), room = round->numbers || has_room(ctl, job, round);
+    bool held = hold_for_answers(ctl, job), room = round->numbers || has_room(ctl, job, round);
     if (!held && !room)
         hold_for_room(ctl, job);
     if (held || !room || (!round->numbers && round_init(ctl, job, round))) {

@@ -108,8 +108,9 @@ struct live_notes {
                              * tells which of them it was */
     const char *first_text; /* a clause about it; NULL: none died */
     enum end_class first_class;
-    bool first_decides; /* the job ends because of it, and its reason says so */
-    bool first_is_root; /* launchers have said which it was: ends of tasks change nothing */
+    bool first_decides;  /* the job ends because of it, and its reason says so */
+    bool first_is_root;  /* launchers have said which it was: ends of tasks change nothing */
+    struct pairs images; /* digests that names of images stand for in this job (images.c) */
 };
 
 struct live_job {
@@ -148,7 +149,10 @@ struct live_job {
     bool ending;          /* the end of an agent is applied in slices: nothing is decided before */
     bool cut_off;         /* it was loaded while it was placing */
     bool fails_now;       /* a task failed for good in this turn */
-    uint64_t expected_ms; /* it starts by then as far as is known now; 0: not known */
+    bool images_asked;    /* their registries, by this process */
+    uint32_t images_open; /* of them still to answer: launches wait */
+    uint64_t images_said_ms; /* the last event of how far one is */
+    uint64_t expected_ms;    /* it starts by then as far as is known now; 0: not known */
     struct live_why why;
     struct live_refusal refusal; /* for that reason */
     uint32_t first;              /* flat position of the first in notes.first */

@@ -115,6 +115,22 @@ struct words notes_first(struct arena *arena, const char *text)
     return words_of(arena, parse(arena, text), "first");
 }
 
+static void read_pairs(struct arena *keep, const struct text_node *map, struct pairs *out)
+{
+    *out = (struct pairs){ .n = 0 };
+    for (const struct text_node *n = map && map->kind == TEXT_MAP ? map->first : NULL; n;
+         n = n->next)
+        pairs_set(out, keep, n->key, n->str ? n->str : "");
+}
+
+struct pairs notes_images(struct arena *arena, const char *text)
+{
+    struct text_node *map = parse(arena, text);
+    struct pairs images;
+    read_pairs(arena, map ? text_get(map, "images") : NULL, &images);
+    return images;
+}
+
 const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
 {
     struct text_node *map = text_map(arena, NULL, NULL);
@@ -152,16 +168,10 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
     notes_put_words(arena, map, "avoid", &notes->avoid);
     if (notes->lives.n)
         text_pairs(arena, text_map(arena, map, "lives"), &notes->lives);
+    if (notes->images.n)
+        text_pairs(arena, text_map(arena, map, "images"), &notes->images);
     put_first(arena, map, notes);
     return map->count ? notes_print(arena, map) : NULL;
-}
-
-static void read_pairs(struct arena *keep, const struct text_node *map, struct pairs *out)
-{
-    *out = (struct pairs){ .n = 0 };
-    for (const struct text_node *n = map && map->kind == TEXT_MAP ? map->first : NULL; n;
-         n = n->next)
-        pairs_set(out, keep, n->key, n->str ? n->str : "");
 }
 
 void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
@@ -193,6 +203,7 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->avoid = words_of(keep, map, "avoid");
     notes->met = words_of(keep, map, "met");
     read_pairs(keep, map ? text_get(map, "lives") : NULL, &notes->lives);
+    read_pairs(keep, map ? text_get(map, "images") : NULL, &notes->images);
     read_first(keep, map, notes);
 }
 

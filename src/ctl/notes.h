@@ -13,6 +13,8 @@ void notes_put_words(struct arena *, struct text_node *map, const char *key,
                      const struct words *); /* nothing when there are none */
 /* Of the notes of a job, the tasks that died first. */
 struct words notes_first(struct arena *, const char *text);
+/* And the digests that names of images stand for. */
+struct pairs notes_images(struct arena *, const char *text);
 const char *notes_of_task(struct arena *, const struct live_task *);
 const char *notes_of_place(struct arena *, const struct live_task *);
 /* Missing or foreign members leave zero. text may be NULL. Texts go to keep, scratch holds the

@@ -204,6 +204,15 @@ static void fill_first(struct ctl *ctl, struct arena *arena, const struct job_ro
         view->first.at[view->first.n] = arena_strdup(arena, first.at[view->first.n]);
 }
 
+static void fill_images(const struct ctl *ctl, struct arena *arena, const struct job_row *row,
+                        struct job_view *view)
+{
+    const struct live_job *live = live_find(ctl->live, row->id);
+    const struct pairs kept = live ? live->notes.images : notes_images(arena, row->live);
+    for (size_t i = 0; i < kept.n; i++)
+        pairs_setf(&view->images, arena, kept.at[i].name, "sha256:%s", kept.at[i].value);
+}
+
 /* A job whose description is gone is shown as far as it is known. */
 static const struct text_node *warnings_of(struct arena *arena, const struct job_row *row,
                                            const struct site_notes *site)
@@ -256,6 +265,7 @@ int ctl_job_view(struct ctl *ctl, struct arena *arena, const struct job_ask *ask
     listed_fill(ctl, &row, &job);
     fill_job(ctl, &job, ask->owner, arena, view);
     fill_first(ctl, arena, &row, view);
+    fill_images(ctl, arena, &row, view);
     fill_site(ctl, arena, &row, view);
     fill_lists(ctl, arena, &row, ask, view);
     const struct live_job *live = live_find(ctl->live, row.id);

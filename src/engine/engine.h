@@ -34,14 +34,17 @@ enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */
  * void after the next AGENT_JOINED of the node, AGENT_GONE or RELEASED). NODE_UP: the node can be
  * reached; with a spec it came or changed. NODE_DOWN: it cannot be reached, which says nothing of
  * what it runs. NODE_GONE: it is no node any more. AGENT_SILENT: it cannot be reached, and was,
- * which says nothing of what it runs; AGENT_JOINED follows when it can. */
+ * which says nothing of what it runs; AGENT_JOINED follows when it can. IMAGE: of an image that
+ * tasks run in, by an agent, or unsequenced, without a node and of generation 0 as the answer to
+ * what the core asked (ctl_config.ask_images). */
 #define ENGINE_FACTS(X)                                                                            \
     X(AGENT_JOINED)                                                                                \
     X(AGENT_GONE)                                                                                  \
     X(STARTED)                                                                                     \
     X(ENDED)                                                                                       \
     X(REFUSED)                                                                                     \
-    X(LOG) X(RELEASED) X(NODE_UP) X(NODE_DOWN) X(LAUNCHER) X(DIED) X(NODE_GONE) X(AGENT_SILENT)
+    X(LOG)                                                                                         \
+    X(RELEASED) X(NODE_UP) X(NODE_DOWN) X(LAUNCHER) X(DIED) X(NODE_GONE) X(AGENT_SILENT) X(IMAGE)
 #define FACT_ENUM(id) FACT_##id,
 enum engine_fact_kind { FACT_NONE, ENGINE_FACTS(FACT_ENUM) FACT_N };
 #undef FACT_ENUM
@@ -51,6 +54,7 @@ enum launcher_what {
     LAUNCHER_DATA,
     LAUNCHER_CLOSE
 };
+struct image_news;
 struct node_spec;
 struct launcher_said {
     uint32_t channel; /* of that node's agent; the core answers on it (tell_launcher) */
@@ -80,6 +84,7 @@ struct engine_fact {
     const struct node_spec *spec; /* NODE_UP: what the node is; NULL: what it was. Its report
                                    * outlives the core, the rest only the call */
     struct launcher_said launcher;
+    const struct image_news *image; /* IMAGE */
 };
 
 struct engine_sink {

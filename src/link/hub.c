@@ -385,12 +385,13 @@ static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
     static const enum engine_fact_kind kinds[WIRE_FACT_N] = {
         [WIRE_FACT_STARTED] = FACT_STARTED, [WIRE_FACT_ENDED] = FACT_ENDED,
         [WIRE_FACT_REFUSED] = FACT_REFUSED, [WIRE_FACT_RELEASED] = FACT_RELEASED,
-        [WIRE_FACT_DIED] = FACT_DIED,
+        [WIRE_FACT_DIED] = FACT_DIED,       [WIRE_FACT_IMAGE] = FACT_IMAGE,
     };
     if (seq <= a->seen)
         return; /* sent again after a break; already with the core */
     a->seen = seq;
-    expect_log(a, f);
+    if (f->kind != WIRE_FACT_IMAGE)
+        expect_log(a, f);
     if (f->kind == WIRE_FACT_RELEASED) {
         a->released = seq;
         agent_logs_close(a->logs); /* it has waited for them as long as it may */
@@ -403,7 +404,8 @@ static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
                                   .pid = f->pid,
                                   .log_end = f->log_end,
                                   .ending = f->ending,
-                                  .wakeup = f->wakeup });
+                                  .wakeup = f->wakeup,
+                                  .image = &f->image });
 }
 
 static void on_log(struct agent *a, const struct wire_log *log)

@@ -5,6 +5,7 @@
 #include "flags/flags.h"
 #include "launch/launch.h"
 #include "node/host.h"
+#include "node/image_digest.h"
 #include "node/keeper.h"
 #include "node/pilot.h"
 #include "node/runtimes.h"
@@ -60,6 +61,13 @@ static int pilot(int argc, char **argv)
 static int list_runtimes(int argc, char **argv)
 {
     return in_dir(argc, argv, runtimes_main);
+}
+
+static int say_image_digest(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return image_digest_main();
 }
 
 /* The launchers: argv[0] is the name for messages, the flags follow. */
@@ -118,6 +126,9 @@ static const struct verb {
     { .name = "runtimes",
       .help = "DIR say which runtimes work, with images below DIR",
       .run = list_runtimes },
+    { .name = "image-digest",
+      .help = "which image a name stands for, as stdin asks",
+      .run = say_image_digest },
     { .name = "launch", .help = "ARGS    start the ranks of this node (--help)", .run = launch },
     { .name = "torchrun", .help = NULL, .run = torchrun },
     { .name = "dlrover-run", .help = NULL, .run = dlrover_run },

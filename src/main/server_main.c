@@ -24,10 +24,10 @@
 #include "main/descriptors.h"
 #include "main/gpu_watch.h"
 #include "main/gpus.h"
+#include "main/image_asks.h"
 #include "main/machines.h"
 #include "main/nodes.h"
 #include "main/pilots.h"
-#include "main/runtimes.h"
 #include "main/server_files.h"
 #include "main/wire.h"
 #include "replay/recorder.h"
@@ -91,11 +91,12 @@ struct server {
     struct pilot_nodes *pilots; /* allocations of Slurm */
     struct fencer *fencer;      /* NULL: there is no command */
     struct ctl *ctl;
-    struct gpu_watch *gpus;    /* NULL: the machine's devices are not given out */
-    struct recorder *recorder; /* NULL: nothing is recorded */
-    struct shipper *shipper;   /* NULL: there is no continuous backup */
-    struct engine_sink sink;   /* the core's */
-    struct agents *agents;     /* NULL: none of other machines */
+    struct image_asks *image_asks; /* NULL: no images are run here */
+    struct gpu_watch *gpus;        /* NULL: the machine's devices are not given out */
+    struct recorder *recorder;     /* NULL: nothing is recorded */
+    struct shipper *shipper;       /* NULL: there is no continuous backup */
+    struct engine_sink sink;       /* the core's */
+    struct agents *agents;         /* NULL: none of other machines */
     struct api *api;
     struct http_server *http;
     bool loop_ready, ending;
@@ -165,6 +166,11 @@ static void on_wake(void *arg, uint64_t at_ms)
     }
     uv_update_time(&s->loop);
     uv_timer_start(&s->tick, on_tick, at_ms - now, 0);
+}
+
+static void on_images(void *arg, const struct image_question *question)
+{
+    image_asks_ask(((struct server *)arg)->image_asks, question);
 }
 
 static void on_look(void *arg)
@@ -484,7 +490,9 @@ static int make_core(struct server *s, struct err *err)
     if (core_config(s->arena, &s->config, &config, err) < 0 || make_recorder(s, err) < 0)
         return -1;
     const char *node = wire_node_program(s->arena, err);
-    config.no_images = node ? runtimes_ask(s->arena, node, s->files.dir) : "no muster-node";
+    s->image_asks = image_asks_create(&s->loop, node, s->files.dir, s->arena, &config.no_images);
+    config.ask_images = s->image_asks ? on_images : NULL;
+    config.ask_images_arg = s;
     config.tape = s->recorder ? recorder_tape(s->recorder) : NULL;
     s->ctl = ctl_create(&config, err);
     if (!s->ctl)
@@ -492,6 +500,8 @@ static int make_core(struct server *s, struct err *err)
     if (s->recorder)
         recorder_attach(s->recorder, s->ctl, &config);
     s->sink = ctl_sink(s->ctl);
+    if (s->image_asks)
+        image_asks_begin(s->image_asks, s->sink);
     if (machines_load(s->machines, s->ctl, err) < 0 || make_pilots(s, err) < 0)
         return -1;
     if (ctl_recover(s->ctl, err) < 0)
@@ -816,6 +826,7 @@ static void server_fini(struct server *s)
     if (s->loop_ready)
         close_handles(s);
     gpu_watch_destroy(TAKE(s->gpus));
+    image_asks_destroy(TAKE(s->image_asks));
     http_server_destroy(s->http);
     api_destroy(s->api);
     if (s->http)

@@ -50,6 +50,7 @@ struct crew {
 static void on_log_timer(uv_timer_t *timer);
 static void on_images(void *arg);
 static void say_of_image(void *arg, const char *text);
+static void on_image_news(void *arg, const struct image_news *news);
 static void close_if_over(struct crew *crew);
 
 struct crew *crew_create(struct site *site, struct crew_sink sink)
@@ -61,7 +62,8 @@ struct crew *crew_create(struct site *site, struct crew_sink sink)
     uv_timer_init(site->loop, &crew->close_timer);
     crew->log_timer.data = crew->close_timer.data = crew;
     crew->images = images_create(
-        site, (struct images_sink){ .settled = on_images, .say = say_of_image, .arg = crew });
+        site, (struct images_sink){
+                  .settled = on_images, .say = say_of_image, .news = on_image_news, .arg = crew });
     site->images = crew->images;
     return crew;
 }
@@ -467,6 +469,16 @@ static void go_on_if_ready(struct crew *crew)
 static void on_images(void *arg)
 {
     go_on_if_ready(arg);
+}
+
+static void on_image_news(void *arg, const struct image_news *news)
+{
+    struct crew *crew = arg;
+    const struct wire_fact fact = { .kind = WIRE_FACT_IMAGE,
+                                    .at_ms = clock_wall_ms(),
+                                    .image = *news };
+    crew->sink.expect(crew->sink.arg, 1);
+    crew->sink.fact(crew->sink.arg, &fact);
 }
 
 static void say_of_image(void *arg, const char *text)

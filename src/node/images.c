@@ -22,11 +22,12 @@ struct entry {
     struct images *owner;
     struct pull *pull;
     struct arena *arena;
-    char *name, *auth;
+    char *name, *shown, *auth; /* shown: name without its digest */
     size_t auth_len;
     int use; /* its lock in the store; -1: none */
     unsigned rounds;
-    uint64_t began_ms, said_ms, bytes;
+    uint64_t began_ms, said_ms, told_ms, bytes;
+    bool pinned; /* the server was told */
 };
 struct images {
     struct site *site;
@@ -99,31 +100,48 @@ __attribute__((format(printf, 2, 3))) static void say(struct entry *entry, const
     entry->owner->sink.say(entry->owner->sink.arg, text);
 }
 
-static void say_bytes(struct entry *entry, const struct pull_news *news)
+static void tell_server(struct entry *entry, enum image_step step, uint64_t total)
 {
-    char have[FMT_MAX], all[FMT_MAX], rate[FMT_MAX];
+    const struct image_news news = { .step = step,
+                                     .name = entry->name,
+                                     .digest = entry->is.digest,
+                                     .bytes = entry->bytes,
+                                     .total = total,
+                                     .took_ms = clock_mono_ms() - entry->began_ms,
+                                     .problem = "" };
+    entry->owner->sink.news(entry->owner->sink.arg, &news);
+}
+
+/* The first at once, then less often the longer it takes: facts are kept until they are committed.
+ */
+static void tell_bytes(struct entry *entry, const struct pull_news *news)
+{
     uint64_t now = clock_mono_ms(), took = now - entry->began_ms;
+    bool first = entry->told_ms == 0;
     entry->bytes = news->bytes > entry->bytes ? news->bytes : entry->bytes;
-    if (now - entry->said_ms < SAY_MS || took == 0)
+    if (!first && now - entry->told_ms < (took / 8 > SAY_MS ? took / 8 : SAY_MS))
         return;
-    fmt_bytes(rate, news->bytes * 1000 / took);
-    if (news->total)
-        say(entry, "image %.160s: %s of %s, %s a second", entry->name, fmt_bytes(have, news->bytes),
-            fmt_bytes(all, news->total), rate);
-    else
-        say(entry, "image %.160s: %s, %s a second", entry->name, fmt_bytes(have, news->bytes),
-            rate);
+    entry->told_ms = now;
+    tell_server(entry, IMAGE_FETCHES, news->total);
+}
+
+static void tell_pinned(struct entry *entry)
+{
+    if (!entry->pinned && !strchr(entry->name, '@'))
+        tell_server(entry, IMAGE_PINNED, 0);
+    entry->pinned = true;
 }
 
 static void say_ready(struct entry *entry)
 {
     char took[FMT_MAX], bytes[FMT_MAX];
     uint64_t ms = clock_mono_ms() - entry->began_ms;
+    tell_server(entry, IMAGE_READY, 0);
     if (entry->bytes)
-        say(entry, "image %.160s is sha256:%.12s, %s fetched and unpacked in %s", entry->name,
+        say(entry, "image %.160s is sha256:%.12s, %s fetched and unpacked in %s", entry->shown,
             entry->is.digest, fmt_bytes(bytes, entry->bytes), fmt_duration(took, ms));
     else
-        say(entry, "image %.160s is sha256:%.12s, it was on this node", entry->name,
+        say(entry, "image %.160s is sha256:%.12s, it was on this node", entry->shown,
             entry->is.digest);
 }
 
@@ -218,14 +236,14 @@ static void on_news(void *arg, const struct pull_news *news)
     struct entry *entry = arg;
     memcpy(entry->is.digest, news->digest, sizeof entry->is.digest);
     switch (news->step) {
-    case PULL_RESOLVED: break;
+    case PULL_RESOLVED: tell_pinned(entry); break;
     case PULL_WAITS:
-        say(entry, "image %.160s: another job of this node fetches it", entry->name);
+        say(entry, "image %.160s: another job of this node fetches it", entry->shown);
         break;
-    case PULL_FETCHES: say_bytes(entry, news); break;
+    case PULL_FETCHES: tell_bytes(entry, news); break;
     case PULL_UNPACKS:
         if (clock_mono_ms() - entry->said_ms >= SAY_MS)
-            say(entry, "image %.160s: unpacks layer %llu of %llu", entry->name,
+            say(entry, "image %.160s: unpacks layer %llu of %llu", entry->shown,
                 (unsigned long long)news->bytes, (unsigned long long)news->total);
         break;
     case PULL_DONE: on_done(entry, news); break;
@@ -243,6 +261,7 @@ static void want(struct images *images, const char *name, const struct launch *l
         entry->owner = images;
         entry->arena = arena_create();
         entry->is.name = entry->name = mem_strdup(name);
+        entry->shown = mem_strndup(name, strcspn(name, "@"));
         entry->use = -1;
         vec_push(&images->all, entry);
     }
@@ -251,7 +270,7 @@ static void want(struct images *images, const char *name, const struct launch *l
         entry->auth_len = launch->registry_auth_len;
     }
     entry->rounds = 0;
-    entry->bytes = 0;
+    entry->bytes = entry->told_ms = 0;
     entry->began_ms = entry->said_ms = clock_mono_ms();
     start(entry);
 }
@@ -287,6 +306,7 @@ void images_destroy(struct images *images)
             close(entry->use);
         arena_destroy(entry->arena);
         free(entry->name);
+        free(entry->shown);
         free(entry);
     }
     vec_fini(&images->all);

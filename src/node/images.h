@@ -4,13 +4,15 @@
 #define NODE_IMAGES_H
 
 #include "image/document.h"
+#include "job/image_news.h"
 #include "node/site.h"
 
 #include <stdbool.h>
 
 struct images_sink {
-    void (*settled)(void *arg);               /* none is on its way any more */
-    void (*say)(void *arg, const char *text); /* how it goes, a line */
+    void (*settled)(void *arg);                         /* none is on its way any more */
+    void (*say)(void *arg, const char *text);           /* how it goes, a line */
+    void (*news)(void *arg, const struct image_news *); /* for the server; only in the call */
     void *arg;
 };
 struct image {

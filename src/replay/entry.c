@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "job/gpu.h"
+#include "job/image_news.h"
 #include "job/old_ending.h"
 #include "wire/message.h"
 
@@ -334,6 +335,11 @@ static bool has_launcher(const void *base)
     return ((const struct engine_fact *)base)->kind == FACT_LAUNCHER;
 }
 
+static bool is_of_image(const void *base)
+{
+    return ((const struct engine_fact *)base)->kind == FACT_IMAGE;
+}
+
 static bool always(const void *member)
 {
     return member != NULL;
@@ -374,6 +380,17 @@ static const struct codec_row launcher_rows[] = {
     ROW_BYTES(BYTES, struct engine_fact, launcher.bytes, launcher.len, "what it said"),
     ROW_END,
 };
+static const struct codec_row image_rows[] = {
+    ROW(U8, struct image_news, step, "1 pinned, 2 fetches, 3 ready, 4 failed", .min = 1,
+        .max = IMAGE_STEP_N - 1),
+    NAME(struct image_news, name, "as it was asked for"),
+    NAME(struct image_news, digest, "SHA-256 of its manifest"),
+    ROW(U64, struct image_news, bytes, "that were fetched"),
+    ROW(U64, struct image_news, total, "of so many; 0: not known"),
+    ROW(U64, struct image_news, took_ms, "since it was asked for"),
+    NAME(struct image_news, problem, "why it cannot be had"),
+    ROW_END,
+};
 static const struct codec_row fact_rows[] = {
     ROW(U8, struct engine_fact, kind, "FACT_... of engine/engine.h, in that order", .min = 1,
         .max = FACT_N - 1),
@@ -390,6 +407,7 @@ static const struct codec_row fact_rows[] = {
     MAYBE(struct engine_fact, reason, "of a node or agent that is gone"),
     ROW_SAME(STRUCT, "end", "of ENDED REFUSED DIED", .table = ending_rows, .only = has_ending),
     ROW_SAME(STRUCT, "said", "of LAUNCHER", .table = launcher_rows, .only = has_launcher),
+    ROW_POINTER(struct engine_fact, image, "of IMAGE", .table = image_rows, .only = is_of_image),
     ROW_END,
 };
 

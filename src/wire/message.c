@@ -366,15 +366,33 @@ static const struct codec_row cause_rows[] = {
     ROW(U8, struct wire_fact, ending.cause, "where by does not say all", .max = END_CAUSE_N - 1),
     ROW_END,
 };
+static bool is_of_image(const void *base)
+{
+    return ((const struct wire_fact *)base)->kind == WIRE_FACT_IMAGE;
+}
+
+static const struct codec_row image_news_rows[] = {
+    ROW(U8, struct image_news, step, "1 pinned, 2 fetches, 3 ready, 4 failed", .min = 1,
+        .max = IMAGE_STEP_N - 1),
+    ROW(TEXT, struct image_news, name, "as the launch has it"),
+    ROW(TEXT, struct image_news, digest, "SHA-256 of its manifest; empty: not known"),
+    ROW(U64, struct image_news, bytes, "that were fetched"),
+    ROW(U64, struct image_news, total, "of so many; 0: not known"),
+    ROW(U64, struct image_news, took_ms, "since it was asked for"),
+    ROW(TEXT, struct image_news, problem, "why it cannot be had"),
+    ROW_END,
+};
 static const struct codec_row fact_rows[] = {
-    ROW(U8, struct wire_fact, kind, "1 started, 2 ended, 3 refused, 4 released, 5 died", .min = 1,
-        .max = WIRE_FACT_N - 1),
+    ROW(U8, struct wire_fact, kind, "1 started, 2 ended, 3 refused, 4 released, 5 died, 6 image",
+        .min = 1, .max = WIRE_FACT_N - 1),
     TASK(struct wire_fact),
     ATTEMPT(struct wire_fact),
     ROW(U64, struct wire_fact, at_ms, "when; milliseconds since 1970"),
     ROW(U32, struct wire_fact, pid, "of its program"),
     ROW(U64, struct wire_fact, log_end, "where its log ends"),
     ROW(STRUCT, struct wire_fact, ending, "how it ended", .table = ending_rows),
+    ROW(STRUCT, struct wire_fact, image, "of an image", .table = image_news_rows,
+        .only = is_of_image),
     ROW(U64, struct wire_fact, wakeup,
         "in which it saw the end: ends of one are a tie; 0: not known", .flags = CODEC_LATER),
     ROW_SAME(STRUCT, "cause", "", .table = cause_rows, .hooks = &cause_hooks, .flags = CODEC_LATER),

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "job/ending.h"
+#include "job/image_news.h"
 #include "job/launch.h"
 #include "wire/codec.h"
 #include "wire/host.h"
@@ -35,7 +36,8 @@ enum wire_fact_kind {
     WIRE_FACT_ENDED,
     WIRE_FACT_REFUSED,
     WIRE_FACT_RELEASED,
-    WIRE_FACT_DIED, /* its program is gone; ENDED follows when what it left is gone too */
+    WIRE_FACT_DIED,  /* its program is gone; ENDED follows when what it left is gone too */
+    WIRE_FACT_IMAGE, /* of an image that tasks of the launch run in */
     WIRE_FACT_N
 };
 struct wire_fact {
@@ -48,6 +50,7 @@ struct wire_fact {
     struct ending ending;
     uint64_t wakeup; /* ENDED DIED: of the agent, in which it saw the program's end; 0: an agent of
                       * an older version, which does not say */
+    struct image_news image; /* IMAGE */
 };
 struct wire_log {
     struct task_ref task;

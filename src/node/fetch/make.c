@@ -72,6 +72,26 @@ static bool is_there_by_digest(struct making *m)
     return there;
 }
 
+static int ask(const struct registry *registry, char digest[IMAGE_DIGEST_LEN + 1], char **text,
+               size_t *len, struct err *err)
+{
+    if (registry_manifest(registry, text, len, err) != 0 ||
+        hash_text(*text, *len, digest, err) != 0)
+        return -1;
+    if (*registry->ref->digest && strcmp(registry->ref->digest, digest) != 0)
+        return err_set(err, ERR_UNAVAILABLE,
+                       "the registry gave another manifest than that of the digest");
+    return 0;
+}
+
+int image_resolve(const struct registry *registry, char digest[IMAGE_DIGEST_LEN + 1],
+                  struct err *err)
+{
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    return ask(registry, digest, &text, &len, err);
+}
+
 static int resolve(struct making *m, struct err *err)
 {
     AUTO_FREE char *text = NULL;
@@ -81,13 +101,8 @@ static int resolve(struct making *m, struct err *err)
     struct pull_news *news = m->news;
     if (is_there_by_digest(m))
         return 0;
-    if (registry_manifest(&m->registry, &text, &len, err) != 0 ||
-        hash_text(text, len, news->digest, err) != 0)
+    if (ask(&m->registry, news->digest, &text, &len, err) != 0)
         return -1;
-    if (*m->ask->ref.digest && strcmp(m->ask->ref.digest, news->digest) != 0)
-        return err_set(err, ERR_UNAVAILABLE,
-                       "the registry gave another manifest than that of the "
-                       "digest");
     if (image_read_index(m->arena, text, len, own_architecture(machine), &one, err) != 0)
         return -1;
     memcpy(news->tree, *one.digest ? one.digest : news->digest, sizeof news->tree);

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "image/reference.h"
+#include "node/fetch/registry.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +44,8 @@ struct make_sink {
     void (*tell)(void *arg, const struct pull_news *);
     void *arg;
 };
+/* Which image the name stands for now. */
+int image_resolve(const struct registry *, char digest[IMAGE_DIGEST_LEN + 1], struct err *);
 /* auth as in registry.h. *news says which image it is, also after a failure. */
 int image_make(const struct pull_ask *, int auth, struct make_sink, struct pull_news *news,
                struct err *);

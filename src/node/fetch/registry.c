@@ -21,11 +21,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK_MS   250
-#define STALL_MS  300000u /* without a byte */
-#define SAID_MAX  (16u << 10)
-#define SHOWN     140
-#define ARGS_MOST 12
+#define TICK_MS      250
+#define STALL_MS     300000u /* without a byte */
+#define SAID_MAX     (16u << 10)
+#define SHOWN        140
+#define ARGS_MOST    12
+#define SHOWN_DIGITS 12
 
 static const struct failure {
     const char *words;
@@ -92,11 +93,19 @@ static const char *behind_name(const struct image_ref *ref, const char *said)
     return behind;
 }
 
+/* For messages: a digest as far as people compare it. */
+static void show(const struct image_ref *ref, char out[IMAGE_TEXT_MAX])
+{
+    struct image_ref shown = *ref;
+    shown.digest[SHOWN_DIGITS] = '\0';
+    image_ref_print(&shown, out);
+}
+
 int registry_failure(const struct image_ref *ref, const char *said, struct err *err)
 {
     char name[IMAGE_TEXT_MAX], words[SHOWN + 1];
     const char *cause = behind_name(ref, said);
-    image_ref_print(ref, name);
+    show(ref, name);
     for (size_t i = 0; i < ARRAY_LEN(failures); i++) {
         const struct failure *row = &failures[i];
         if (!strstr(cause, row->words))
@@ -236,7 +245,7 @@ static int judge(const struct registry *r, bool ended, int status, const struct 
                  struct err *err)
 {
     char name[IMAGE_TEXT_MAX];
-    image_ref_print(r->ref, name);
+    show(r->ref, name);
     if (!ended)
         return err_set(err, ERR_UNAVAILABLE,
                        "image %.150s: nothing came from its registry for %u s", name,

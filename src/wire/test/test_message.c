@@ -339,6 +339,13 @@ static void facts_survive(void **state)
                         .reason = draw_text(&chance, arena),
                         .memory_peak = draw(&chance),
                         .tail = draw_text(&chance, arena) },
+            .image = { .step = IMAGE_READY,
+                       .name = draw_text(&chance, arena),
+                       .digest = draw_text(&chance, arena),
+                       .bytes = draw(&chance),
+                       .total = draw(&chance),
+                       .took_ms = draw(&chance),
+                       .problem = draw_text(&chance, arena) },
         };
         wire_put(&out, 77, &sent);
         struct wire_frame frame = only_frame(&out);
@@ -358,6 +365,10 @@ static void facts_survive(void **state)
         assert_int_equal(got.ending.by, sent.ending.by);
         assert_int_equal(got.ending.cause, sent.ending.cause);
         assert_true(got.ending.memory_peak == sent.ending.memory_peak);
+        if (sent.kind == WIRE_FACT_IMAGE) {
+            assert_string_equal(got.image.name, sent.image.name);
+            assert_true(got.image.bytes == sent.image.bytes);
+        }
         assert_string_equal(got.ending.reason, sent.ending.reason);
         assert_string_equal(got.ending.tail, sent.ending.tail);
         for (struct wire_frame cut = frame; cut.len-- > 0;)

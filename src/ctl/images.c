@@ -1,0 +1,234 @@
+/* A registry is asked once for a job, when it is submitted or at its first launch, by a child of
+ * the server; launches wait for the answer. Where it cannot be asked from here the first node that
+ * pulls says which image it was. Digests are notes of the job's row; what is asked and not answered
+ * is known to this process alone and asked again by the next one. */
+#include "ctl/images.h"
+
+#include "base/mem.h"
+#include "base/scan.h"
+#include "ctl/core.h"
+#include "ctl/notes.h"
+#include "ctl/registry_auth.h"
+#include "ctl/taped.h"
+#include "image/reference.h"
+#include "job/image_news.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SAY_MS 5000u /* between two events of how far they are */
+
+struct image_news *images_copy(struct arena *arena, const struct image_news *news)
+{
+    struct image_news *copy = news ? ARENA_NEW(arena, struct image_news) : NULL;
+    if (!news)
+        return NULL;
+    *copy = *news;
+    copy->name = arena_strdup(arena, news->name);
+    copy->digest = arena_strdup(arena, news->digest);
+    copy->problem = arena_strdup(arena, news->problem);
+    return copy;
+}
+
+static bool is_digest(const char *text)
+{
+    return strlen(text) == IMAGE_DIGEST_LEN && strspn(text, "0123456789abcdef") == IMAGE_DIGEST_LEN;
+}
+
+const char *images_of_launch(const struct live_job *job, struct arena *arena,
+                             const struct role *role)
+{
+    const char *name = job->spec->runtime == RUNTIME_BWRAP ? role->image : NULL;
+    const char *digest = name ? pairs_get(&job->notes.images, name) : NULL;
+    return digest ? arena_printf(arena, "%s@sha256:%s", name, digest) : name;
+}
+
+void images_add_auth(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
+                     struct launch *launch)
+{
+    if (job->spec->runtime != RUNTIME_BWRAP)
+        return;
+    launch->registry_auth = registry_auth_find(ctl->config.store, arena, &job->row);
+    launch->registry_auth_len = launch->registry_auth ? strlen(launch->registry_auth) : 0;
+}
+
+/* ---- asking ---- */
+
+static bool has(const struct words *words, const char *name)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (strcmp(words->at[i], name) == 0)
+            return true;
+    return false;
+}
+
+static struct words find_unknown(const struct ctl *ctl, const struct live_job *job)
+{
+    const struct job_spec *spec = job->spec;
+    struct words names = { .at = ARENA_ARRAY(ctl->scratch, spec->n_roles, const char *) };
+    for (size_t i = 0; i < spec->n_roles; i++) {
+        const char *name = spec->roles[i].image;
+        if (name && !strchr(name, '@') && !pairs_get(&job->notes.images, name) &&
+            !has(&names, name))
+            names.at[names.n++] = name;
+    }
+    return names;
+}
+
+static void send_question(struct ctl *ctl, struct live_job *job, struct words names)
+{
+    struct job_row row;
+    struct site_notes site = { .parent = 0 };
+    if (core_row(ctl, ctl->scratch, job->row.id, &row) == 0)
+        notes_read_site(ctl->scratch, row.site, &site);
+    const struct image_question question = { .job = job->row.id,
+                                             .names = names,
+                                             .account = site.account,
+                                             .auth = registry_auth_find(ctl->config.store,
+                                                                        ctl->scratch, &job->row) };
+    ctl->config.ask_images(ctl->config.ask_images_arg, &question);
+}
+
+void images_ask(struct ctl *ctl, struct live_job *job)
+{
+    if (job->images_asked || !job->spec || job->spec->runtime != RUNTIME_BWRAP ||
+        !(ctl->config.ask_images || taped_replays(ctl)))
+        return;
+    const struct words names = find_unknown(ctl, job);
+    job->images_asked = true;
+    job->images_open = (uint32_t)names.n;
+    if (names.n > 0 && ctl->config.ask_images)
+        send_question(ctl, job, names);
+}
+
+const char *images_wait(struct ctl *ctl, struct live_job *job)
+{
+    images_ask(ctl, job);
+    return job->images_open ? "waits until the registry has said which image it is" : NULL;
+}
+
+/* ---- answers ---- */
+
+static void add_event(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
+                      const char *text)
+{
+    const struct image_news *news = fact->image;
+    struct text_node *body = text_map(ctl->scratch, NULL, NULL);
+    text_str(ctl->scratch, body, "image", news->name);
+    if (*news->digest)
+        text_str(ctl->scratch, body, "digest", news->digest);
+    if (*fact->node)
+        text_str(ctl->scratch, body, "node", fact->node);
+    if (news->step == IMAGE_FETCHES || news->step == IMAGE_READY) {
+        text_int(ctl->scratch, body, "bytes", (int64_t)news->bytes);
+        if (news->total)
+            text_int(ctl->scratch, body, "total", (int64_t)news->total);
+        text_int(ctl->scratch, body, "ms", (int64_t)news->took_ms);
+    }
+    text_str(ctl->scratch, body, "text", text);
+    event_plain(ctl, job->row.id, "image", body);
+}
+
+/* The name in the job; NULL: it is none of its images. */
+static const char *find_name(const struct live_job *job, const char *said)
+{
+    for (size_t i = 0; i < job->spec->n_roles; i++) {
+        const char *name = job->spec->roles[i].image;
+        size_t n = name ? strlen(name) : 0;
+        if (name && strncmp(said, name, n) == 0 && (!said[n] || said[n] == '@'))
+            return name;
+    }
+    return NULL;
+}
+
+static void pin(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact,
+                const char *name)
+{
+    const struct image_news *news = fact->image;
+    const char *known = pairs_get(&job->notes.images, name);
+    const char *at = *fact->node ? fact->node : NULL;
+    char text[512];
+    if (known && strcmp(known, news->digest) == 0)
+        return;
+    if (known) {
+        snprintf(text, sizeof text,
+                 "image %.200s is sha256:%.12s%s%.100s, where this job has sha256:%.12s", name,
+                 news->digest, at ? " for " : "", at ? at : "", known);
+    } else {
+        pairs_set(&job->notes.images, job->arena, name, news->digest);
+        event_job_row(ctl, job);
+        snprintf(text, sizeof text, "image %.200s is sha256:%.12s%s%.100s", name, news->digest,
+                 at ? ", as fetched first by " : "", at ? at : "");
+    }
+    add_event(ctl, job, fact, text);
+}
+
+void images_answer(struct ctl *ctl, const struct engine_fact *fact)
+{
+    const struct image_news *news = fact->image;
+    struct live_job *job = live_find(ctl->live, fact->generation.job);
+    if (!news || !job || !core_spec(ctl, job) || job_state_final(job->row.state))
+        return;
+    const char *name = find_name(job, news->name);
+    if (job->images_open)
+        job->images_open--;
+    core_touch(ctl, job);
+    if (!name)
+        return;
+    if (news->step == IMAGE_PINNED && is_digest(news->digest)) {
+        pin(ctl, job, fact, name);
+        return;
+    }
+    char text[640];
+    snprintf(text, sizeof text, "%.500s; its nodes ask again", news->problem);
+    add_event(ctl, job, fact, text);
+}
+
+/* ---- agents ---- */
+
+static void say_fetching(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact,
+                         const char *name)
+{
+    const struct image_news *news = fact->image;
+    char text[512], have[FMT_MAX], all[FMT_MAX], rate[FMT_MAX];
+    uint64_t now = core_now(ctl);
+    if (job->images_said_ms && news->bytes && now - job->images_said_ms < SAY_MS)
+        return; /* of another node, a moment ago */
+    job->images_said_ms = now;
+    fmt_bytes(rate, news->took_ms ? news->bytes * 1000 / news->took_ms : 0);
+    fmt_bytes(all, news->total);
+    if (!news->bytes)
+        snprintf(text, sizeof text, "%.100s fetches image %.200s%s%s", fact->node, name,
+                 news->total ? ", " : "", news->total ? all : "");
+    else
+        snprintf(text, sizeof text, "%.100s has %s%s%s of image %.200s, %s a second", fact->node,
+                 fmt_bytes(have, news->bytes), news->total ? " of " : "", news->total ? all : "",
+                 name, rate);
+    add_event(ctl, job, fact, text);
+}
+
+static void say_ready(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
+                      const char *name)
+{
+    const struct image_news *news = fact->image;
+    char text[512], bytes[FMT_MAX], took[FMT_MAX];
+    if (!news->bytes)
+        return;
+    snprintf(text, sizeof text, "%.100s has image %.200s, %s fetched and unpacked in %s",
+             fact->node, name, fmt_bytes(bytes, news->bytes), fmt_duration(took, news->took_ms));
+    add_event(ctl, job, fact, text);
+}
+
+void images_hear(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+{
+    const struct image_news *news = fact->image;
+    const char *name = news ? find_name(job, news->name) : NULL;
+    if (!name)
+        return;
+    if (is_digest(news->digest) && !strchr(name, '@'))
+        pin(ctl, job, fact, name);
+    if (news->step == IMAGE_FETCHES)
+        say_fetching(ctl, job, fact, name);
+    else if (news->step == IMAGE_READY)
+        say_ready(ctl, job, fact, name);
+}

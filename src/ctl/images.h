@@ -1,0 +1,31 @@
+/* Which images the names in a job stand for, and how fetching them goes. A name stands for one
+ * image from its first answer on: in every generation and on every node. */
+#ifndef CTL_IMAGES_H
+#define CTL_IMAGES_H
+
+#include "ctl/live.h"
+#include "engine/engine.h"
+
+struct ctl;
+struct account;
+
+struct image_question { /* what registries are asked of a job (ctl_config.ask_images) */
+    uint64_t job;
+    struct words names;            /* without digests */
+    const struct account *account; /* whose configuration and rights; NULL: the server's own */
+    const char *auth;              /* its credentials, as docker login writes them; NULL: none */
+};
+
+/* Asks for those that nobody has asked for yet; after a commit. */
+void images_ask(struct ctl *, struct live_job *);
+/* Why launches of the job wait; NULL: they do not. Asks where nobody has. */
+const char *images_wait(struct ctl *, struct live_job *);
+void images_answer(struct ctl *, const struct engine_fact *); /* of who was asked */
+void images_hear(struct ctl *, struct live_job *, const struct engine_fact *); /* of an agent */
+/* As tasks of the role are told: by its digest where that is known; NULL: they run on the host. */
+const char *images_of_launch(const struct live_job *, struct arena *, const struct role *);
+/* The credentials that the agent pulls with. */
+void images_add_auth(const struct ctl *, const struct live_job *, struct arena *, struct launch *);
+struct image_news *images_copy(struct arena *, const struct image_news *); /* of NULL: NULL */
+
+#endif

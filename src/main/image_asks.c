@@ -1,0 +1,230 @@
+/* Jobs that ask the same share one child as long as it has not begun: what a registry said before a
+ * job was submitted is no answer for it. The question goes by a file in memory, because it may have
+ * credentials. */
+#include "main/image_asks.h"
+
+#include "api/child.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "job/account.h"
+#include "job/image_news.h"
+#include "main/runtimes.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LIMIT_MS     10000u /* launches wait for it */
+#define AT_ONCE      4u
+#define ANSWER_MAX   512u
+#define QUESTION_MAX (1u << 20)
+
+struct ask {
+    struct image_asks *all;
+    char *name, *question;
+    size_t len;
+    VEC(uint64_t) jobs;
+    struct child *child; /* NULL: it has not begun, or could not */
+    struct ask *next;
+};
+struct image_asks {
+    uv_loop_t *loop;
+    char *program;
+    struct engine_sink sink;
+    struct ask *first; /* oldest first; those that run stand in front */
+    size_t running;
+    uv_idle_t later; /* what cannot begin is answered from the loop, too */
+};
+
+static void go_on(struct image_asks *all);
+
+static void on_later(uv_idle_t *idle)
+{
+    uv_idle_stop(idle);
+    go_on(idle->data);
+}
+
+struct image_asks *image_asks_create(uv_loop_t *loop, const char *program, const char *dir,
+                                     struct arena *arena, const char **why)
+{
+    *why = program ? runtimes_ask(arena, program, dir) : "no muster-node";
+    if (*why)
+        return NULL;
+    struct image_asks *all = mem_new(sizeof *all);
+    all->loop = loop;
+    all->program = mem_strdup(program);
+    uv_idle_init(loop, &all->later);
+    all->later.data = all;
+    return all;
+}
+
+static void free_ask(struct ask *ask)
+{
+    explicit_bzero(ask->question, ask->len);
+    free(ask->question);
+    free(ask->name);
+    vec_fini(&ask->jobs);
+    free(ask);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct image_asks *all = handle->data;
+    free(all->program);
+    free(all);
+}
+
+void image_asks_destroy(struct image_asks *all)
+{
+    if (!all)
+        return;
+    while (all->first) {
+        struct ask *ask = all->first;
+        all->first = ask->next;
+        child_drop(ask->child);
+        free_ask(ask);
+    }
+    uv_close((uv_handle_t *)&all->later, on_closed);
+}
+
+void image_asks_begin(struct image_asks *all, struct engine_sink sink)
+{
+    all->sink = sink;
+}
+
+/* ---- answers ---- */
+
+static void tell(const struct ask *ask, const char *digest, const char *problem)
+{
+    const struct image_news news = { .step = *digest ? IMAGE_PINNED : IMAGE_FAILED,
+                                     .name = ask->name,
+                                     .digest = digest,
+                                     .problem = problem };
+    for (size_t i = 0; i < ask->jobs.n; i++) {
+        const struct engine_fact fact = {
+            .kind = FACT_IMAGE, .generation = { .job = ask->jobs.at[i] }, .node = "", .image = &news
+        };
+        ask->all->sink.fact(ask->all->sink.arg, &fact);
+    }
+}
+
+static void take_off(struct ask *ask)
+{
+    struct ask **at = &ask->all->first;
+    while (*at != ask)
+        at = &(*at)->next;
+    *at = ask->next;
+}
+
+static void on_end(void *arg, const struct child_end *end)
+{
+    static const char front[] = "sha256:";
+    struct ask *ask = arg;
+    struct image_asks *all = ask->all;
+    char late[ANSWER_MAX];
+    ask->child = NULL;
+    all->running--;
+    take_off(ask);
+    end->text[end->len] = '\0';
+    end->text[strcspn(end->text, "\n")] = '\0';
+    bool good = end->good && strncmp(end->text, front, sizeof front - 1) == 0;
+    if (end->killed || (!good && !*end->text)) {
+        snprintf(late, sizeof late, "image %.200s: its registry did not answer within %u s",
+                 ask->name, LIMIT_MS / 1000);
+        tell(ask, "", late);
+    } else {
+        tell(ask, good ? end->text + sizeof front - 1 : "", good ? "" : end->text);
+    }
+    free_ask(ask);
+    go_on(all);
+}
+
+/* ---- questions ---- */
+
+static char *print_question(const char *name, const struct image_question *q, size_t *len)
+{
+    AUTO_BUF struct buf text = BUF_INIT(QUESTION_MAX);
+    const struct account *account = q->account;
+    buf_addf(&text, "%s\n%s\n", name, account ? account->home : "");
+    if (account)
+        buf_addf(&text, "%u %u", account->ids.uid, account->ids.gid);
+    for (size_t i = 0; account && i < account->ids.n_groups; i++)
+        buf_addf(&text, " %u", account->ids.groups[i]);
+    buf_puts(&text, "\n");
+    if (q->auth)
+        buf_puts(&text, q->auth);
+    *len = text.len;
+    return buf_take(&text);
+}
+
+static int start(struct ask *ask, struct err *err)
+{
+    char *args[] = { (char[]){ "muster-node" }, (char[]){ "image-digest" }, NULL };
+    AUTO_CLOSE int in = memfd_create("question", MFD_CLOEXEC);
+    if (in < 0 || file_write_all(in, ask->question, ask->len) != 0 || lseek(in, 0, SEEK_SET) != 0)
+        return err_sys(err, "a copy in memory");
+    const struct child_line line = { .program = ask->all->program,
+                                     .args = args,
+                                     .input = in,
+                                     .text_max = ANSWER_MAX - 1,
+                                     .limit_ms = LIMIT_MS };
+    ask->child = child_start(ask->all->loop, &line, on_end, ask, err);
+    return ask->child ? 0 : -1;
+}
+
+static void go_on(struct image_asks *all)
+{
+    for (struct ask *ask = all->first, *next; ask && all->running < AT_ONCE; ask = next) {
+        struct err err;
+        next = ask->next;
+        if (ask->child)
+            continue;
+        if (start(ask, &err) == 0) {
+            all->running++;
+            continue;
+        }
+        log_warn("image.ask", "image=%s: %s", ask->name, err.what);
+        take_off(ask);
+        tell(ask, "", err.what);
+        free_ask(ask);
+    }
+}
+
+static struct ask *find_same(const struct image_asks *all, const char *question, size_t len)
+{
+    struct ask *ask = all->first;
+    while (ask && (ask->child || ask->len != len || memcmp(ask->question, question, len) != 0))
+        ask = ask->next;
+    return ask;
+}
+
+static struct ask *add(struct image_asks *all, const char *name, char *question, size_t len)
+{
+    struct ask *ask = mem_new(sizeof *ask), **end = &all->first;
+    *ask = (struct ask){ .all = all, .name = mem_strdup(name), .question = question, .len = len };
+    while (*end)
+        end = &(*end)->next;
+    *end = ask;
+    return ask;
+}
+
+void image_asks_ask(struct image_asks *all, const struct image_question *q)
+{
+    for (size_t i = 0; i < q->names.n; i++) {
+        size_t len;
+        char *question = print_question(q->names.at[i], q, &len);
+        struct ask *ask = find_same(all, question, len);
+        if (ask) {
+            explicit_bzero(question, len);
+            free(question);
+        } else {
+            ask = add(all, q->names.at[i], question, len);
+        }
+        vec_push(&ask->jobs, q->job);
+    }
+    uv_idle_start(&all->later, on_later);
+}

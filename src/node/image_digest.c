@@ -1,0 +1,111 @@
+/* Whoever started it ends it when its time is up. It becomes the account before it asks, so that
+ * nothing that the registry says is read with the rights of the server. */
+#include "node/image_digest.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "node/confine.h"
+#include "node/fetch/make.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define QUESTION_MAX (1u << 20)
+
+static int read_question(struct buf *to, struct err *err)
+{
+    char piece[4096];
+    for (ssize_t n; (n = read(STDIN_FILENO, piece, sizeof piece)) != 0;)
+        if (n > 0)
+            buf_add(to, piece, (size_t)n);
+        else if (errno != EINTR)
+            return err_sys(err, "the question");
+    return to->overflow ? err_set(err, ERR_TOO_LARGE, "the question is too large") : 0;
+}
+
+/* false: it has something that is no number. */
+static bool read_numbers(char *text, struct account *account, gid_t *groups)
+{
+    uint64_t number;
+    size_t n = 0;
+    for (char *word; (word = strsep(&text, " "));) {
+        if (!scan_u64(word, 0, UINT32_MAX - 1, &number) || n == ACCOUNT_GROUPS_MAX + 2)
+            return false;
+        if (n == 0)
+            account->ids.uid = (uid_t)number;
+        else if (n == 1)
+            account->ids.gid = (gid_t)number;
+        else
+            groups[account->ids.n_groups++] = (gid_t)number;
+        n++;
+    }
+    account->ids.groups = groups;
+    return n >= 2;
+}
+
+static int become(char *numbers, const char *home, struct err *err)
+{
+    gid_t *groups = mem_new(ACCOUNT_GROUPS_MAX * sizeof *groups);
+    struct account account = { .name = "", .home = home, .shell = "" };
+    const struct confine confine = { .account = &account };
+    int rc = 0;
+    if (!read_numbers(numbers, &account, groups))
+        rc = err_set(err, ERR_INPUT, "the question has no account");
+    else if (confine_drop(&confine) != 0 || confine_seal(&confine) != 0)
+        rc = err_sys(err, "cannot give up the rights of the server");
+    free(groups);
+    return rc;
+}
+
+/* A copy in memory, where skopeo opens it by its descriptor. */
+static int copy_auth(const char *text, struct err *err)
+{
+    AUTO_CLOSE int fd = memfd_create("auth", MFD_CLOEXEC);
+    if (fd < 0 || file_write_all(fd, text, strlen(text)) != 0)
+        return err_sys(err, "a copy in memory");
+    return mem_give_fd(&fd);
+}
+
+static int answer(char *question, char digest[IMAGE_DIGEST_LEN + 1], struct err *err)
+{
+    char *name = strsep(&question, "\n"), *home = strsep(&question, "\n");
+    char *numbers = strsep(&question, "\n");
+    struct image_ref ref;
+    if (!numbers)
+        return err_set(err, ERR_INPUT, "the question has too few lines");
+    if (image_ref_parse(name, &ref, err) != 0 || (*numbers && become(numbers, home, err) != 0))
+        return -1;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user takes it off */
+    AUTO_CLOSE int auth = copy_auth(question && *question ? question : "{}", err);
+    if (auth < 0)
+        return -1;
+    const struct registry registry = { .ref = &ref, .auth = auth, .home = *home ? home : NULL };
+    return image_resolve(&registry, digest, err);
+}
+
+int image_digest_main(void)
+{
+    AUTO_BUF struct buf text = BUF_INIT(QUESTION_MAX);
+    struct err err = { .code = ERR_SYSTEM };
+    char digest[IMAGE_DIGEST_LEN + 1];
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    int rc = read_question(&text, &err);
+    if (rc == 0) {
+        char *question = mem_strdup(buf_str(&text));
+        rc = answer(question, digest, &err);
+        explicit_bzero(question, text.len);
+        free(question);
+    }
+    if (rc == 0)
+        printf("sha256:%s\n", digest);
+    else
+        printf("%s%s%s\n", err.what, *err.hint ? "; " : "", err.hint);
+    return fflush(stdout) == 0 && rc == 0 ? 0 : 1;
+}
