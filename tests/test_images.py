@@ -88,6 +88,7 @@ def test_a_plain_user_without_a_daemon(image: str, short_path: Path) -> None:
     try:
         done = nobody.muster("run", "--runtime", "auto", "--image", image, "--", "sh", "-c", LOOK)
         assert done.returncode == 0, done.stderr
+        assert f"image {image}" in done.stderr, "how far it is"
         front = "worker/0  "
         lines = [one[len(front) :] for one in done.stdout.splitlines() if one.startswith(front)]
         check_look("\n".join(lines[1:]), str(nobody.home))

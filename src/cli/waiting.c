@@ -81,17 +81,18 @@ static const struct text_node *ask(struct cli *cli, uint64_t number, const char 
     return call_get(cli, path, &err);
 }
 
-static void put_line(struct cli *cli, const char *text, bool tty)
+void waiting_put_line(struct cli *cli, const char *text)
 {
     struct winsize size = { .ws_col = COLUMNS };
-    if (!tty) {
-        fprintf(stderr, "%s\n", text);
+    if (isatty(STDERR_FILENO) != 1) {
+        if (text)
+            fprintf(stderr, "%s\n", text);
         return;
     }
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20)
         size.ws_col = COLUMNS;
     AUTO_BUF struct buf line = BUF_INIT(64 << 10);
-    buf_addf(&line, CLEAR_LINE "%s", table_clip(cli->arena, text, size.ws_col - 1u));
+    buf_addf(&line, CLEAR_LINE "%s", table_clip(cli->arena, text ? text : "", size.ws_col - 1u));
     out_screen(STDERR_FILENO, &line);
 }
 
@@ -99,7 +100,6 @@ _Noreturn static void be_child(const struct waiting *w, pid_t parent)
 {
     struct cli cli = *w->cli;
     AUTO_BUF struct buf seen = BUF_INIT(8192);
-    bool tty = isatty(STDERR_FILENO) == 1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(0);
@@ -116,7 +116,7 @@ _Noreturn static void be_child(const struct waiting *w, pid_t parent)
             buf_puts(&seen, text);
             const struct text_node *why = ask(&cli, w->number, "/explain");
             text = waiting_text(cli.arena, &cli.refused, view, why, clock_wall_ms());
-            put_line(&cli, text, tty);
+            waiting_put_line(&cli, text);
         }
         arena_destroy(cli.arena);
     }
@@ -145,7 +145,18 @@ void waiting_end(struct waiting *w)
     kill(w->child, SIGKILL);
     waitpid(w->child, NULL, 0);
     w->child = 0;
-    char clear[] = CLEAR_LINE;
-    if (isatty(STDERR_FILENO) == 1)
-        out_screen(STDERR_FILENO, &(struct buf){ .data = clear, .len = sizeof clear - 1 });
+    waiting_put_line(w->cli, NULL);
+}
+
+const char *waiting_image(struct arena *a, const struct text_node *event)
+{
+    const struct text_node *body = text_get(event, "body");
+    uint64_t have = body ? answer_number(body, "bytes", 0) : 0;
+    bool ready = have && !answer_number(body, "total", 0);
+    if (strcmp(answer_text(event, "type", ""), "image") != 0 || !answer_has(body, "bytes") || ready)
+        return NULL;
+    uint64_t all = answer_number(body, "total", 0);
+    return all ? arena_printf(a, "%s (%llu %%)", answer_text(event, "text", ""),
+                              (unsigned long long)(have * 100 / all))
+               : answer_text(event, "text", "");
 }

@@ -20,6 +20,11 @@ void waiting_state(struct waiting *, const char *state);
 /* Ends the line, which is wiped off a terminal. */
 void waiting_end(struct waiting *);
 
+/* A line on stderr that the next one takes the place of, on a terminal; wiped by NULL. */
+void waiting_put_line(struct cli *, const char *text);
+/* How far fetching an image is, of an event of a job, in arena; NULL: it says nothing of that. */
+const char *waiting_image(struct arena *, const struct text_node *event);
+
 /* One line for the job's view and its explanation (NULL: not known), in arena; NULL: it does not
  * wait. */
 const char *waiting_text(struct arena *, const struct refused *here, const struct text_node *view,

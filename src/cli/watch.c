@@ -37,6 +37,7 @@ struct screen {
     bool tty, held;
     struct phases phases;
     struct waiting waiting;
+    bool moves; /* the last line says how far an image is */
     struct log_print log;
 };
 
@@ -58,12 +59,21 @@ static bool is_held(const struct text_node *event)
            answer_has(text_get(event, "body"), "hold_until_ms");
 }
 
+/* text NULL: that line goes. */
+static void put_image(struct screen *s, const char *text)
+{
+    if (!s->cli->json && !s->cli->quiet && (text || s->moves))
+        waiting_put_line(s->cli, text);
+    s->moves = text != NULL;
+}
+
 static bool on_event(void *arg, const struct text_node *event)
 {
     struct screen *s = arg;
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     const char *state = answer_text(event, "state", NULL);
     waiting_end(&s->waiting);
+    put_image(s, waiting_image(s->cli->arena, event));
     phases_event(&s->phases, event, &out);
     fwrite(buf_str(&out), 1, out.len, s->to);
     fflush(s->to);

@@ -21,6 +21,24 @@ static struct text_node *parse(struct arena *a, const char *json)
     return json_parse(a, json, strlen(json), 0, &report);
 }
 
+static void how_far_an_image_is(void **state)
+{
+    struct arena *a = arena_create();
+    const char *said =
+        waiting_image(a, parse(a, "{\"type\":\"image\",\"text\":\"n1 has 1Mi of 4Mi\",\"body\":"
+                                  "{\"bytes\":1048576,\"total\":4194304,\"ms\":1}}"));
+    assert_string_equal(said, "n1 has 1Mi of 4Mi (25 %)");
+    said = waiting_image(a, parse(a, "{\"type\":\"image\",\"text\":\"n1 fetches it\",\"body\":"
+                                     "{\"bytes\":0,\"ms\":1}}"));
+    assert_string_equal(said, "n1 fetches it");
+    /* Which it is, and that it is there, are no line that moves. */
+    assert_null(waiting_image(a, parse(a, "{\"type\":\"image\",\"body\":{\"digest\":\"1\"}}")));
+    assert_null(waiting_image(a, parse(a, "{\"type\":\"image\",\"body\":{\"bytes\":7}}")));
+    assert_null(waiting_image(a, parse(a, "{\"type\":\"started\",\"state\":\"running\"}")));
+    arena_destroy(a);
+    (void)state;
+}
+
 static void reason_place_and_start(void **state)
 {
     struct arena *a = arena_create();
@@ -65,7 +83,8 @@ static void missing_modules(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(reason_place_and_start),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(how_far_an_image_is),
+                                        cmocka_unit_test(reason_place_and_start),
                                         cmocka_unit_test(missing_modules) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
