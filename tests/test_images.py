@@ -361,6 +361,12 @@ def test_a_file_of_docker_login(
     job = images.run(native("file", image=kept, inputs={"registry_auth": str(file)}))
     assert job["state"] == "succeeded", job
     check_secret(images, private, job["number"])
+    # It is there now, and for nobody else by its digest either.
+    (digest,) = images.job(job["number"])["images"].values()
+    by_digest = f"{kept.rpartition(':')[0]}@{digest}"
+    assert "the registry wants credentials" in reason(images, by_digest)
+    again = images.run(native("by", image=by_digest, inputs={"registry_auth": str(file)}))
+    assert again["state"] == "succeeded", again
     # What one's own credentials fetched is there for one's next job.
     wrong = {"auths": {private.address: {"auth": base64.b64encode(b"alice:no").decode()}}}
     file.write_text(json.dumps(wrong))

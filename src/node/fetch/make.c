@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "node/fetch/grants.h"
 #include "node/fetch/layer.h"
 #include "node/fetch/registry.h"
 #include "node/fetch/store.h"
@@ -57,19 +58,15 @@ static const char *own_architecture(char out[65])
     return out;
 }
 
-/* A name that is a digest, and is there already, is nobody asked for. */
+/* Nobody is asked for a digest that is there already, and for which these credentials were good
+ * before. */
 static bool is_there_by_digest(struct making *m)
 {
-    struct store_tree tree;
     const char *digest = m->ask->ref.digest;
-    if (!*digest)
+    if (!*digest || !grant_find(m->ask->store, digest, m->ask->auth, m->news->tree))
         return false;
-    store_tree_init(&tree, m->ask->store, digest);
-    bool there = store_has(&tree);
-    store_tree_fini(&tree);
     memcpy(m->news->digest, digest, sizeof m->news->digest);
-    memcpy(m->news->tree, digest, sizeof m->news->tree);
-    return there;
+    return true;
 }
 
 static int ask(const struct registry *registry, char digest[IMAGE_DIGEST_LEN + 1], char **text,
@@ -220,6 +217,12 @@ static int fetch_and_unpack(struct making *m, struct err *err)
     return store_finish(&m->tree, m->unpacked, err);
 }
 
+static void keep_limits(const struct pull_ask *ask)
+{
+    store_keep_limit(ask->store, ask->limit);
+    grants_drop_old(ask->store);
+}
+
 static int make_tree(struct making *m, struct err *err)
 {
     AUTO_CLOSE int lock = -1;
@@ -238,7 +241,7 @@ static int make_tree(struct making *m, struct err *err)
     if (rc != 0)
         store_drop_half(&m->tree);
     else
-        store_keep_limit(m->ask->store, m->ask->limit);
+        keep_limits(m->ask);
     return rc;
 }
 
@@ -258,6 +261,8 @@ int image_make(const struct pull_ask *ask, int auth, struct make_sink sink, stru
         store_tree_init(&m.tree, ask->store, news->tree);
         m.pulled = mem_printf("%s/pulled", m.tree.half);
         rc = make_tree(&m, err);
+        if (rc == 0)
+            grant_keep(ask->store, news->digest, ask->auth, news->tree);
         store_tree_fini(&m.tree);
         free(m.pulled);
     }

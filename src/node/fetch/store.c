@@ -36,7 +36,7 @@ void store_tree_fini(struct store_tree *t)
 
 int store_prepare(const char *dir, struct err *err)
 {
-    static const char *const below[] = { "trees", "half", "locks" };
+    static const char *const below[] = { "trees", "half", "locks", "grants" };
     for (size_t i = 0; i < ARRAY_LEN(below); i++) {
         AUTO_FREE char *path = mem_printf("%s/%s", dir, below[i]);
         if (file_mkdirs(path, 0700, err) != 0)

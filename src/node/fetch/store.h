@@ -5,6 +5,7 @@
  * DIR/trees/DIGEST/config.json   the image's configuration
  * DIR/trees/DIGEST/bytes         what it takes of the limit
  * DIR/half/DIGEST/               what is being made, by who has the lock of that digest
+ * DIR/grants/                   whose credentials were accepted (grants.h)
  * DIR/locks/DIGEST.make, .use    exclusive: makes it, removes it; .use shared: runs tasks in it */
 #ifndef NODE_FETCH_STORE_H
 #define NODE_FETCH_STORE_H

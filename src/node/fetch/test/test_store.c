@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "node/fetch/grants.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -144,11 +145,38 @@ static void a_killed_maker_leaves_nothing_to_use(void **state)
     store_tree_fini(&tree);
 }
 
+/* By the same credentials only, and as long as the tree is there. */
+static void a_grant_is_for_its_credentials(void **state)
+{
+    char tree[IMAGE_DIGEST_LEN + 1], digest[IMAGE_DIGEST_LEN + 1], list[IMAGE_DIGEST_LEN + 1];
+    static const char ada[] = "{\"auths\":{\"r\":{\"auth\":\"YWRhOnNlY3JldA==\"}}}";
+    (void)state;
+    digest_of('e', digest);
+    digest_of('f', list);
+    grant_keep(dir, list, ada, digest);
+    assert_false(grant_find(dir, list, ada, tree)); /* the tree is not there */
+    make('e', 10, 1000);
+    assert_true(grant_find(dir, list, ada, tree));
+    assert_string_equal(tree, digest);
+    assert_false(grant_find(dir, digest, ada, tree));
+    assert_false(grant_find(dir, list, NULL, tree));
+    assert_false(grant_find(dir, list, "{\"auths\":{}}", tree));
+    grant_keep(dir, list, NULL, digest);
+    assert_true(grant_find(dir, list, NULL, tree));
+    grants_drop_old(dir);
+    assert_true(grant_find(dir, list, ada, tree));
+    store_keep_limit(dir, 0);
+    grants_drop_old(dir);
+    make('e', 10, 1000);
+    assert_false(grant_find(dir, list, ada, tree));
+}
+
 int main(void)
 {
     alarm(600);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_one_used_longest_ago_goes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_grant_is_for_its_credentials, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_in_use_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_killed_maker_leaves_nothing_to_use, set_up, tear_down),
     };

@@ -1,0 +1,105 @@
+"""Tasks in images on machines: each has a store of its own, and what it pulls with comes with the
+launch."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import registry as registries
+from conftest import Starter
+from harness import Server, native, wait_for
+from registry import Registry, busybox
+from test_images import LOOK, check_look
+from test_machines import AGENTS, add, host, wait_state, write_conf
+
+if why := registries.why_none():
+    pytestmark = pytest.mark.skip(reason=why)
+
+LABEL = {"at": "machine"}
+
+
+@pytest.fixture(scope="module")
+def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    if not shutil.which("htpasswd"):
+        pytest.skip("there is no htpasswd on this machine (apt: apache2-utils)")
+    folder = tmp_path_factory.mktemp("private") / "one"
+    one = Registry(folder, user="alice", password="pass-4711-word").start()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def server(start: Starter) -> Server:
+    found = start(nodes="name=here,1cpu,1Gi", flags=(*AGENTS, "--runtime", "auto"))
+    assert isinstance(found, Server)
+    return found
+
+
+@contextmanager
+def machines(server: Server, *homes: Path) -> Iterator[None]:
+    with ExitStack() as all_of_them:
+        for home in homes:
+            write_conf(server, home, add(server, home.name, labels=LABEL))
+            all_of_them.enter_context(host(home))
+        for home in homes:
+            wait_state(server, "up", home.name)
+        yield
+
+
+def job(run: str, replicas: int = 1, **fields: Any) -> str:
+    place = {"labels": LABEL, "spread": ["worker"]}
+    return native("far", run=run, replicas=replicas, place=place, **fields)
+
+
+def holds_secret(folder: Path, private: Registry) -> list[Path]:
+    word = base64.b64encode(f"{private.user}:{private.password}".encode())
+    return [
+        file
+        for file in folder.rglob("*")
+        if file.is_file()
+        and "images/trees" not in str(file)
+        and any(one in file.read_bytes() for one in (private.password.encode(), word))
+    ]
+
+
+def test_each_machine_pulls_into_its_own_store(
+    server: Server, private: Registry, tmp_path: Path
+) -> None:
+    upper = registries.tree({"work": None, "etc/.wh.gone": b"", "etc/upper": b"upper\n"})
+    lower = busybox(**{"etc/gone": b"gone\n"})
+    env = ["PATH=/bin:/extra", "FROM_IMAGE=yes"]
+    image = private.push("team/far", lower, upper, Env=env, WorkingDir="/work")
+    auth = tmp_path / "auth.json"
+    auth.write_text(json.dumps(private.credentials()))
+    homes = [tmp_path / "m1", tmp_path / "m2"]
+    go = tmp_path / "go"
+    wait = f"until test -e {go}; do sleep 0.05; done"
+    with machines(server, *homes):
+        inputs: dict[str, Any] = {"registry_auth": str(auth)}
+        inputs["data"] = [{"from": str(tmp_path), "at": str(tmp_path)}]
+        number = server.submit(job(f"{LOOK}; {wait}", 2, image=image, inputs=inputs))
+        for task in ("worker/0", "worker/1"):
+            wait_for(lambda t=task: "\n0\n" in server.log(number, t), what="what it sees")  # type: ignore[misc]
+            done = server.muster("exec", number, task, "--", "cat", "/etc/marker")
+            assert done.stdout == "of the image\n", done.stderr
+        go.touch()
+        assert server.wait(number)["state"] == "succeeded"
+        for task in ("worker/0", "worker/1"):
+            check_look(server.log(number, task))
+        stores = [sorted(one.name for one in (home / "images/trees").iterdir()) for home in homes]
+        assert stores[0] == stores[1] and len(stores[0]) == 1, stores
+        assert not (server.state / "images/trees").exists(), "the server has pulled nothing"
+        # Both are machines of the server's account: its store serves others with credentials only.
+        (digest,) = server.job(number)["images"].values()
+        by_digest = f"{image.rpartition(':')[0]}@{digest}"
+        refused = server.run(job("true", image=by_digest))
+        assert "the registry wants credentials" in refused["reason"], refused
+    for folder in (*homes, server.state):
+        assert not holds_secret(folder, private)
