@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "tls/gcm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -159,6 +160,7 @@ struct tls_client *tls_client_create(const uint8_t pin[TLS_PIN])
         BUG("mbedTLS does not start");
     mbedtls_ssl_conf_min_version(&client->config, MBEDTLS_SSL_MAJOR_VERSION_3,
                                  MBEDTLS_SSL_MINOR_VERSION_3); /* TLS 1.2 */
+    mbedtls_ssl_conf_ciphersuites(&client->config, gcm_suites());
     mbedtls_ssl_conf_rng(&client->config, random_bytes, NULL);
     /* No authority vouches for it: the pin does, before anything is sent. */
     mbedtls_ssl_conf_authmode(&client->config, MBEDTLS_SSL_VERIFY_NONE);

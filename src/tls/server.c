@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The server's order counts, because it has one thread for all of them: mbedTLS asks for ChaCha20
- * first, which costs a client less and the server three times as much (bench/tls_load). */
+/* The server's order counts, because it has one thread for all of them, and ChaCha20 costs it three
+ * times as much (bench/tls_load). */
 #define PRIORITIES                                                                                 \
     "NONE:+VERS-TLS1.2:+ECDHE-ECDSA:+ECDHE-RSA:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305"       \
     ":+AEAD:+GROUP-X25519:+GROUP-SECP256R1:+GROUP-SECP384R1:+COMP-NULL:+CTYPE-X509"                \
