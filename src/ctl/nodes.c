@@ -149,6 +149,8 @@ static void keep(struct ctl *ctl, uint32_t at)
         text_str(arena, map, "engine", spec->engine);
     if (spec->lasts_ms)
         text_int(arena, map, "lasts", (int64_t)spec->lasts_ms);
+    if (spec->for_job)
+        text_int(arena, map, "for_job", (int64_t)spec->for_job);
     text_pairs(arena, text_map(arena, map, "labels"), &spec->labels);
     if (away) {
         text_int(arena, map, "since", (int64_t)away->since_ms);
@@ -196,6 +198,7 @@ static void put_again(struct ctl *ctl, struct arena *arena, const struct kept *k
                               .gpu_type = text_word(map, "gpu_type"),
                               .engine = *text_word(map, "engine") ? text_word(map, "engine") : NULL,
                               .lasts_ms = text_number(map, "lasts"),
+                              .for_job = text_number(map, "for_job"),
                               .machine = true,
                               .gone = text_flag(map, "gone") };
     for (const struct text_node *n = labels ? labels->first : NULL; n; n = n->next)

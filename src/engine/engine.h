@@ -19,10 +19,12 @@ enum engine_caps {
     ENGINE_CPU_LIMIT = 1 << 4,
     ENGINE_MEMORY_LIMIT = 1 << 5,
     ENGINE_EXEC = 1 << 6,
-    ENGINE_STDIN = 1 << 8,   /* keeps the stdin of a task open, and lets clients at it */
-    ENGINE_NUMBERS = 1 << 7, /* runs no program: a launch says which tasks and what they hold, and
-                              * nothing is read, made or kept for it */
+    ENGINE_STDIN = 1 << 8,     /* keeps the stdin of a task open, and lets clients at it */
+    ENGINE_NUMBERS = 1 << 7,   /* runs no program: a launch says which tasks and what they hold, and
+                                * nothing is read, made or kept for it */
+    ENGINE_ALLOCATES = 1 << 9, /* nodes of the engine named below can be asked for, for one job */
 };
+#define ENGINE_ALLOCATOR "slurm" /* as in place.engine and struct node_spec */
 
 enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */ };
 
@@ -36,7 +38,9 @@ enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */
  * what it runs. NODE_GONE: it is no node any more. AGENT_SILENT: it cannot be reached, and was,
  * which says nothing of what it runs; AGENT_JOINED follows when it can. IMAGE: of an image that
  * tasks run in, by an agent, or unsequenced, without a node and of generation 0 as the answer to
- * what the core asked (ctl_config.ask_images). */
+ * what the core asked (ctl_config.ask_images). ALLOCATION: of the own allocation of a job
+ * (generation.job): it waits, and why (reason), until about at_ms; or, with an ending.by, there will
+ * be none: USER, somebody cancelled it; else it was refused. */
 #define ENGINE_FACTS(X)                                                                            \
     X(AGENT_JOINED)                                                                                \
     X(AGENT_GONE)                                                                                  \
@@ -44,7 +48,15 @@ enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */
     X(ENDED)                                                                                       \
     X(REFUSED)                                                                                     \
     X(LOG)                                                                                         \
-    X(RELEASED) X(NODE_UP) X(NODE_DOWN) X(LAUNCHER) X(DIED) X(NODE_GONE) X(AGENT_SILENT) X(IMAGE)
+    X(RELEASED)                                                                                    \
+    X(NODE_UP)                                                                                     \
+    X(NODE_DOWN)                                                                                   \
+    X(LAUNCHER)                                                                                    \
+    X(DIED)                                                                                        \
+    X(NODE_GONE)                                                                                   \
+    X(AGENT_SILENT)                                                                                \
+    X(IMAGE)                                                                                       \
+    X(ALLOCATION)
 #define FACT_ENUM(id) FACT_##id,
 enum engine_fact_kind { FACT_NONE, ENGINE_FACTS(FACT_ENUM) FACT_N };
 #undef FACT_ENUM

@@ -138,6 +138,8 @@ struct placing {
     struct words tolerations;
     const char *within; /* topology level */
     const char *engine; /* whose nodes alone; NULL: of any */
+    uint64_t own;       /* the job's id while it has an allocation of its own, whose nodes it uses
+                           alone; 0: it has none. In no field: the core's */
     bool within_required, pin_cpus;
 };
 struct mount {

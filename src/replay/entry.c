@@ -415,6 +415,8 @@ static const struct codec_row spec_rows[] = {
     NODE_SPEC,
     ROW(U64, struct node_spec, lasts_ms, "how long jobs there may last; 0: without end"),
     MAYBE(struct node_spec, engine, "that gave it"),
+    ROW(U64, struct node_spec, for_job, "id of the only job that may use it; 0: any",
+        .flags = CODEC_TAIL),
     ROW_END,
 };
 static const struct codec_row machine_fact_rows[] = {

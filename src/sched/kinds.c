@@ -1,8 +1,9 @@
 /* Putting nodes into kinds.
  *
  * Two nodes are of one kind when they have the same type and number of devices, the same names of
- * custom amounts and the same labels. Labels that tell single nodes or racks apart would make every
- * node a kind of its own, so they are left out; who asks for one of those has to look at nodes. */
+ * custom amounts, the same labels, and are open to the same jobs. Labels that tell single nodes or
+ * racks apart would make every node a kind of its own, so they are left out; who asks for one of
+ * those has to look at nodes. */
 #include "sched/kinds.h"
 
 #include "base/buf.h"
@@ -61,8 +62,8 @@ static void describe(const struct kinds *kinds, const struct form *f, struct buf
             sorted[n++] = &labels->at[i];
     qsort(sorted, n, sizeof *sorted, by_name);
     buf_clear(out);
-    buf_addf(out, "%u %llu %s\n", f->spec.gpus, (unsigned long long)f->spec.lasts_ms,
-             f->spec.gpu_type);
+    buf_addf(out, "%u %llu %llu %s\n", f->spec.gpus, (unsigned long long)f->spec.lasts_ms,
+             (unsigned long long)f->spec.for_job, f->spec.gpu_type);
     for (size_t i = 0; i < f->custom.n; i++)
         buf_addf(out, "%s\n", f->custom.at[i].name);
     for (size_t i = 0; i < n; i++)

@@ -21,7 +21,8 @@ enum wait_why {
     WAIT_RESERVED,   /* there is room, and starting now would delay job `blocker` */
     WAIT_EVICTING,   /* others are being ended for it */
     WAIT_TOPOLOGY,   /* `domain` of `level` comes closest to holding all; best and need are of it */
-    WAIT_PENDING     /* not looked at yet */
+    WAIT_PENDING,    /* not looked at yet */
+    WAIT_ALLOCATION  /* its own allocation has no node yet: never of a plan */
 };
 struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest with 2 of 4 free" */
     enum wait_why why;

@@ -169,6 +169,11 @@ static struct wait_reason misfit_reason(const struct crew *crew, const struct sh
     } else if (s->misfit == MISFIT_PRICE) {
         r.resource = "price";
         r.text = "no node it could use costs as little as it bids";
+    } else if (s->misfit == MISFIT_OWNER) {
+        r.resource = "node";
+        r.text = crew->job->placing.own
+                     ? "its own allocation has no node"
+                     : "all nodes are of allocations that other jobs have for themselves";
     } else if (s->misfit == MISFIT_ENGINE) {
         r.resource = arena_printf(crew->arena, "engine %s", crew->job->placing.engine);
         r.text =

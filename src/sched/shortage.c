@@ -60,7 +60,7 @@ static bool misfits(const struct crew *crew, const struct group *g, enum misfit 
 {
     struct spots spots = choice_spots(crew, g, false);
     uint32_t node, n;
-    *why = MISFIT_NAME;
+    *why = crew->job->placing.nodes.n ? MISFIT_NAME : MISFIT_OWNER;
     while (spots_next(&spots, &node, &n)) {
         enum misfit here = MISFIT_NONE;
         for (size_t m = 0; m < g->n_members && here == MISFIT_NONE; m++)

@@ -77,6 +77,8 @@ enum misfit want_misfit(const struct want *w, const struct form *f)
     const struct placing *placing = &w->job->placing;
     if (!named(&placing->nodes, f->spec.name) || words_have(&placing->avoid, f->spec.name))
         return MISFIT_NAME;
+    if (placing->own != f->spec.for_job)
+        return MISFIT_OWNER;
     if (placing->engine && strcmp(placing->engine, node_engine(&f->spec)) != 0)
         return MISFIT_ENGINE;
     for (size_t i = 0; i < placing->labels.n; i++) {
@@ -100,7 +102,8 @@ bool want_fits_kind(const struct want *w, const struct kinds *kinds, const struc
             (!has || strcmp(has, labels->at[i].value) != 0))
             return false;
     }
-    return typed(&w->role->resources.gpu_types, f->spec.gpu_type) && !outbid(w, f) &&
+    return w->job->placing.own == f->spec.for_job &&
+           typed(&w->role->resources.gpu_types, f->spec.gpu_type) && !outbid(w, f) &&
            !outlasts(w, f);
 }
 
@@ -163,6 +166,8 @@ static uint64_t mix_placing(uint64_t h, const struct placing *p)
         h = hash_add_text(hash_add_text(h, p->labels.at[i].name), p->labels.at[i].value);
     if (p->engine)
         h = hash_add_text(h, p->engine);
+    if (p->own)
+        h = hash_add(h, p->own);
     h = hash_add(hash_add_text(h, p->within), p->within_required);
     return hash_add(h, p->n_together);
 }

@@ -26,6 +26,8 @@ bool want_is_nothing(const struct want *);
 /* Why a node is out of the question for a task, whatever is free there. */
 enum misfit {
     MISFIT_NONE,
+    MISFIT_OWNER, /* it is of another job's own allocation, or the job has one and it is not of it
+                   */
     MISFIT_NAME,
     MISFIT_ENGINE,
     MISFIT_LABEL,

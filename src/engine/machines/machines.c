@@ -47,7 +47,7 @@ struct machine {
     const char *address; /* what its peers call it; "": as its host connects */
     struct pairs labels; /* beside those that its host says */
     const char *engine, *host;
-    uint64_t lasts_ms;
+    uint64_t lasts_ms, for_job;
     struct arena *said;    /* NULL: it has not come */
     struct node_spec spec; /* as it was told last, in said */
 };
@@ -61,6 +61,7 @@ struct machines {
     struct smap *runs;     /* of struct machine_run, by key_of() */
     struct smap *machines; /* of struct machine, by node */
     uint64_t leave_ms;
+    bool allocates;
     uv_timer_t later, tidy;
     unsigned handles;
 };
@@ -241,6 +242,7 @@ static struct node_spec spec_of(struct machines *m, const struct machine *machin
                               .report = report,
                               .engine = machine->engine,
                               .lasts_ms = machine->lasts_ms,
+                              .for_job = machine->for_job,
                               .machine = true };
     spec.host = machine->host ? machine->host : spec.name;
     for (size_t i = 0; i < hello->labels.n; i++)
@@ -524,9 +526,9 @@ static void machines_tell_launcher(struct engine *e, struct generation g, const 
 
 static unsigned machines_caps(const struct engine *e)
 {
-    (void)e;
+    const struct machines *m = (const struct machines *)(const void *)e;
     return ENGINE_EXEC | ENGINE_STDIN | ENGINE_HOSTS | ENGINE_MOUNTS | ENGINE_MEMORY_LIMIT |
-           ENGINE_CPU_LIMIT;
+           ENGINE_CPU_LIMIT | (m->allocates ? ENGINE_ALLOCATES : 0u);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -568,6 +570,7 @@ struct engine *machines_create(const struct machines_config *config)
     m->base.ops = &machines_ops;
     m->link = config->link;
     m->leave_ms = config->leave_ms ? config->leave_ms : LEAVE_MS;
+    m->allocates = config->allocates;
     m->runs = smap_create();
     m->staging =
         staging_create(config->packer, (struct staging_sink){ .done = on_staged, .arg = m });
@@ -597,6 +600,7 @@ void machines_add(struct engine *e, const struct machines_one *one)
     machine->engine = one->engine ? arena_strdup(machine->arena, one->engine) : NULL;
     machine->host = one->host ? arena_strdup(machine->arena, one->host) : NULL;
     machine->lasts_ms = one->lasts_ms;
+    machine->for_job = one->for_job;
     struct machine *before = smap_remove(m->machines, one->node);
     if (before)
         free_machine(before);

@@ -16,6 +16,7 @@ struct machines_config {
     struct link_hub *link; /* outlives the engine */
     uint64_t leave_ms;     /* how long agents wait for their logs and facts to be taken; 0: a day */
     struct machines_packer packer; /* start NULL: jobs whose code lies here are refused */
+    bool allocates;                /* ENGINE_ALLOCATES: whoever adds nodes asks for some */
 };
 /* A node is up while its host is connected, and down from when it is not: unreachable, which says
  * nothing of its runs. A run is gone when its host says that nothing of it lives, when its machine
@@ -29,7 +30,7 @@ struct machines_one {
     unsigned char token_hash[32]; /* of its host's token, as in link_expect */
     const char *engine;           /* that gave it, in a word for people; NULL: somebody added it */
     const char *host;             /* the physical one, whose ports it shares; NULL: itself */
-    uint64_t lasts_ms;            /* as in job/node_spec.h */
+    uint64_t lasts_ms, for_job;   /* as in job/node_spec.h */
 };
 /* A machine that may connect, or what is now true of one that may. To be told before recover. */
 void machines_add(struct engine *, const struct machines_one *);

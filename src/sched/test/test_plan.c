@@ -425,6 +425,38 @@ static void test_nodes_of_an_engine(void **state)
     world_destroy(&w);
 }
 
+/* Of jobs that ask for the same, the one that an allocation belongs to is placed there, alone. */
+static void test_nodes_of_an_own_allocation(void **state)
+{
+    (void)state;
+    struct node_spec all[] = { nodes[0], nodes[1] };
+    all[0].for_job = 2;
+    struct world w = world_create(all, ARRAY_LEN(all));
+    struct job_spec *any = cpu_job(&w, 1), *own = cpu_job(&w, 1), *other = cpu_job(&w, 1);
+    own->placing.own = 2;
+    other->placing.own = 3;
+    assert_int_not_equal(want_shape(any), want_shape(own));
+    struct sched_job jobs[] = { { .id = 1, .spec = any },
+                                { .id = 2, .spec = own },
+                                { .id = 3, .spec = other } };
+    struct plan p = plan_of(&w, jobs, ARRAY_LEN(jobs));
+    assert_int_equal(p.at[0].kind, PLAN_ADMIT);
+    assert_string_equal(p.at[0].tasks[0].node, all[1].name);
+    assert_int_equal(p.at[1].kind, PLAN_ADMIT);
+    assert_string_equal(p.at[1].tasks[0].node, all[0].name);
+    assert_int_equal(p.at[2].kind, PLAN_WAIT);
+    assert_string_equal(p.at[2].reason.text, "its own allocation has no node");
+    world_destroy(&w);
+    all[1].for_job = 2;
+    w = world_create(all, ARRAY_LEN(all));
+    jobs[0].spec = cpu_job(&w, 1);
+    p = plan_of(&w, jobs, 1);
+    assert_int_equal(p.at[0].kind, PLAN_WAIT);
+    assert_string_equal(p.at[0].reason.text,
+                        "all nodes are of allocations that other jobs have for themselves");
+    world_destroy(&w);
+}
+
 static void test_empty(void **state)
 {
     (void)state;
@@ -454,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_bundles),
         cmocka_unit_test(test_unfit_nodes),
         cmocka_unit_test(test_nodes_of_an_engine),
+        cmocka_unit_test(test_nodes_of_an_own_allocation),
         cmocka_unit_test(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
