@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "ctl/declare.h"
+#include "engine/engine.h"
 #include "image/reference.h"
 #include "job/gpu.h"
 
@@ -297,6 +298,12 @@ static const char *unknown_gpus(const struct cluster *cluster, struct arena *are
             return arena_printf(arena, "; gpus of %.80s: %.200s", spec->name, spec->report->error);
     }
     return "";
+}
+
+bool admit_asks_nodes(unsigned engine_caps, const struct job_spec *spec)
+{
+    return (engine_caps & ENGINE_ALLOCATES) && spec->placing.engine &&
+           strcmp(spec->placing.engine, ENGINE_ALLOCATOR) == 0;
 }
 
 int admit_size(const struct cluster *cluster, const struct job_spec *job, struct report *report)

@@ -13,6 +13,8 @@ int admit_runtime(enum job_runtime setting, const char *no_images, struct job_sp
                   struct report *);
 /* A level that the nodes do not have: refused when it is required, else a warning. */
 int admit_topology(const struct cluster *, const struct job_spec *, struct report *);
+/* Can nodes be asked for, for this job alone? */
+bool admit_asks_nodes(unsigned engine_caps, const struct job_spec *);
 /* Fits the empty cluster? The refusal says the numbers and what to type instead. */
 int admit_size(const struct cluster *, const struct job_spec *, struct report *);
 

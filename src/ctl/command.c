@@ -2,6 +2,7 @@
  * closing), and is answered after the commit. */
 #include "account/audit.h"
 #include "account/rights.h"
+#include "ctl/allocations.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
@@ -93,6 +94,7 @@ static int resume(struct command *c, struct err *err)
         return ended(c, err);
     snprintf(c->text, sizeof c->text, "resumed by %.100s", c->owner);
     if (job->row.state == JOB_SUSPENDED) {
+        allocations_forget(c->ctl, job);
         job->notes.released_ms = core_date(c->ctl);
         job->refusal = (struct live_refusal){ .count = 0 };
         return event_job(c->ctl, job, JOB_EV_RESUMED, c->text, NULL) ? 0 : -1;

@@ -52,6 +52,8 @@ struct ctl_config {
      * for each of them, never at once. NULL: nobody asks, and nothing waits. */
     void (*ask_images)(void *arg, const struct image_question *);
     void *ask_images_arg;
+    const char *no_allocations; /* why no nodes can be asked for; NULL: as the engine's caps say */
+    const char *place_engine;   /* of jobs that name none; "" or NULL: any */
     const char *gpu_mps; /* pipe directory of an MPS daemon, "{uid}" for the account's number; "" or
                             NULL: none */
     const struct words *queues;   /* quotas by settings ("default" always) */
@@ -81,6 +83,9 @@ struct ctl_config {
                                 launches wait for it. Never calls back at once. NULL: nobody looks,
                                 and nothing waits */
     void *look_arg;
+    void (*allocate)(void *arg); /* asks for a look at ctl_allocations(). Never calls back at once.
+                                    NULL: nobody looks */
+    void *allocate_arg;
     uint32_t slice;              /* tasks of a job that one turn handles; 0: SLICE_TASKS */
     struct turn_meter *meter;    /* of the loop's turns; NULL: nobody looks */
     const struct ctl_tape *tape; /* told of all that comes in (ctl/tape.h); NULL: nobody is */

@@ -50,7 +50,6 @@ struct counters {
 };
 
 struct accounts;
-struct arrays;
 struct packing;
 struct run_times;
 struct afters;
@@ -77,7 +76,8 @@ struct ctl {
     struct slices slices;
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at,
         replan_at; /* a port that was found taken may be tried again */
-    bool plan_due, in_turn, unwritten, no_room, nodes_touched, catalogue_touched, board_touched;
+    bool plan_due, in_turn, unwritten, no_room, nodes_touched, catalogue_touched, board_touched,
+        own_touched; /* of jobs with an allocation of their own something changed */
     struct catalogue *catalogue;
     struct arrays *arrays; /* those whose members live */
     struct afters *afters; /* who waits for which job */

@@ -1,6 +1,7 @@
 /* What agents and engines report, applied once. A fact is copied when it is heard, applied at the
  * turn, and kept until the commit: when the commit fails it is applied again to the reloaded state,
  * so nothing hangs on an agent sending it twice. */
+#include "ctl/allocations.h"
 #include "ctl/core.h"
 #include "ctl/images.h"
 #include "ctl/meeting.h"
@@ -256,6 +257,10 @@ static bool apply(struct ctl *ctl, const struct engine_fact *fact)
     }
     if (fact->kind == FACT_IMAGE && fact->generation.number == 0) {
         images_answer(ctl, fact);
+        return true;
+    }
+    if (fact->kind == FACT_ALLOCATION) {
+        allocations_hear(ctl, fact);
         return true;
     }
     struct live_job *job = job_of(ctl, fact);

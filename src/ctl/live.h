@@ -98,6 +98,7 @@ struct live_notes {
     bool claims;          /* others were ended so that it can start */
     bool placing;         /* not all of its places are recorded: nothing is started yet */
     bool idle;            /* runs on capacity that its queue is not sure of */
+    bool own;             /* has, or waits for, an allocation of its own (allocations.h) */
     uint64_t promised_ms; /* the time it was first told to start by; 0: none */
     uint64_t shape;       /* want_shape() of its spec; 0: not known */
     uint64_t code;        /* code_mark() of the archive it names; 0: none */

@@ -1,5 +1,6 @@
 /* Rows to memory: a live job exactly as its rows say, its places taken again. The only way back
  * after a restart and after a failed commit. */
+#include "ctl/allocations.h"
 #include "ctl/array.h"
 #include "ctl/avoid.h"
 #include "ctl/charges.h"
@@ -71,8 +72,10 @@ const struct job_spec *core_spec(struct ctl *ctl, struct live_job *job)
     }
     if (job->spec && job_task_count(job->spec) != job->row.tasks)
         job->spec = NULL;
-    if (job->spec)
+    if (job->spec) {
         avoid_apply(job);
+        allocations_apply(job);
+    }
     if (job->spec) /* it may have been changed since */
         job->spec->priority = job->row.priority;
     if (!job->spec)

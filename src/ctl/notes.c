@@ -156,6 +156,8 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_bool(arena, map, "placing", true);
     if (notes->idle)
         text_bool(arena, map, "idle", true);
+    if (notes->own)
+        text_bool(arena, map, "own", true);
     if (notes->counted) {
         struct text_node *counts = text_map(arena, map, "tasks_ended");
         text_int(arena, counts, "succeeded", notes->ended.succeeded);
@@ -193,6 +195,7 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->claims = text_flag(map, "claims");
     notes->placing = text_flag(map, "placing");
     notes->idle = text_flag(map, "idle");
+    notes->own = text_flag(map, "own");
     const struct text_node *counts = map ? text_get(map, "tasks_ended") : NULL;
     notes->counted = counts && counts->kind == TEXT_MAP;
     notes->ended = (struct role_tally){ .succeeded = (uint32_t)text_number(counts, "succeeded"),

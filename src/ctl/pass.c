@@ -3,6 +3,7 @@
  * of has its spec, its queue and its user there. The snapshot itself only reads. */
 #include "ctl/pass.h"
 
+#include "ctl/allocations.h"
 #include "ctl/bundle.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
@@ -38,15 +39,32 @@ static bool may_start(struct ctl *ctl, struct live_job *job)
 static void join_lines(struct ctl *ctl)
 {
     struct lines *lines = live_lines(ctl->live);
+    struct map *ready = lines_aside(lines) ? allocations_ready(ctl) : NULL;
     for (size_t i = lines_aside(lines); i-- > 0;) {
         struct live_job *job = lines_aside_at(lines, i);
         if (!may_start(ctl, job))
             continue;
         if (job->notes.has_peers && job->row.generation == 0)
             continue; /* when all that are there are known */
+        if (allocations_pending(ctl, job, ready)) {
+            allocations_say(job);
+            continue;
+        }
         lines_leave(lines, job);
         job->notes.shape = want_shape(job->spec);
         lines_join(lines, job);
+    }
+    map_destroy(ready);
+}
+
+/* What jobs will hold that wait for an allocation of their own. */
+static void locate_pending(struct ctl *ctl)
+{
+    const struct lines *lines = live_lines(ctl->live);
+    for (size_t i = 0; i < lines_aside(lines); i++) {
+        struct live_job *job = lines_aside_at(lines, i);
+        if (job->notes.own && job->spec)
+            charges_locate(ctl, job);
     }
 }
 
@@ -193,6 +211,7 @@ static void prepare(const struct preparing *p)
     prepare_bundles(p);
     prepare_lines(p);
     locate_running(p->ctl);
+    locate_pending(p->ctl);
     drop_placed(p->ctl);
 }
 

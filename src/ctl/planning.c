@@ -1,5 +1,6 @@
 /* Who starts where: a snapshot of what waits, the scheduler's answer, and its recording. The engine
  * hears of it after the commit. */
+#include "ctl/allocations.h"
 #include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"
@@ -26,7 +27,8 @@ void planning_join(struct ctl *ctl, struct live_job *job)
     live_wait_add(ctl->live, job);
     if (job->spec)
         job->notes.shape = want_shape(job->spec);
-    if (job->notes.has_peers || job->row.not_before_ms > core_now(ctl) || !job->notes.shape) {
+    if (job->notes.has_peers || job->row.not_before_ms > core_now(ctl) || !job->notes.shape ||
+        allocations_pending(ctl, job, NULL)) {
         lines_put_aside(lines, job);
         ctl->plan_due = true;
     } else if (lines_join(lines, job)) {
@@ -508,6 +510,8 @@ static void apply(struct ctl *ctl, const struct plan_entry *entry)
         evict(ctl, job, entry);
     else if (entry->kind == PLAN_RESERVE)
         promise(ctl, job, entry);
+    else if (entry->kind == PLAN_WAIT && job->waits && allocations_ask(ctl, job, &entry->reason))
+        allocations_say(job);
     else if (entry->kind == PLAN_WAIT && job->waits)
         keep_waiting(ctl, job, &entry->reason);
     else if (entry->kind == PLAN_WAIT)

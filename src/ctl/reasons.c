@@ -9,11 +9,20 @@
 #include <string.h>
 
 static const char *const words[] = {
-    [WAIT_RESOURCE] = "resource",     [WAIT_PORTS] = "ports",       [WAIT_LABELS] = "labels",
-    [WAIT_AHEAD] = "ahead",           [WAIT_TIME] = "time",         [WAIT_AFTER] = "after",
-    [WAIT_NODES_DOWN] = "nodes_down", [WAIT_QUOTA] = "quota",       [WAIT_USER] = "user",
-    [WAIT_RESERVED] = "reserved",     [WAIT_EVICTING] = "evicting", [WAIT_PENDING] = "pending",
+    [WAIT_RESOURCE] = "resource",
+    [WAIT_PORTS] = "ports",
+    [WAIT_LABELS] = "labels",
+    [WAIT_AHEAD] = "ahead",
+    [WAIT_TIME] = "time",
+    [WAIT_AFTER] = "after",
+    [WAIT_NODES_DOWN] = "nodes_down",
+    [WAIT_QUOTA] = "quota",
+    [WAIT_USER] = "user",
+    [WAIT_RESERVED] = "reserved",
+    [WAIT_EVICTING] = "evicting",
+    [WAIT_PENDING] = "pending",
     [WAIT_TOPOLOGY] = "topology",
+    [WAIT_ALLOCATION] = "allocation",
 };
 
 const char *reason_word(enum wait_why why)

@@ -78,10 +78,44 @@ static void add_lines(struct making *m)
     }
 }
 
+static bool is_pending(const struct live_job *job)
+{
+    return job->notes.own && job->spec && job->located;
+}
+
+/* Behind those that run: jobs that wait for an allocation of their own hold no node, but their
+ * shares. */
+static void add_pending(struct making *m)
+{
+    const struct lines *lines = live_lines(m->ctl->live);
+    const size_t n = m->out->n_running;
+    size_t pending = 0;
+    for (size_t i = 0; i < lines_aside(lines); i++)
+        pending += is_pending(lines_aside_at(lines, i));
+    if (pending == 0)
+        return;
+    struct sched_running *all = ARENA_ARRAY(m->arena, n + pending, struct sched_running);
+    if (n)
+        memcpy(all, m->out->running, n * sizeof *all);
+    m->out->running = all;
+    for (size_t i = 0; i < lines_aside(lines); i++) {
+        const struct live_job *job = lines_aside_at(lines, i);
+        if (is_pending(job))
+            all[m->out->n_running++] =
+                (struct sched_running){ .id = job->row.id,
+                                        .held = { .spec = job->spec },
+                                        .demand = vector_of_job(job->spec),
+                                        .queue = job->queue_at,
+                                        .user = job->user_at,
+                                        .priority = (uint8_t)job->spec->priority };
+    }
+}
+
 static void add_running(struct making *m)
 {
     m->out->running = live_running(m->ctl->live);
     m->out->n_running = live_active(m->ctl->live);
+    add_pending(m);
 }
 
 static void add_more(struct making *m)

@@ -378,6 +378,9 @@ static int check_member(struct submission *s, struct err *err)
 static int keep_here(struct submission *s, struct err *err)
 {
     const char **engine = &s->read.job->placing.engine;
+    const char *standard = s->ctl->config.place_engine;
+    if (!*engine && standard && *standard && !s->ask.account && !s->read.job->placing.nodes.n)
+        *engine = standard;
     if (!s->ask.account)
         return 0;
     if (!*engine)
@@ -410,6 +413,15 @@ static int settle_runtime(struct submission *s)
     return admit_runtime(runtime, rc ? err.what : NULL, spec, &s->answer->report);
 }
 
+static int refuse_size(struct submission *s, struct err *err)
+{
+    const char *engine = s->read.job->placing.engine, *why = s->ctl->config.no_allocations;
+    if (engine && strcmp(engine, ENGINE_ALLOCATOR) == 0 && why)
+        report_add(&s->answer->report, SEVERITY_ERROR, (struct place){ 0 }, "place.engine", why,
+                   "leave it out, to run where there is room");
+    return refuse(s, err, ERR_CANNOT);
+}
+
 static int admit(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
@@ -435,10 +447,12 @@ static int admit(struct submission *s, struct err *err)
     if (!numbers && !taped_replays(ctl))
         warn_unreachable(s);
     spec->inputs.code.at = NULL; /* looked at; a directory has none */
+    if (admit_asks_nodes(engine->ops->caps(engine), spec))
+        return 0; /* nodes are asked for that hold it */
     if (s->read.dialect->queues && !s->ask.wait_for_nodes)
         warn_size(s);
     else if (!s->ask.wait_for_nodes && admit_shape(s))
-        return refuse(s, err, ERR_CANNOT);
+        return refuse_size(s, err);
     return 0;
 }
 

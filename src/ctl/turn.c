@@ -4,6 +4,7 @@
  * that ends can still be recorded. Where it is not known whether the disk has the commit after all,
  * commands wait for their answer until it is. */
 #include "ctl/after.h"
+#include "ctl/allocations.h"
 #include "ctl/array.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
@@ -146,6 +147,7 @@ static void act_all(struct ctl *ctl)
     for (size_t i = 0; i < n; i++) {
         struct live_job *job = live_find(ctl->live, ids[i]);
         if (job) {
+            ctl->own_touched = ctl->own_touched || job->notes.own;
             job->touched = false;
             pass_note(ctl, job);
         }
@@ -161,6 +163,7 @@ static void act_all(struct ctl *ctl)
     }
     free(ids);
     arrays_committed(ctl);
+    allocations_acted(ctl);
     if (live_count(ctl->live) > 0)
         ctl->idle_since = 0;
     else if (ctl->idle_since == 0)

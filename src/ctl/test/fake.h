@@ -57,6 +57,7 @@ struct fake {
     void *arg;
     uint64_t now;
     int refuse; /* so many starts fail */
+    unsigned more_caps;
     unsigned starts, stops, stops_one, acks;
     size_t hosts;         /* names of the last launch that had any */
     size_t host_launches; /* launches that had some */

@@ -1,0 +1,203 @@
+/* A job asks for an allocation when its turn has come, its shares let it start, and no node that is
+ * there has room: what the plan says of it then is what its engine can cure. From then on it is a
+ * job of its own kind (its shape has its id), it stands aside until a node of its allocation is up,
+ * and what it will hold counts for its queue and user as if it ran (snapshot.c), so that no second
+ * job asks for the same share. It keeps its allocation over restarts, until it has ended or was
+ * suspended. Whoever makes allocations looks here after each commit that changed something. */
+#include "ctl/allocations.h"
+
+#include "ctl/admit.h"
+#include "ctl/core.h"
+#include "ctl/lines.h"
+#include "ctl/minutes.h"
+#include "sched/crew.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ASKED "asks for an allocation of its own"
+
+/* More nodes would cure it. */
+static bool is_short_of_nodes(const struct wait_reason *reason)
+{
+    switch (reason->why) {
+    case WAIT_RESOURCE:
+    case WAIT_PORTS:
+    case WAIT_LABELS:
+    case WAIT_TOPOLOGY:
+    case WAIT_NODES_DOWN: return true;
+    default: return false;
+    }
+}
+
+static void set_own(struct ctl *ctl, struct live_job *job, bool own)
+{
+    bool waits = job->waits;
+    if (waits)
+        live_wait_remove(ctl->live, job);
+    job->notes.own = own;
+    if (job->spec)
+        allocations_apply(job);
+    if (waits)
+        planning_join(ctl, job);
+    ctl->plan_due = true;
+    event_job_row(ctl, job);
+}
+
+bool allocations_ask(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
+{
+    const struct engine *engine = ctl->config.engine;
+    if (job->notes.own || job->notes.has_peers || !job->spec || !is_short_of_nodes(reason) ||
+        !admit_asks_nodes(engine->ops->caps(engine), job->spec))
+        return false;
+    set_own(ctl, job, true);
+    event_note(ctl, &(struct minute){ .job = job->row.id, .text = ASKED }, "allocation");
+    return true;
+}
+
+void allocations_forget(struct ctl *ctl, struct live_job *job)
+{
+    if (job->notes.own)
+        set_own(ctl, job, false);
+}
+
+void allocations_apply(struct live_job *job)
+{
+    job->spec->placing.own = job->notes.own ? job->row.id : 0;
+}
+
+static bool is_open(const struct ctl *ctl, uint32_t at)
+{
+    const struct node_view node = cluster_node(ctl->cluster, at);
+    return node.spec->for_job && node.up && !node.spec->gone;
+}
+
+struct map *allocations_ready(const struct ctl *ctl)
+{
+    struct map *ready = map_create();
+    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {
+        const struct node_spec *spec = cluster_node(ctl->cluster, i).spec;
+        if (is_open(ctl, i))
+            map_set(ready, spec->for_job, (void *)(uintptr_t)spec);
+    }
+    return ready;
+}
+
+bool allocations_pending(const struct ctl *ctl, const struct live_job *job, const struct map *ready)
+{
+    if (!job->notes.own)
+        return false;
+    if (ready)
+        return !map_get(ready, job->row.id);
+    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++)
+        if (is_open(ctl, i) && cluster_node(ctl->cluster, i).spec->for_job == job->row.id)
+            return false;
+    return true;
+}
+
+void allocations_say(struct live_job *job)
+{
+    if (job->why.why == WAIT_ALLOCATION)
+        return;
+    job->why = (struct live_why){ .why = WAIT_ALLOCATION };
+    live_set_reason(job, ASKED);
+}
+
+/* Somebody cancelled it where it was asked for, or it is refused there. */
+static void end_job(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+{
+    bool stopped = fact->ending.by == BY_USER;
+    if (!job_state_holds(job->row.state))
+        settle_end(ctl, job, stopped ? JOB_EV_STOP : JOB_EV_FAIL, fact->reason);
+    else if (job->row.outcome == OUTCOME_NONE || job->row.outcome == OUTCOME_REQUEUED)
+        settle_close(ctl, job, stopped ? OUTCOME_STOPPED : OUTCOME_FAILED, fact->ending.by,
+                     fact->reason);
+}
+
+void allocations_hear(struct ctl *ctl, const struct engine_fact *fact)
+{
+    struct live_job *job = live_find(ctl->live, fact->generation.job);
+    if (!job || !job->notes.own || job_state_final(job->row.state))
+        return;
+    if (fact->ending.by != BY_NONE) {
+        end_job(ctl, job, fact);
+        return;
+    }
+    if (!job->apart || !fact->reason)
+        return;
+    const uint64_t now = core_now(ctl), date = core_date(ctl);
+    job->why = (struct live_why){ .why = WAIT_ALLOCATION };
+    job->expected_ms = fact->at_ms > date ? now + (fact->at_ms - date) : 0;
+    live_set_reason(job, fact->reason);
+}
+
+/* One that waits no more has left its share. */
+void allocations_acted(struct ctl *ctl)
+{
+    if (!ctl->own_touched)
+        return;
+    ctl->own_touched = false;
+    ctl->plan_due = true;
+    if (ctl->config.allocate)
+        ctl->config.allocate(ctl->config.allocate_arg);
+}
+
+/* ---- who wants one ---- */
+
+/* Of each role what it cannot do without has its place. */
+static bool has_least(const struct live_job *job)
+{
+    for (uint32_t r = 0, flat = 0; r < job->spec->n_roles; r++) {
+        const struct role *role = &job->spec->roles[r];
+        uint32_t there = 0;
+        for (uint32_t i = 0; i < role->replicas; i++, flat++)
+            there += job->tasks[flat].phase != PHASE_UNPLACED;
+        if (there < crew_least(job->spec, role))
+            return false;
+    }
+    return true;
+}
+
+static void add(struct allocations_wanted *out, const struct live_job *job, bool lacks)
+{
+    out->at[out->n++] = (struct allocation_wanted){ .job = job->row.id,
+                                                    .number = job->row.number,
+                                                    .owner = job->row.owner,
+                                                    .queue = job->row.queue,
+                                                    .spec = job->spec,
+                                                    .begun = job->active != 0,
+                                                    .lacks = lacks };
+}
+
+static int by_id(const void *a, const void *b)
+{
+    uint64_t x = ((const struct allocation_wanted *)a)->job;
+    uint64_t y = ((const struct allocation_wanted *)b)->job;
+    return (x > y) - (x < y);
+}
+
+struct allocations_wanted ctl_allocations(struct ctl *ctl, struct arena *arena)
+{
+    const struct lines *lines = live_lines(ctl->live);
+    struct allocations_wanted out = { .n = 0 };
+    out.at = ARENA_ARRAY(arena, lines_aside(lines) + lines_count(lines) + live_active(ctl->live),
+                         struct allocation_wanted);
+    for (size_t i = 0; i < lines_aside(lines); i++) {
+        struct live_job *job = lines_aside_at(lines, i);
+        if (job->notes.own && core_spec(ctl, job))
+            add(&out, job, false);
+    }
+    for (const struct line *line = lines_first(lines); line; line = line->next) {
+        const struct live_job *job = line->first;
+        if (job && job->notes.own && job->spec)
+            add(&out, job, line->refusal.count > 0);
+    }
+    for (size_t i = 0; i < live_active(ctl->live); i++) {
+        const struct live_job *job = live_active_at(ctl->live, i);
+        if (job->notes.own && job->spec && job->tasks)
+            add(&out, job, !live_closing(job) && job->refusal.count > 0 && !has_least(job));
+    }
+    if (out.n)
+        qsort(out.at, out.n, sizeof *out.at, by_id);
+    return out;
+}
