@@ -40,7 +40,8 @@ const struct field placing_fields[] = {
           .doc = "roles with at most one task on a node"),
     FIELD(TEXT, "engine", struct placing, engine, .min = 1, .max = 32, .chars = &name_chars,
           .doc = "only nodes of this engine: `local` is the server's own machine, `machines` those "
-                 "that were added to it"),
+                 "that were added to it, `slurm` those of Slurm: of a pilot with room, else of an "
+                 "allocation that is asked for, for this job alone"),
     FIELD(PAIRS, "labels", struct placing, labels, .max = 256, .doc = "labels a node must have"),
     FIELD(WORDS, "tolerations", struct placing, tolerations, .max = 256,
           .doc = "taints of nodes that do not matter"),

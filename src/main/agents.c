@@ -2,6 +2,7 @@
  * that came back to a server that does not know it yet would be told to leave. */
 #include "main/agents.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
@@ -10,6 +11,7 @@
 #include "tls/identity.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <uv.h>
 
@@ -96,6 +98,32 @@ int agents_open(const struct agents_config *config, struct agents **out, struct 
     link_serve_code(config->hub, (struct link_code){ .open = open_code, .arg = agents });
     *out = agents;
     return 0;
+}
+
+int agents_open_kept(const struct agents_config *config, bool needed, struct agents **out,
+                     struct err *err)
+{
+    AUTO_FREE char *path = file_join(config->state_dir, "agents.port");
+    AUTO_FREE char *text = NULL;
+    char where[32] = "0.0.0.0:0";
+    struct agents_config at = *config;
+    size_t len;
+    uint64_t port = 0;
+    *out = NULL;
+    bool kept = file_read(path, 16, &text, &len, NULL) == 0 && scan_u64(text, 1, UINT16_MAX, &port);
+    if (!kept && !needed)
+        return 0;
+    snprintf(where, sizeof where, "0.0.0.0:%u", (unsigned)port);
+    at.where = where;
+    if (agents_open(&at, out, err) < 0) {
+        if (!kept || needed)
+            return -1;
+        log_warn("agents.port", "reason=\"%s\" note=\"nodes of Slurm find this server no more\"",
+                 err->what);
+        return 0;
+    }
+    snprintf(where, sizeof where, "%u", agent_listener_port((*out)->listener));
+    return kept ? 0 : file_replace(path, where, strlen(where), 0600, err);
 }
 
 void agents_close(struct agents *agents)

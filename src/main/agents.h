@@ -24,6 +24,9 @@ struct agents_config {
  * is only reached from here. */
 const char *agents_host(struct arena *, const char *where);
 int agents_open(const struct agents_config *, struct agents **out, struct err *err);
+/* On all addresses, at the port that was taken so before in that state directory. needed: when none
+ * was, at one that is free; else *out is NULL then. where is not looked at. */
+int agents_open_kept(const struct agents_config *, bool needed, struct agents **out, struct err *);
 void agents_close(struct agents *); /* no more come; those that are there stay. Before the hub */
 void agents_destroy(
     struct agents *); /* after the hub's last connection; NULL-safe, as agents_close */

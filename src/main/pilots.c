@@ -6,14 +6,18 @@
 #include "api/child.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/allocations.h"
 #include "ctl/cluster_views.h"
 #include "ctl/ctl.h"
 #include "ctl/objects.h"
 #include "engine/machines/machines.h"
 #include "engine/slurm/pilots.h"
+#include "engine/slurm/request.h"
 #include "engine/slurm/script.h"
 #include "job/node_spec.h"
 
@@ -23,11 +27,15 @@
 #include <string.h>
 #include <uv.h>
 
-#define KIND        "pilot.slurm"
-#define PACKED_MAX  (4u << 20)
-#define PROGRAM_MAX (64u << 20)
-#define PACK_MS     600000u /* two seconds, on a machine that has them */
-#define FLAGS_WORDS 16u
+#define KIND           "pilot.slurm"
+#define PACKED_MAX     (4u << 20)
+#define PROGRAM_MAX    (64u << 20)
+#define PACK_MS        600000u /* two seconds, on a machine that has them */
+#define FLAGS_WORDS    16u
+#define OWN_AGAIN_MS   20u
+#define SINFO_AGAIN_MS 2000u
+#define OWN_WAITING                                                                                \
+    32u /* own allocations that wait in Slurm at a time: each has a script of 1 MB */
 
 struct pilot_nodes {
     struct pilot_nodes_config config;
@@ -40,6 +48,10 @@ struct pilot_nodes {
     size_t packed_len;
     struct err pack_err; /* code ERR_NONE: it went well so far */
     uint64_t numbers;    /* of names */
+    uv_timer_t own;      /* looks at what jobs want for themselves */
+    bool begun;
+    unsigned asking;  /* own allocations whose rows are on their way */
+    struct map *told; /* by id of a job, a hash of what it was told */
 };
 
 /* ---- rows ---- */
@@ -86,13 +98,34 @@ static void drop(void *arg, const char *pilot)
 
 /* ---- nodes ---- */
 
+/* What sbatch was told, as what a job may ask of its nodes. */
+static void add_label(struct arena *arena, struct pairs *labels, const char *flag)
+{
+    static const struct {
+        const char *label, *option;
+    } rows[] = {
+#define ROW(label, option) { label, option },
+        REQUEST_LABELS(ROW)
+#undef ROW
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const size_t n = strlen(rows[i].option);
+        if (strncmp(flag, rows[i].option, n) == 0 && flag[n] == '=')
+            pairs_set(labels, arena, rows[i].label, flag + n + 1);
+    }
+}
+
 static void add(void *arg, const struct pilot *p, const struct pilot_host *host)
 {
     struct pilot_nodes *n = arg;
     struct arena *arena = arena_create();
-    struct machines_one one = {
-        .node = host->name, .address = "", .engine = "slurm", .host = host->slurm
-    };
+    struct machines_one one = { .node = host->name,
+                                .address = "",
+                                .engine = ENGINE_ALLOCATOR,
+                                .host = host->slurm,
+                                .for_job = p->job };
+    for (size_t i = 0; i < p->ask.flags.n; i++)
+        add_label(arena, &one.labels, p->ask.flags.at[i]);
     memcpy(one.token_hash, host->token_hash, sizeof one.token_hash);
     pairs_set(&one.labels, arena, "slurm/partition", p->partition);
     pairs_set(&one.labels, arena, "slurm/pilot", p->name);
@@ -161,7 +194,7 @@ static void expect(void *arg, const struct pilots_node *what)
                                   .disk = UINT64_C(1) << 40, /* Slurm does not say */
                                   .gpus = what->gpus,
                                   .gpu_type = "",
-                                  .engine = "slurm",
+                                  .engine = ENGINE_ALLOCATOR,
                                   .machine = true };
         sink->fact(sink->arg, &(struct engine_fact){
                                   .kind = FACT_NODE_UP, .node = what->name, .spec = &spec });
@@ -270,6 +303,8 @@ static int script(void *arg, const char *join, struct buf *out, struct err *err)
     }
     if (!n->packed)
         return n->packing ? 0 : pack(n, err);
+    if (n->config.open_agents(n->config.open_arg, err) < 0)
+        return -1;
     struct arena *arena = arena_create();
     struct text_node *where = text_map(arena, NULL, NULL);
     agents_put_where(*n->config.agents, arena, where);
@@ -412,6 +447,164 @@ static void start(void *arg, const struct text_node *body, const char *by, api_p
     arena_destroy(arena);
 }
 
+/* ---- allocations that jobs have for themselves ---- */
+
+static void on_own(uv_timer_t *timer);
+
+static void on_own_row(void *arg, bool kept)
+{
+    struct starting *s = arg;
+    if (kept)
+        pilots_start(s->of->pilots, s->pilot, s->join);
+    else
+        pilot_destroy(s->pilot); /* asked for again with the next look */
+    sodium_memzero(s->join, sizeof s->join);
+    s->of->asking--;
+    free(s);
+}
+
+/* Why it waits is said when that changes, and once a minute. */
+static void tell_job(const struct pilot_nodes *n, uint64_t job, enum end_by by, const char *reason,
+                     uint64_t start_ms)
+{
+    const struct engine_sink *sink = &n->config.sink;
+    const uint64_t hash =
+        hash_add(hash_add_text(HASH_BEGIN, reason), uv_now(n->config.loop) / 60000) | 1;
+    if (by == BY_NONE && (uintptr_t)map_get(n->told, job) == hash)
+        return;
+    map_set(n->told, job, (void *)(uintptr_t)hash);
+    sink->fact(sink->arg, &(struct engine_fact){ .kind = FACT_ALLOCATION,
+                                                 .node = "",
+                                                 .generation.job = job,
+                                                 .ending = { .by = by },
+                                                 .reason = reason,
+                                                 .at_ms = start_ms });
+}
+
+/* What Slurm has is known, or cannot be. */
+static void ask_own(struct pilot_nodes *n, struct arena *arena, const struct allocation_wanted *w)
+{
+    struct pilot_ask ask;
+    struct err err;
+    const char *sinfo = pilots_sinfo(n->pilots);
+    if (!sinfo) {
+        if (*pilots_trouble(n->pilots))
+            tell_job(n, w->job, BY_NONE, pilots_trouble(n->pilots), 0);
+        uv_timer_start(&n->own, on_own, SINFO_AGAIN_MS, 0);
+        return;
+    }
+    if (slurm_make_request(arena, w->spec, sinfo, &ask, &err) < 0) {
+        tell_job(n, w->job, BY_PLATFORM,
+                 *err.hint ? arena_printf(arena, "%s; %s", err.what, err.hint) : err.what, 0);
+        return;
+    }
+    struct starting *s = mem_new(sizeof *s);
+    *s = (struct starting){ .of = n };
+    s->pilot = make_pilot(n, &ask, w->owner, s->join);
+    s->pilot->job = w->job;
+    s->pilot->job_number = w->number;
+    s->pilot->grace_ms = w->spec->limits.grace_ms;
+    n->asking++;
+    keep(n, s->pilot, on_own_row, s);
+}
+
+static const char *end_text(struct arena *arena, const struct pilot *p)
+{
+    switch (p->end) {
+    case PILOT_END_CANCELLED:
+        return arena_printf(arena, "its allocation %s was cancelled in Slurm", p->id);
+    case PILOT_END_REFUSED: return arena_printf(arena, "Slurm refuses it: %s", p->reason);
+    default: return arena_printf(arena, "its allocation %s of Slurm: %s", p->id, p->reason);
+    }
+}
+
+static uint32_t count_waiting(const struct pilot_nodes *n)
+{
+    const struct pilot *p;
+    uint32_t waiting = 0;
+    for (size_t i = 0; (p = pilots_at(n->pilots, i)); i++)
+        waiting += p->job && p->state < PILOT_RUNNING;
+    return waiting;
+}
+
+static void follow_job(struct pilot_nodes *n, struct arena *arena,
+                       const struct allocation_wanted *w, uint32_t *waiting)
+{
+    char text[256];
+    const struct pilot *p = pilots_of_job(n->pilots, w->job);
+    switch (pilot_next_step(p, true, w->lacks, clock_wall_ms())) {
+    case PILOT_STEP_ASK:
+        if (*waiting >= OWN_WAITING) {
+            snprintf(text, sizeof text, "%u allocations of other jobs wait in Slurm before it",
+                     OWN_WAITING);
+            tell_job(n, w->job, BY_NONE, text, 0);
+            break;
+        }
+        ++*waiting;
+        ask_own(n, arena, w);
+        break;
+    case PILOT_STEP_MOVE:
+        pilots_give_back(n->pilots, p->name, "nodes of it are lost, and its job needs them", false);
+        break;
+    case PILOT_STEP_STOP: tell_job(n, w->job, BY_USER, end_text(arena, p), 0); break;
+    case PILOT_STEP_REFUSE: tell_job(n, w->job, BY_PLATFORM, end_text(arena, p), 0); break;
+    case PILOT_STEP_GIVE: break;
+    case PILOT_STEP_NONE:
+        if (w->begun || p->state > PILOT_RUNNING)
+            break;
+        pilot_say_waiting(p, text, sizeof text);
+        tell_job(n, w->job, BY_NONE, text, p->state == PILOT_PENDING ? p->start_ms : 0);
+        break;
+    }
+}
+
+static void give_own_back(struct pilot_nodes *n, const struct pilot *p)
+{
+    map_remove(n->told, p->job);
+    pilots_give_back(n->pilots, p->name, "its job has ended", true);
+}
+
+static bool is_wanted(const struct allocations_wanted *list, uint64_t job)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->at[i].job == job)
+            return true;
+    return false;
+}
+
+/* Until each that was asked for is a row, another look would ask again. */
+static void on_own(uv_timer_t *timer)
+{
+    struct pilot_nodes *n = timer->data;
+    struct arena *arena = arena_create();
+    const struct pilot *p;
+    if (n->asking == 0) {
+        const struct allocations_wanted list = ctl_allocations(n->config.ctl, arena);
+        uint32_t waiting = count_waiting(n);
+        for (size_t i = 0; (p = pilots_at(n->pilots, i)); i++)
+            if (p->job && !is_wanted(&list, p->job) &&
+                pilot_next_step(p, false, false, 0) == PILOT_STEP_GIVE)
+                give_own_back(n, p);
+        for (size_t i = 0; i < list.n; i++)
+            follow_job(n, arena, &list.at[i], &waiting);
+    } else {
+        uv_timer_start(timer, on_own, OWN_AGAIN_MS, 0);
+    }
+    arena_destroy(arena);
+}
+
+static void own(void *arg)
+{
+    struct pilot_nodes *n = arg;
+    if (n->begun)
+        uv_timer_start(&n->own, on_own, 0, 0);
+}
+
+void pilot_nodes_look(struct pilot_nodes *n)
+{
+    own(n);
+}
+
 static int no_pilot(const char *name, struct err *err)
 {
     return err_set(err, ERR_NOT_FOUND, "no pilot \"%.60s\"", name);
@@ -437,6 +630,8 @@ static void put_one(const struct pilot_nodes *n, struct arena *a, const struct p
     text_str(a, map, "allocation", p->id);
     text_str(a, map, "partition", p->partition);
     text_int(a, map, "asked", p->ask.nodes);
+    if (p->job)
+        text_int(a, map, "job", (int64_t)p->job_number);
     if (*p->reason)
         text_str(a, map, "reason", p->reason);
     if (p->start_ms)
@@ -523,6 +718,9 @@ struct pilot_nodes *pilot_nodes_create(const struct pilot_nodes_config *config, 
     if (read_prefix(arena, config->prefix, &prefix, err) == 0) {
         n = mem_new(sizeof *n);
         n->config = *config;
+        uv_timer_init(config->loop, &n->own);
+        n->own.data = n;
+        n->told = map_create();
         n->pilots = pilots_create(&(struct pilots_config){ .loop = config->loop,
                                                            .link = config->link,
                                                            .prefix = &prefix,
@@ -536,6 +734,7 @@ struct pilot_nodes *pilot_nodes_create(const struct pilot_nodes_config *config, 
                                                                      .tasks = tasks,
                                                                      .vacate = vacate,
                                                                      .expect = expect,
+                                                                     .own = own,
                                                                      .script = script,
                                                                      .arg = n } });
         load(n);
@@ -547,6 +746,13 @@ struct pilot_nodes *pilot_nodes_create(const struct pilot_nodes_config *config, 
 void pilot_nodes_begin(struct pilot_nodes *n)
 {
     pilots_begin(n->pilots);
+    n->begun = true;
+    own(n);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
 }
 
 void pilot_nodes_destroy(struct pilot_nodes *n)
@@ -558,5 +764,6 @@ void pilot_nodes_destroy(struct pilot_nodes *n)
     if (n->view_arena)
         arena_destroy(n->view_arena);
     free(n->packed);
-    free(n);
+    map_destroy(n->told);
+    uv_close((uv_handle_t *)&n->own, on_closed);
 }

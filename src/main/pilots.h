@@ -15,16 +15,19 @@ struct pilot_nodes_config {
     struct uv_loop_s *loop;
     struct link_hub *link;
     struct ctl *ctl;
-    struct engine *machines;      /* has their nodes */
-    struct engine_sink sink;      /* for news of nodes that are to come */
-    struct agents *const *agents; /* where hosts connect, once it is open */
-    const char *prefix;           /* of Slurm's commands; "": none */
+    struct engine *machines;                     /* has their nodes */
+    struct engine_sink sink;                     /* for news of nodes that are to come */
+    struct agents *const *agents;                /* where hosts connect, once it is open */
+    int (*open_agents)(void *arg, struct err *); /* it is to be, when it is not */
+    void *open_arg;
+    const char *prefix; /* of Slurm's commands; "": none */
     const char *node_program;
 };
 struct pilot_nodes;
 /* Those of the records are known from here on: before the core recovers. NULL. */
 struct pilot_nodes *pilot_nodes_create(const struct pilot_nodes_config *, struct err *);
 void pilot_nodes_begin(struct pilot_nodes *);   /* after it has */
+void pilot_nodes_look(struct pilot_nodes *);    /* jobs want other allocations than before */
 void pilot_nodes_destroy(struct pilot_nodes *); /* before the core; NULL-safe */
 struct api_pilots pilot_nodes_served(struct pilot_nodes *);
 

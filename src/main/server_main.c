@@ -69,6 +69,7 @@ struct server {
     const char *version, *address, *host;
     const char *public_socket; /* NULL: none */
     const char *node_program;
+    const char *no_allocations; /* find_slurm() */
     struct certificate certificate;
     uint64_t started_ms, started_up_ms, idle_exit_ms;
     struct clock_start clock;
@@ -451,6 +452,8 @@ static void make_fencer(struct server *s)
         s->fencer = fencer_create(&config);
 }
 
+static int on_need_agents(void *arg, struct err *err);
+
 /* Also where no port is open for their nodes: what they run is not lost. */
 static int make_pilots(struct server *s, struct err *err)
 {
@@ -460,10 +463,19 @@ static int make_pilots(struct server *s, struct err *err)
                                                .machines = s->machines,
                                                .sink = { .fact = on_fact, .arg = s },
                                                .agents = &s->agents,
+                                               .open_agents = on_need_agents,
+                                               .open_arg = s,
                                                .prefix = s->config.at[SETTING_SLURM_PREFIX].text,
                                                .node_program = s->node_program };
     s->pilots = pilot_nodes_create(&config, err);
     return s->pilots ? 0 : -1;
+}
+
+static void on_allocate(void *arg)
+{
+    struct server *s = arg;
+    if (s->pilots)
+        pilot_nodes_look(s->pilots);
 }
 
 static int make_core(struct server *s, struct err *err)
@@ -486,6 +498,8 @@ static int make_core(struct server *s, struct err *err)
                                  .wake_arg = s,
                                  .look = on_look,
                                  .look_arg = s,
+                                 .allocate = on_allocate,
+                                 .allocate_arg = s,
                                  .meter = s->meter };
     if (core_config(s->arena, &s->config, &config, err) < 0 || make_recorder(s, err) < 0)
         return -1;
@@ -493,6 +507,7 @@ static int make_core(struct server *s, struct err *err)
     s->image_asks = image_asks_create(&s->loop, node, s->files.dir, s->arena, &config.no_images);
     config.ask_images = s->image_asks ? on_images : NULL;
     config.ask_images_arg = s;
+    config.no_allocations = s->no_allocations;
     config.tape = s->recorder ? recorder_tape(s->recorder) : NULL;
     s->ctl = ctl_create(&config, err);
     if (!s->ctl)
@@ -624,8 +639,9 @@ static struct api *make_api(struct server *s, struct err *err)
         config.machines = machines_served(s->machines);
         config.machines.put_where = put_where;
         config.machines.where_arg = s;
-        config.pilots = pilot_nodes_served(s->pilots);
     }
+    if (!s->no_allocations)
+        config.pilots = pilot_nodes_served(s->pilots);
     return api_create(&config, err);
 }
 
@@ -681,20 +697,55 @@ static int make_http(struct server *s, struct err *err)
     return 0;
 }
 
+/* Why no nodes can be asked of Slurm; NULL: they can. */
+static const char *find_slurm(struct server *s)
+{
+    const char *path = getenv("PATH");
+    if (*s->config.at[SETTING_SLURM_PREFIX].text ||
+        (path && interpreter_in_path(s->arena, path, "sbatch")))
+        return NULL;
+    return "this server finds no sbatch: start it on a login node of Slurm, or with "
+           "--slurm-prefix=\"ssh LOGIN\"";
+}
+
 /* Also where no port is open for machines: what runs on those that are known is not lost. */
 static void add_machines(struct server *s)
 {
     s->packer = (struct packer_config){ .loop = &s->loop, .program = own_program(s->arena) };
-    s->engine =
-        machines_beside(s->engine,
-                        &(struct machines_config){
-                            .loop = &s->loop, .link = s->link, .packer = packer_of(&s->packer) },
-                        &s->machines);
+    s->engine = machines_beside(s->engine,
+                                &(struct machines_config){ .loop = &s->loop,
+                                                           .link = s->link,
+                                                           .packer = packer_of(&s->packer),
+                                                           .allocates = !s->no_allocations },
+                                &s->machines);
 }
 
 static void take_caller(void *arg, int fd, const char *address)
 {
     http_server_take(arg, fd, address);
+}
+
+/* Where no setting says one, the port that was opened for nodes of Slurm is opened again; needed:
+ * now it is the first time. */
+static int open_agents(struct server *s, bool needed, struct err *err)
+{
+    struct agents_config config = { .where = s->config.at[SETTING_AGENTS].text,
+                                    .state_dir = s->files.dir,
+                                    .hub = s->link,
+                                    .ctl = s->ctl,
+                                    .most = s->descriptors.agents,
+                                    .caller = take_caller,
+                                    .caller_arg = s->http };
+    if (s->agents)
+        return 0;
+    if (strcmp(config.where, "none") != 0)
+        return agents_open(&config, &s->agents, err);
+    return agents_open_kept(&config, needed, &s->agents, err);
+}
+
+static int on_need_agents(void *arg, struct err *err)
+{
+    return open_agents(arg, true, err);
 }
 
 static int make_parts(struct server *s, struct err *err)
@@ -709,6 +760,7 @@ static int make_parts(struct server *s, struct err *err)
         return -1;
     s->node_program = node;
     s->link = link_create(&s->loop, (struct engine_sink){ .fact = on_fact, .arg = s });
+    s->no_allocations = find_slurm(s);
     place.link = s->link;
     s->engine = wire_engine(&place, err);
     if (s->engine)
@@ -724,14 +776,7 @@ static int make_parts(struct server *s, struct err *err)
                                     .bound = config_number(&s->config, SETTING_GPU_MEMORY_BOUND) });
     if (make_http(s, err) < 0)
         return -1;
-    const struct agents_config agents = { .where = s->config.at[SETTING_AGENTS].text,
-                                          .state_dir = s->files.dir,
-                                          .hub = s->link,
-                                          .ctl = s->ctl,
-                                          .most = s->descriptors.agents,
-                                          .caller = take_caller,
-                                          .caller_arg = s->http };
-    return agents_open(&agents, &s->agents, err);
+    return open_agents(s, false, err);
 }
 
 /* ---- the whole ---- */

@@ -128,7 +128,8 @@ static size_t several_room(const struct engine *e, size_t *all)
 static unsigned several_caps(const struct engine *e)
 {
     const struct several_config *c = &((const struct several *)(const void *)e)->config;
-    return c->first->ops->caps(c->first) & c->other->ops->caps(c->other);
+    const unsigned first = c->first->ops->caps(c->first), other = c->other->ops->caps(c->other);
+    return (first & other) | ((first | other) & ENGINE_ALLOCATES);
 }
 
 static void several_destroy(struct engine *e)

@@ -165,32 +165,83 @@ int slurm_read_submitted(struct arena *arena, const char *text, const char **id,
     return 0;
 }
 
-bool slurm_read_shape(struct arena *arena, const char *text, const char *partition,
+/* "gpu:2(S:0-1)", "gpu:a100:4,gpu:t4:2", "(null)": how many. */
+static uint32_t read_gpus(char *text)
+{
+    uint64_t sum = 0, n;
+    for (char *one; (one = strsep(&text, ","));) {
+        one[strcspn(one, "(")] = '\0';
+        const char *colon = strrchr(one, ':');
+        if (strncmp(one, "gpu:", 4) == 0 && colon && scan_u64(colon + 1, 0, 1024, &n))
+            sum += n;
+    }
+    return (uint32_t)sum;
+}
+
+struct partition_line { /* of sinfo */
+    char *name;
+    bool standard;
+    struct slurm_shape shape;
+};
+
+/* A server of before asked for the first four. */
+static bool read_partition(char *line, struct partition_line *out)
+{
+    char *at[7];
+    size_t n = 0;
+    uint64_t cpus, memory, nodes = 0;
+    while (n < ARRAY_LEN(at) && (at[n] = strsep(&line, "@")))
+        n++;
+    if (n < 3)
+        return false;
+    const size_t len = strlen(at[0]);
+    *out = (struct partition_line){ .name = at[0], .standard = len && at[0][len - 1] == '*' };
+    if (out->standard)
+        at[0][len - 1] = '\0';
+    at[1][strcspn(at[1], "+")] = at[2][strcspn(at[2], "+")] = '\0';
+    if (!scan_u64(at[1], 1, 1u << 20, &cpus) || !scan_u64(at[2], 1, 1ull << 40, &memory))
+        return false;
+    out->shape = (struct slurm_shape){ .partition = at[0], .cpus = cpus, .memory = memory << 20 };
+    if (n == ARRAY_LEN(at)) {
+        (void)slurm_read_span(at[4], &out->shape.time_ms);
+        (void)scan_u64(at[5], 0, UINT32_MAX, &nodes);
+        out->shape.nodes = (uint32_t)nodes;
+        out->shape.gpus = read_gpus(at[6]);
+    }
+    return true;
+}
+
+static void take_least(struct slurm_shape *to, const struct slurm_shape *of)
+{
+    to->cpus = of->cpus < to->cpus ? of->cpus : to->cpus;
+    to->memory = of->memory < to->memory ? of->memory : to->memory;
+    to->gpus = of->gpus < to->gpus ? of->gpus : to->gpus;
+    to->nodes += of->nodes;
+}
+
+bool slurm_read_shape(struct arena *arena, const char *text, const char *partition, uint32_t gpus,
                       struct slurm_shape *out)
 {
     char *rest = arena_strdup(arena, text);
     bool found = false;
     for (char *line; (line = strsep(&rest, "\n"));) {
-        char *name = strsep(&line, "@"), *cpus = strsep(&line, "@"), *memory = strsep(&line, "@");
-        uint64_t c, m;
-        if (!memory)
+        struct partition_line one;
+        if (!read_partition(line, &one) || one.shape.gpus < gpus ||
+            !(*partition ? strcmp(one.name, partition) == 0 : one.standard))
             continue;
-        size_t len = strlen(name);
-        bool standard = len && name[len - 1] == '*';
-        if (standard)
-            name[len - 1] = '\0';
-        cpus[strcspn(cpus, "+")] = memory[strcspn(memory, "+")] = '\0';
-        if (!(*partition ? strcmp(name, partition) == 0 : standard) ||
-            !scan_u64(cpus, 1, 1u << 20, &c) || !scan_u64(memory, 1, 1ull << 40, &m))
-            continue;
-        m <<= 20;
-        if (!found)
-            *out = (struct slurm_shape){ .partition = name, .cpus = c, .memory = m };
-        out->cpus = c < out->cpus ? c : out->cpus;
-        out->memory = m < out->memory ? m : out->memory;
+        if (found)
+            take_least(out, &one.shape);
+        else
+            *out = one.shape;
         found = true;
     }
     return found;
+}
+
+bool slurm_has_partition(struct arena *arena, const char *text, const char *partition)
+{
+    struct slurm_shape shape;
+    return *partition && slurm_read_shape(arena, text, partition, 0, &shape);
 }
 
 /* ---- what went wrong ---- */

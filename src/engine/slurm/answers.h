@@ -13,7 +13,7 @@
 /* What is asked of squeue: no letter in it means something to a shell, since a prefix may hand it
  * to one. The reason is last, because it may have any. */
 #define SLURM_SQUEUE_FORMAT "%i@%T@%L@%S@%D@%P@%N@%j@%r"
-#define SLURM_SINFO_FORMAT  "%P@%c@%m@%a"
+#define SLURM_SINFO_FORMAT  "%P@%c@%m@%a@%l@%D@%G"
 
 /* Slurm's states, as far as they differ for whoever holds an allocation. LOST: over because of a
  * node; TIMEOUT: at its limit. */
@@ -55,10 +55,14 @@ int slurm_read_submitted(struct arena *, const char *text, const char **id, stru
 struct slurm_shape { /* what each node of a partition has at least */
     const char *partition;
     uint64_t cpus, memory; /* bytes */
+    uint32_t gpus, nodes;  /* how many nodes there are of that */
+    uint64_t time_ms;      /* that an allocation may have; 0: any */
 };
-/* partition "": the default one. false: there is none of that name. */
-bool slurm_read_shape(struct arena *, const char *text, const char *partition,
+/* partition "": the default one. Of its nodes with at least so many GPUs. false: there is none. */
+bool slurm_read_shape(struct arena *, const char *text, const char *partition, uint32_t gpus,
                       struct slurm_shape *);
+/* Is there one of that name? */
+bool slurm_has_partition(struct arena *, const char *text, const char *partition);
 
 bool slurm_read_span(const char *text, uint64_t *ms); /* "1-02:03:04" "9:40"; UNLIMITED: false */
 

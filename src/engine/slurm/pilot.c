@@ -16,6 +16,8 @@
 #define SUBMIT_MOST_MS 180000u /* an sbatch that an earlier server started has ended by then */
 #define SHIFT_MS       30000u  /* ends that differ by less are the same */
 #define TIME_MOST_MS   (400ull * 86400000u)
+#define MIB            (UINT64_C(1) << 20)
+#define JOIN_MOST_MS   600000u /* a node that has not joined by then will not */
 
 const char *pilot_state_word(enum pilot_state state)
 {
@@ -24,6 +26,12 @@ const char *pilot_state_word(enum pilot_state state)
 #undef WORD
     return words[state];
 }
+
+static const char *const end_words[] = {
+#define WORD(id, word) [PILOT_END_##id] = word,
+    PILOT_ENDS(WORD)
+#undef WORD
+};
 
 /* ---- asking ---- */
 
@@ -94,8 +102,12 @@ const char **pilot_sbatch(struct arena *a, const struct pilot *p)
     out[n++] = "--no-requeue";
     out[n++] = "--no-kill";
     out[n++] = arena_printf(a, "--job-name=" PILOT_JOB_NAME "%s", p->nonce);
-    out[n++] = arena_printf(a, "--comment=muster:%s", p->name);
-    out[n++] = arena_printf(a, "--nodes=%u", ask->nodes);
+    out[n++] = p->job
+                   ? arena_printf(a, "--comment=muster:job %llu", (unsigned long long)p->job_number)
+                   : arena_printf(a, "--comment=muster:%s", p->name);
+    out[n++] = ask->least && ask->least < ask->nodes
+                   ? arena_printf(a, "--nodes=%u-%u", ask->least, ask->nodes)
+                   : arena_printf(a, "--nodes=%u", ask->nodes);
     out[n++] = "--ntasks-per-node=1";
     out[n++] = "--output=/dev/null";
     if (*ask->partition)
@@ -107,6 +119,9 @@ const char **pilot_sbatch(struct arena *a, const struct pilot *p)
         out[n++] = arena_printf(a, "--gres=gpu:%u", ask->gpus);
     if (ask->cpus) {
         out[n++] = arena_printf(a, "--cpus-per-task=%u", ask->cpus);
+        if (ask->memory)
+            out[n++] =
+                arena_printf(a, "--mem=%lluM", (unsigned long long)((ask->memory + MIB - 1) / MIB));
     } else {
         out[n++] = "--exclusive";
         out[n++] = "--mem=0";
@@ -236,6 +251,10 @@ static bool get_hash(const struct text_node *map, const char *key, unsigned char
 static void put_ask(struct arena *a, struct text_node *map, const struct pilot_ask *ask)
 {
     text_int(a, map, "nodes", ask->nodes);
+    if (ask->least)
+        text_int(a, map, "least", ask->least);
+    if (ask->memory)
+        text_int(a, map, "memory", (int64_t)ask->memory);
     text_str(a, map, "partition", ask->partition);
     text_int(a, map, "time_ms", (int64_t)ask->time_ms);
     text_int(a, map, "cpus", ask->cpus);
@@ -249,6 +268,8 @@ static void put_ask(struct arena *a, struct text_node *map, const struct pilot_a
 static struct pilot_ask get_ask(struct arena *a, const struct text_node *map)
 {
     struct pilot_ask ask = { .nodes = (uint32_t)text_number(map, "nodes"),
+                             .least = (uint32_t)text_number(map, "least"),
+                             .memory = text_number(map, "memory"),
                              .partition = text_word(map, "partition"),
                              .time_ms = text_number(map, "time_ms"),
                              .cpus = (uint32_t)text_number(map, "cpus"),
@@ -269,7 +290,16 @@ struct text_node *pilot_row(struct arena *a, const struct pilot *p)
     text_str(a, map, "by", p->by);
     put_hash(a, map, "join", p->join_hash);
     text_int(a, map, "at", (int64_t)p->at_ms);
+    if (p->job) {
+        text_int(a, map, "job", (int64_t)p->job);
+        text_int(a, map, "job_number", (int64_t)p->job_number);
+        text_int(a, map, "grace", (int64_t)p->grace_ms);
+    }
     text_str(a, map, "state", pilot_state_word(p->state));
+    if (p->end != PILOT_END_NONE)
+        text_str(a, map, "end", end_words[p->end]);
+    if (p->given_back)
+        text_bool(a, map, "given_back", true);
     text_str(a, map, "id", p->id);
     text_str(a, map, "in", p->partition);
     text_str(a, map, "nodes", p->nodes);
@@ -313,6 +343,13 @@ struct pilot *pilot_of_row(const char *name, const struct text_node *map)
         state++;
     p->state = (enum pilot_state)state;
     p->at_ms = text_number(map, "at");
+    p->job = text_number(map, "job");
+    p->job_number = text_number(map, "job_number");
+    p->grace_ms = text_number(map, "grace");
+    for (size_t i = 0; i < PILOT_END_N; i++)
+        if (strcmp(end_words[i], text_word(map, "end")) == 0)
+            p->end = (enum pilot_end)i;
+    p->given_back = text_flag(map, "given_back");
     p->start_ms = text_number(map, "start");
     p->ends_ms = text_number(map, "ends");
     p->submitted = true;
@@ -335,6 +372,13 @@ static bool change_text(char **to, const char *text)
         return false;
     set_text(to, text);
     return true;
+}
+
+static enum pilot_end end_of(const struct pilot *p, const struct slurm_job *job)
+{
+    if (job && job->state == SLURM_CANCELLED)
+        return PILOT_END_CANCELLED;
+    return job && job->state == SLURM_FAILED && p->hosts.n == 0 ? PILOT_END_FAILED : PILOT_END_LOST;
 }
 
 static bool set_over(struct pilot *p, const char *reason)
@@ -361,9 +405,12 @@ static const char *why_over(const struct slurm_job *job)
 
 /* Its hosts may go on for a while after Slurm has ended it: what they run is not lost before they
  * are silent. */
-static bool hear_over(struct pilot *p, const char *why, const struct pilot_world *world)
+static bool hear_over(struct pilot *p, const char *why, const struct slurm_job *job,
+                      const struct pilot_world *world)
 {
     bool changed = p->state != PILOT_ENDING;
+    if (!p->given_back)
+        p->end = end_of(p, job);
     if (world->reached == 0)
         return set_over(p, p->state == PILOT_ENDING && *p->reason ? p->reason : why);
     p->state = PILOT_ENDING;
@@ -379,7 +426,7 @@ static bool hear_absence(struct pilot *p, const struct pilot_world *world)
         return false;
     if (!*p->id)
         return set_over(p, "it was being submitted when the server ended, and Slurm has none");
-    return hear_over(p, "Slurm does not know it any more", world);
+    return hear_over(p, "Slurm does not know it any more", NULL, world);
 }
 
 static bool hear_times(struct pilot *p, const struct slurm_job *job, uint64_t now_ms)
@@ -403,7 +450,7 @@ bool pilot_hear(struct pilot *p, const struct slurm_job *job, const struct pilot
     p->submitted = true; /* its name is nobody else's */
     bool changed = change_text(&p->id, job->id);
     if (slurm_state_is_over(job->state))
-        return hear_over(p, why_over(job), world) || changed;
+        return hear_over(p, why_over(job), job, world) || changed;
     enum pilot_state state = p->state;
     if (state != PILOT_ENDING && job->state == SLURM_COMPLETING)
         state = PILOT_ENDING;
@@ -419,4 +466,64 @@ bool pilot_hear(struct pilot *p, const struct slurm_job *job, const struct pilot
         changed = change_text(&p->nodes, job->nodes) || changed;
     changed = change_text(&p->partition, job->partition) || changed;
     return hear_times(p, job, world->now_ms) || changed;
+}
+
+/* ---- a job's own ---- */
+
+/* Nodes of it are lost, or have not come in all that time. */
+static bool is_short(const struct pilot *p, uint64_t now_ms)
+{
+    struct arena *arena = arena_create();
+    struct words names = { .n = 0 };
+    size_t here = 0;
+    bool gone = false;
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        gone = gone || p->hosts.at[i].gone;
+        here += !p->hosts.at[i].gone;
+    }
+    (void)hostlist_read(arena, p->nodes, &names.at, &names.n, NULL);
+    bool late = p->start_ms && now_ms > p->start_ms + JOIN_MOST_MS && here < names.n;
+    arena_destroy(arena);
+    return gone || late;
+}
+
+/* Where Slurm is still ending one that was not given back, what it says in the end is waited for:
+ * whether somebody cancelled it. */
+enum pilot_step pilot_next_step(const struct pilot *latest, bool wanted, bool lacks,
+                                uint64_t now_ms)
+{
+    if (!latest)
+        return wanted ? PILOT_STEP_ASK : PILOT_STEP_NONE;
+    if (!wanted)
+        return latest->state < PILOT_ENDING ? PILOT_STEP_GIVE : PILOT_STEP_NONE;
+    if (latest->state < PILOT_ENDING)
+        return latest->state == PILOT_RUNNING && lacks && is_short(latest, now_ms)
+                   ? PILOT_STEP_MOVE
+                   : PILOT_STEP_NONE;
+    if (latest->given_back)
+        return PILOT_STEP_ASK;
+    switch (latest->end) {
+    case PILOT_END_CANCELLED: return PILOT_STEP_STOP;
+    case PILOT_END_REFUSED:
+    case PILOT_END_FAILED: return PILOT_STEP_REFUSE;
+    default: return latest->state == PILOT_OVER ? PILOT_STEP_ASK : PILOT_STEP_NONE;
+    }
+}
+
+void pilot_say_waiting(const struct pilot *p, char *out, size_t size)
+{
+    char when[FMT_MAX] = "";
+    const uint32_t n = p->ask.nodes;
+    if (p->state == PILOT_RUNNING)
+        snprintf(out, size, "allocation %s of Slurm has its nodes (%.100s), which are coming",
+                 p->id, p->nodes);
+    else if (!*p->id)
+        snprintf(out, size, "%u node%s asked of Slurm%s%.160s", n, n == 1 ? " is" : "s are",
+                 *p->reason ? ": " : "", p->reason);
+    else if (p->start_ms)
+        snprintf(out, size, "allocation %s waits in Slurm (%.60s), which expects it at %s", p->id,
+                 *p->reason ? p->reason : "new", fmt_time_local(when, p->start_ms));
+    else
+        snprintf(out, size, "allocation %s waits in Slurm (%.60s)", p->id,
+                 *p->reason ? p->reason : "new");
 }

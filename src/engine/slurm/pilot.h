@@ -1,5 +1,6 @@
-/* A pilot: an allocation of Slurm that one server holds and whose nodes become nodes of it. What is
- * known of it, its row, and what follows from what Slurm says: no I/O, no clock. */
+/* A pilot: an allocation of Slurm that one server holds and whose nodes become nodes of it: of any
+ * job, or of the one that it was asked for (`job`). What is known of it, its row, and what follows
+ * from what Slurm says: no I/O, no clock. */
 #ifndef ENGINE_SLURM_PILOT_H
 #define ENGINE_SLURM_PILOT_H
 
@@ -23,11 +24,25 @@ enum pilot_state { PILOT_STATES(PILOT_ENUM) PILOT_STATE_N };
 #undef PILOT_ENUM
 const char *pilot_state_word(enum pilot_state);
 
+/* Why there is none (any more), where it was not given back. FAILED: its script ended, and no node
+ * has joined. */
+#define PILOT_ENDS(X)                                                                              \
+    X(NONE, "")                                                                                    \
+    X(REFUSED, "refused")                                                                          \
+    X(CANCELLED, "cancelled")                                                                      \
+    X(FAILED, "failed")                                                                            \
+    X(LOST, "lost")
+#define PILOT_END_ENUM(id, word) PILOT_END_##id,
+enum pilot_end { PILOT_ENDS(PILOT_END_ENUM) PILOT_END_N };
+#undef PILOT_END_ENUM
+
 struct pilot_ask { /* what was asked for */
     uint32_t nodes;
+    uint32_t least;        /* so many will do; 0: all */
     const char *partition; /* "": the default one */
     uint64_t time_ms;      /* 0: as the partition has it */
     uint32_t cpus, gpus;   /* of each node; cpus 0: whole nodes */
+    uint64_t memory;       /* of each, bytes; 0: as Slurm gives it */
     uint64_t idle_ms;      /* given back after so long without a task; 0: kept */
     struct words flags;    /* for sbatch, as they were given */
 };
@@ -45,8 +60,12 @@ struct pilot {
     struct arena *arena; /* of ask */
     struct pilot_ask ask;
     unsigned char join_hash[32];
-    uint64_t at_ms; /* wall clock: when it was asked for */
+    uint64_t at_ms;           /* wall clock: when it was asked for */
+    uint64_t job, job_number; /* whose own it is; 0: any job's */
+    uint64_t grace_ms;        /* of that job */
     enum pilot_state state;
+    enum pilot_end end;
+    bool given_back;            /* by this server */
     char *id;                   /* of Slurm; "": not known */
     char *partition;            /* where it is */
     char *nodes;                /* "n[1-4]", while Slurm has given it some */
@@ -83,6 +102,21 @@ void pilot_add_host(struct pilot *, const char *slurm_name, const char *name,
 /* Milliseconds that it still has; false: it has no end that is known. */
 bool pilot_left(const struct pilot *, uint64_t now_ms, uint64_t *ms);
 void pilot_set_reason(struct pilot *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* What is to be done about a job's own allocation. latest: the one that was asked for last; NULL:
+ * none. wanted: the job is to have one; lacks: what it has is not enough for it. */
+enum pilot_step {
+    PILOT_STEP_NONE,
+    PILOT_STEP_ASK,   /* for a new one */
+    PILOT_STEP_GIVE,  /* it back: the job has ended */
+    PILOT_STEP_MOVE,  /* it back, since nodes of it are lost: its job needs another one */
+    PILOT_STEP_STOP,  /* the job: somebody cancelled its allocation */
+    PILOT_STEP_REFUSE /* the job: it gets none */
+};
+enum pilot_step pilot_next_step(const struct pilot *latest, bool wanted, bool lacks,
+                                uint64_t now_ms);
+/* Why its job waits, for people. */
+void pilot_say_waiting(const struct pilot *, char *out, size_t size);
 
 /* Words for sbatch, ends with NULL; in arena. */
 const char **pilot_sbatch(struct arena *, const struct pilot *);

@@ -21,6 +21,8 @@
 #define CANCEL_MS    10000u /* scancel again */
 #define SUBMIT_MS    60000u
 #define MARGIN_MS    90000u /* before its end, at most; and a tenth of its time */
+#define GRACE_MS     30000u /* beside that of the job */
+#define SINFO_MS     300000u
 #define ASKS_MOST    2048u
 #define ASK_LOOKS    3u  /* at Slurm, before a node that it does not name is sent away */
 #define OVER_KEPT    20u /* that are over and can still be looked at */
@@ -67,9 +69,10 @@ struct pilots {
     uv_timer_t look;
     bool begun;
     char trouble[256];
-    struct slurm_shape shape; /* of the partition asked about last */
-    char shape_of[256];
-    bool has_shape, asked_shape;
+    char *sinfo;              /* what it said last; NULL: it was not asked yet, or cannot be */
+    uint64_t sinfo_ms;        /* when it was asked; 0: never */
+    struct arena *shape_of;   /* texts of: */
+    struct slurm_shape shape; /* of the partition looked for last */
 };
 
 static void look_soon(struct pilots *all, uint64_t ms);
@@ -86,6 +89,20 @@ static struct entry *find_entry(const struct pilots *all, const char *name)
 static void keep(struct entry *e)
 {
     e->all->sink.keep(e->all->sink.arg, e->pilot, NULL, NULL);
+}
+
+/* It is a job's own, and something of it changed that the job may be told. */
+static void own_changed(const struct entry *e)
+{
+    if (e->pilot->job)
+        e->all->sink.own(e->all->sink.arg);
+}
+
+static void set_trouble(struct pilots *all, const struct err *err)
+{
+    if (strcmp(all->trouble, err->what) != 0)
+        log_warn("slurm.trouble", "reason=\"%s\"", err->what);
+    snprintf(all->trouble, sizeof all->trouble, "%s", err->what);
 }
 
 static uint32_t tasks_of(const struct entry *e)
@@ -161,10 +178,12 @@ static void on_submitted(void *arg, const struct slurm_answer *answer)
         pilot_set_reason(p, "%s", answer->err->what);
     } else {
         p->state = PILOT_OVER;
+        p->end = PILOT_END_REFUSED;
         pilot_set_reason(p, "%s", answer->err ? answer->err->what : err.what);
         end_pilot(e);
     }
     keep(e);
+    own_changed(e);
     arena_destroy(arena);
     look_soon(e->all, SOON_MS);
 }
@@ -172,9 +191,11 @@ static void on_submitted(void *arg, const struct slurm_answer *answer)
 static void fail_submit(struct entry *e, const struct err *err)
 {
     e->pilot->state = PILOT_OVER;
+    e->pilot->end = PILOT_END_REFUSED;
     pilot_set_reason(e->pilot, "%s", err->what);
     end_pilot(e);
     keep(e);
+    own_changed(e);
 }
 
 /* A script that is read from stdin: the commands may run on another machine. */
@@ -245,6 +266,7 @@ static void vacate(struct entry *e)
 static void give_back(struct entry *e, const char *why)
 {
     e->pilot->state = PILOT_ENDING;
+    e->pilot->given_back = true;
     pilot_set_reason(e->pilot, "%s", why);
     log_info("pilot.ending", "pilot=%s allocation=%s reason=\"%s\"", e->pilot->name, e->pilot->id,
              why);
@@ -272,7 +294,9 @@ static void go_on_ending(struct entry *e)
 static uint64_t margin_of(const struct pilot *p)
 {
     uint64_t whole = p->ends_ms > p->start_ms && p->start_ms ? p->ends_ms - p->start_ms : 0;
-    return whole / 10 < MARGIN_MS ? whole / 10 : MARGIN_MS;
+    uint64_t margin = MARGIN_MS > p->grace_ms + GRACE_MS ? MARGIN_MS : p->grace_ms + GRACE_MS;
+    uint64_t part = p->job ? whole / 2 : whole / 10;
+    return part < margin ? part : margin;
 }
 
 /* Rounded down, so that nodes are not news all the time. */
@@ -285,6 +309,8 @@ static uint64_t round_lasts(uint64_t ms)
 static void tell_lasts(struct entry *e, bool again)
 {
     uint64_t left;
+    if (e->pilot->job) /* it was asked for as long as the job may run */
+        return;
     if (!pilot_left(e->pilot, clock_wall_ms(), &left))
         return;
     uint64_t margin = margin_of(e->pilot), lasts = left > margin ? round_lasts(left - margin) : 0;
@@ -328,8 +354,10 @@ static void remove_lost(struct entry *e)
         remove_host(e, host);
         any = true;
     }
-    if (any)
+    if (any) {
         keep(e);
+        own_changed(e);
+    }
 }
 
 static void go_on_running(struct entry *e)
@@ -345,32 +373,40 @@ static void go_on_running(struct entry *e)
 
 /* ---- nodes that are to come ---- */
 
-static void on_shape(void *arg, const struct slurm_answer *answer)
+static void on_sinfo(void *arg, const struct slurm_answer *answer)
 {
     struct pilots *all = arg;
-    struct arena *arena = arena_create();
-    all->has_shape =
-        answer->text && slurm_read_shape(arena, answer->text, all->shape_of, &all->shape);
-    all->shape.partition = NULL;
-    arena_destroy(arena);
+    if (!answer->text) {
+        set_trouble(all, answer->err);
+        return;
+    }
+    free(all->sinfo);
+    all->sinfo = mem_strdup(answer->text);
+    all->sink.own(all->sink.arg);
+}
+
+const char *pilots_sinfo(struct pilots *all)
+{
+    static const char *const args[] = { "-h", "-o", SLURM_SINFO_FORMAT, NULL };
+    const uint64_t now = uv_now(all->loop);
+    struct err err;
+    if (slurm_is_busy(all->commands, SLURM_SINFO) ||
+        (all->sinfo_ms && now - all->sinfo_ms < (all->sinfo ? SINFO_MS : LOOK_MS)))
+        return all->sinfo;
+    all->sinfo_ms = now ? now : 1;
+    if (slurm_run(all->commands,
+                  &(struct slurm_call){
+                      .command = SLURM_SINFO, .args = args, .done = on_sinfo, .arg = all },
+                  &err) < 0)
+        log_warn("slurm.sinfo", "reason=\"%s\"", err.what);
+    return all->sinfo;
 }
 
 static bool know_shape(struct pilots *all, const char *partition)
 {
-    static const char *const args[] = { "-h", "-o", SLURM_SINFO_FORMAT, NULL };
-    struct err err;
-    if (all->asked_shape && strcmp(all->shape_of, partition) == 0)
-        return all->has_shape;
-    if (slurm_is_busy(all->commands, SLURM_SINFO))
-        return false;
-    snprintf(all->shape_of, sizeof all->shape_of, "%s", partition);
-    all->has_shape = false;
-    all->asked_shape =
-        slurm_run(all->commands,
-                  &(struct slurm_call){
-                      .command = SLURM_SINFO, .args = args, .done = on_shape, .arg = all },
-                  &err) == 0;
-    return false;
+    const char *sinfo = pilots_sinfo(all);
+    arena_reset(all->shape_of);
+    return sinfo && slurm_read_shape(all->shape_of, sinfo, partition, 0, &all->shape);
 }
 
 static void word_waiting(const struct pilot *p, char *out, size_t size)
@@ -439,7 +475,7 @@ static void expect_nodes(struct pilots *all)
     for (size_t i = 0; i < all->entries.n; i++) {
         const struct pilot *p = all->entries.at[i]->pilot;
         const size_t there = hosts_of(p);
-        if (p->state > PILOT_RUNNING || there >= p->ask.nodes)
+        if (p->job || p->state > PILOT_RUNNING || there >= p->ask.nodes)
             continue;
         if (!know_shape(all, p->ask.partition))
             return;
@@ -485,6 +521,7 @@ static void on_joined(void *arg, bool kept)
     if (kept && host && !host->gone) {
         all->sink.add(all->sink.arg, e->pilot, host);
         tell_lasts(e, true);
+        own_changed(e);
         joins_answer(all->joins, j->ticket, host->name, "");
         expect_nodes(all);
         log_info("pilot.joined", "pilot=%s node=%s", e->pilot->name, host->name);
@@ -593,20 +630,21 @@ static void hear(struct entry *e, const struct slurm_jobs *jobs)
     const struct pilot_world world = { .now_ms = clock_wall_ms(),
                                        .reached =
                                            e->slurm_over && tasks_of(e) == 0 ? 0 : reached_of(e) };
-    if (e->busy || !pilot_hear(e->pilot, job, &world))
+    if (e->busy)
         return;
-    if (e->pilot->state == PILOT_OVER)
-        end_pilot(e);
-    keep(e);
+    if (pilot_hear(e->pilot, job, &world)) {
+        if (e->pilot->state == PILOT_OVER)
+            end_pilot(e);
+        keep(e);
+    }
+    own_changed(e);
 }
 
 static void on_jobs(void *arg, const struct slurm_answer *answer)
 {
     struct pilots *all = arg;
     if (!answer->text) {
-        if (strcmp(all->trouble, answer->err->what) != 0)
-            log_warn("slurm.trouble", "reason=\"%s\"", answer->err->what);
-        snprintf(all->trouble, sizeof all->trouble, "%s", answer->err->what);
+        set_trouble(all, answer->err);
         return;
     }
     struct arena *arena = arena_create();
@@ -712,19 +750,34 @@ void pilots_start(struct pilots *all, struct pilot *p, const char *join)
     look_soon(all, 0);
 }
 
-bool pilots_stop(struct pilots *all, const char *name, const char *by, bool now)
+bool pilots_give_back(struct pilots *all, const char *name, const char *why, bool now)
 {
     struct entry *e = find_entry(all, name);
     if (!e || e->pilot->state == PILOT_OVER)
         return false;
     e->now = e->now || now;
-    if (e->pilot->state != PILOT_ENDING) {
-        char why[160];
-        snprintf(why, sizeof why, "stopped by %.100s", by);
+    if (e->pilot->state != PILOT_ENDING)
         give_back(e, why);
-    }
-    look_soon(all, SOON_MS);
+    look_soon(all, now ? 0 : SOON_MS);
     return true;
+}
+
+bool pilots_stop(struct pilots *all, const char *name, const char *by, bool now)
+{
+    char why[160];
+    snprintf(why, sizeof why, "stopped by %.100s", by);
+    return pilots_give_back(all, name, why, now);
+}
+
+const struct pilot *pilots_of_job(const struct pilots *all, uint64_t job)
+{
+    const struct pilot *latest = NULL;
+    for (size_t i = 0; i < all->entries.n; i++) {
+        const struct pilot *p = all->entries.at[i]->pilot;
+        if (p->job == job && (!latest || p->at_ms >= latest->at_ms))
+            latest = p;
+    }
+    return latest;
 }
 
 const struct pilot *pilots_at(const struct pilots *all, size_t i)
@@ -759,6 +812,7 @@ struct pilots *pilots_create(const struct pilots_config *config)
     struct pilots *all = mem_new(sizeof *all);
     all->sink = config->sink;
     all->loop = config->loop;
+    all->shape_of = arena_create();
     all->commands = slurm_commands_create(config->loop, config->prefix);
     all->joins = joins_create(config->link, (struct joins_sink){ .ask = on_ask, .arg = all });
     uv_timer_init(config->loop, &all->look);
@@ -789,5 +843,7 @@ void pilots_destroy(struct pilots *all)
     vec_fini(&all->asks);
     vec_fini(&all->joining);
     vec_fini(&all->slots);
+    arena_destroy(all->shape_of);
+    free(all->sinfo);
     uv_close((uv_handle_t *)&all->look, on_closed);
 }

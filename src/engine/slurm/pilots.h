@@ -31,6 +31,8 @@ struct pilots_sink { /* from the loop */
     /* No task there any more; those that run end with their grace, and wait again. */
     void (*vacate)(void *arg, const struct pilot *, const char *why);
     void (*expect)(void *arg, const struct pilots_node *);
+    /* Of allocations that jobs have for themselves something changed, or sinfo has answered. */
+    void (*own)(void *arg);
     /* The batch script with that token. 1; 0: not yet; -1. */
     int (*script)(void *arg, const char *join, struct buf *out, struct err *);
     void *arg;
@@ -53,6 +55,14 @@ void pilots_start(struct pilots *, struct pilot *, const char *join);
 /* Given back: its jobs end with their grace, at most for a minute; now: at once. false: there is
  * none of that name, or it is over. */
 bool pilots_stop(struct pilots *, const char *name, const char *by, bool now);
+
+/* The same for a reason of its owner's. */
+bool pilots_give_back(struct pilots *, const char *name, const char *why, bool now);
+
+/* What sinfo said last; NULL: nothing yet, it is asked and sink.own follows. */
+const char *pilots_sinfo(struct pilots *);
+/* The own allocation that was asked for last for that job; NULL: none. */
+const struct pilot *pilots_of_job(const struct pilots *, uint64_t job);
 
 /* By name, then by when they were made; NULL: no more. */
 const struct pilot *pilots_at(const struct pilots *, size_t i);

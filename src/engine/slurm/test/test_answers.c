@@ -96,15 +96,15 @@ static void shapes_are_read(void **state)
 {
     static const char text[] = "main*@8@16000@up\nbig@64+@512000+@up\nbig@32@900000@up\nbad\n";
     struct slurm_shape shape;
-    assert_true(slurm_read_shape(*state, text, "", &shape));
+    assert_true(slurm_read_shape(*state, text, "", 0, &shape));
     assert_string_equal(shape.partition, "main");
     assert_int_equal(shape.cpus, 8);
     assert_int_equal(shape.memory, 16000ull << 20);
-    assert_true(slurm_read_shape(*state, text, "big", &shape));
+    assert_true(slurm_read_shape(*state, text, "big", 0, &shape));
     assert_int_equal(shape.cpus, 32);
     assert_int_equal(shape.memory, 512000ull << 20);
-    assert_false(slurm_read_shape(*state, text, "nope", &shape));
-    assert_false(slurm_read_shape(*state, "", "", &shape));
+    assert_false(slurm_read_shape(*state, text, "nope", 0, &shape));
+    assert_false(slurm_read_shape(*state, "", "", 0, &shape));
 }
 
 static void problems_are_told_apart(void **state)

@@ -130,6 +130,11 @@ static void expect(void *arg, const struct pilots_node *node)
     snprintf(t->why, sizeof t->why, "%s", node->why);
 }
 
+static void own(void *arg)
+{
+    (void)arg;
+}
+
 static int script(void *arg, const char *join, struct buf *out, struct err *err)
 {
     struct trial *t = arg;
@@ -168,6 +173,7 @@ static int set_up(void **state)
                                                                  .tasks = no_tasks,
                                                                  .vacate = vacate,
                                                                  .expect = expect,
+                                                                 .own = own,
                                                                  .script = script,
                                                                  .arg = t } });
     pilots_begin(t->pilots);
