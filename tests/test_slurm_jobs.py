@@ -1,14 +1,15 @@
-"""Jobs with an allocation of a real Slurm for themselves: asked for, run in, given back; whatever is
-killed meanwhile, none is asked for twice, and none is left."""
+"""Jobs with an allocation of a real Slurm for themselves: asked for, run in, given back. Whatever
+is killed meanwhile, none is asked for twice, and none is left."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import Starter
-from harness import FINAL, Json, Server, native, until_there, wait_for
+from harness import FINAL, Json, Server, kill, native, processes, until_there, wait_for
 from slurm_cluster import Slurm, slurm, why_none
 
 pytestmark = [
@@ -76,3 +77,103 @@ def test_a_job_runs_in_an_allocation_of_its_own(
     assert server.state_of(other) == "queued"
     server.stop(other)
     assert len(own(server)) == 1
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def switch_off(allocation: str, node: str) -> None:
+    """All of ours on that node: what looks after the host first, which would start it again."""
+    there = [
+        pid for pid, line in processes("muster-node").items() if f"/{allocation}.{node}." in line
+    ]
+    hosts = [pid for pid in there if "muster-node host" in processes("muster-node").get(pid, "")]
+    for pid in [*map(parent_of, hosts), *there]:
+        kill(pid, signal.SIGKILL)
+
+
+def hold_all(cluster: Slurm) -> str:
+    """Another user's job, as it were: nobody gets a node while it runs."""
+    words = ["sbatch", "--parsable", "-N4", "--exclusive", "-t30", "-o", "/dev/null"]
+    held = cluster.run(*words, "--wrap", "sleep 1800").strip()
+    wait_for(lambda: cluster.state(held) == "RUNNING", what="another job of Slurm")
+    return held
+
+
+def test_one_that_waits_says_why_and_survives_its_server(server: Server, cluster: Slurm) -> None:
+    """Killed between sbatch and its answer, then while the allocation waits: one is asked for."""
+    held = hold_all(cluster)
+    stopped = server.submit(on_slurm("stopped", "sleep 600", 2))
+    wait_for(lambda: asked(cluster), what="sbatch")
+    server.kill()  # it may not have heard Slurm's answer
+    server.start()
+    wait_for(
+        lambda: "waits in Slurm (Resources)" in server.muster("explain", stopped).stdout,
+        what="Slurm's reason",
+    )
+    assert "waits in Slurm" in server.job(stopped)["reason"]
+    assert len(asked(cluster)) == 1
+    server.stop(stopped)  # while it waits there
+    wait_for(lambda: not asked(cluster), what="it to be given back")
+    number = server.submit(on_slurm("waits", "true", 2))
+    wait_for(lambda: asked(cluster), what="sbatch")
+    cancelled = server.submit(on_slurm("cancelled", "true"))
+    wait_for(lambda: len(asked(cluster)) == 2, what="sbatch")
+    cluster.run("scancel", asked(cluster)[-1][0])
+    job = server.wait(cancelled)
+    assert job["state"] == "stopped" and "was cancelled in Slurm" in job["reason"]
+    server.kill()
+    server.start()
+    cluster.run("scancel", held)
+    assert server.wait(number)["state"] == "succeeded"
+    wait_for(lambda: not asked(cluster), what="the allocation to be given back")
+
+
+def test_a_server_that_dies_as_its_job_ends(server: Server, cluster: Slurm, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    number = server.submit(on_slurm("ends", until_there(go)))
+    server.wait(number, "running")
+    server.kill()
+    go.touch()
+    server.start()
+    assert server.wait(number)["state"] == "succeeded"
+    wait_for(lambda: not asked(cluster), what="the allocation to be given back")
+    number = server.submit(on_slurm("runs", "sleep 600"))
+    server.wait(number, "running")
+    cluster.run("scancel", asked(cluster)[0][0])
+    job = server.wait(number)
+    assert job["state"] == "stopped" and "was cancelled in Slurm" in job["reason"]
+
+
+def test_what_slurm_has_not_fails_the_job(server: Server, cluster: Slurm) -> None:
+    for job, said in (
+        (on_slurm("many", "true", 9), "partition main of Slurm has 4"),
+        (
+            on_slurm("nope", "true", place={"engine": "slurm", "labels": {"slurm/partition": "x"}}),
+            'Slurm has no partition "x"',
+        ),
+    ):
+        ended = server.wait(server.submit(job))
+        assert ended["state"] == "failed" and said in ended["reason"], ended["reason"]
+    assert not asked(cluster) and not own(server)
+
+
+def test_a_node_that_dies_is_left(server: Server, cluster: Slurm, tmp_path: Path) -> None:
+    """Its allocation is too small then: the job gets another one."""
+    go = tmp_path / "go"
+    number = server.submit(on_slurm("on", until_there(go), 2, retry={"platform": 3}))
+    job = server.wait(number, "running")
+    lost = job["task_list"][0]["attempts"][0]["node"]
+    first = asked(cluster)[0][0]
+    cluster.local("kill", lost)
+    switch_off(first, lost)
+    try:
+        wait_for(lambda: asked(cluster) and asked(cluster)[-1][0] != first, what="another one")
+        go.touch()
+        job = server.wait(number)
+        assert job["state"] == "succeeded"
+        assert all(task["attempts"][-1]["node"] != lost for task in job["task_list"])
+    finally:
+        cluster.local("up", lost)
+    wait_for(lambda: not asked(cluster), what="both to be given back")
