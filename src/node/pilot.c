@@ -1,6 +1,7 @@
 /* Joins, then looks after the host: one that dies is started again, and finds its runs. It is the
  * subreaper of all that, so whoever ends the allocation finds everything below it, also where Slurm
- * follows parents alone. Its directory goes with it. */
+ * follows parents alone. Its directory goes with it. Where the server and Slurm are both gone for
+ * good nobody ends it: it ends all below it a day after the time limit of the allocation. */
 #include "node/pilot.h"
 
 #include "base/file.h"
@@ -26,6 +27,9 @@
 #define CONF_MAX     32768u
 #define AGAIN_NS     500000000 /* until a host that died is started again */
 #define STATUS_NEVER 3         /* it did not join */
+#define DAY_S        86400
+#define FOREVER_S    INT64_C(0x7fffffff) /* no limit is known */
+#define CHILDREN_MAX 65536u
 
 /* ---- what the environment says ---- */
 
@@ -45,6 +49,7 @@ int pilot_read(struct pilot_site *site, struct err *err)
         { "SLURM_MEM_PER_NODE", &site->memory, true },
         { "SLURM_MEM_PER_CPU", &site->memory_per_cpu, true },
         { "SLURM_STEP_GPUS", &site->gpus, true },
+        { "MUSTER_PILOT_LEFT", &site->left, true },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const char *value = getenv(rows[i].name);
@@ -183,20 +188,80 @@ static pid_t start_host(const char *dir)
     _exit(127);
 }
 
+static int64_t now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return now.tv_sec;
+}
+
+/* "1-02:03:04", "9:40": each part counts what is behind it by its own measure. */
+int64_t pilot_bound(const char *left)
+{
+    static const int64_t worth[] = { 1, 60, 3600 };
+    const char *dash = left ? strchr(left, '-') : NULL;
+    AUTO_FREE char *copy = mem_strdup(!left ? "" : dash ? dash + 1 : left);
+    uint64_t days = 0, part;
+    int64_t sum = 0;
+    size_t n = 0;
+    if (dash) {
+        AUTO_FREE char *front = mem_strndup(left, (size_t)(dash - left));
+        if (!scan_u64(front, 0, 100000, &days))
+            return FOREVER_S;
+    }
+    for (char *colon; n < ARRAY_LEN(worth); *colon = '\0') {
+        colon = strrchr(copy, ':');
+        if (!scan_u64(colon ? colon + 1 : copy, 0, 1000000, &part))
+            return FOREVER_S;
+        sum += (int64_t)part * worth[n++];
+        if (!colon)
+            return sum + (int64_t)days * DAY_S + DAY_S;
+    }
+    return FOREVER_S;
+}
+
+/* Kills the children; what these leave comes to this process, which is its subreaper. */
+void pilot_end_children(void)
+{
+    AUTO_FREE char *path = mem_printf("/proc/self/task/%d/children", (int)getpid());
+    for (;;) {
+        AUTO_FREE char *text = NULL;
+        size_t len;
+        uint64_t pid;
+        char *rest;
+        if (file_read(path, CHILDREN_MAX, &text, &len, NULL) == 0) {
+            rest = text;
+            for (char *word; (word = strsep(&rest, " "));)
+                if (scan_u64(word, 2, INT32_MAX, &pid))
+                    kill((pid_t)pid, SIGKILL);
+        }
+        if (waitpid(-1, NULL, 0) < 0 && errno == ECHILD)
+            return;
+    }
+}
+
 /* Reaps all that comes to it. true: the host ended in good order, or it is not to come again. */
-static bool wait_for(pid_t host, const sigset_t *set)
+static bool wait_for(pid_t host, const sigset_t *set, int64_t until_s)
 {
     for (bool told = false;;) {
         int status;
         for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
             if (pid == host)
                 return told || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        told = sigwaitinfo(set, NULL) == SIGTERM || told; /* the host was told as well */
+        const int64_t now = now_s();
+        const struct timespec left = { .tv_sec = until_s > now ? until_s - now : 0 };
+        told = sigtimedwait(set, NULL, &left) == SIGTERM || told; /* the host was told as well */
+        if (now_s() < until_s)
+            continue;
+        log_warn("pilot.bound", "note=\"its time was over a day ago, and nobody ended it\"");
+        pilot_end_children();
+        return true;
     }
 }
 
-static void look_after(const char *dir)
+static void look_after(const char *dir, int64_t bound_s)
 {
+    const int64_t until_s = now_s() + bound_s;
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
@@ -205,7 +270,7 @@ static void look_after(const char *dir)
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (bool over = false; !over;) {
         pid_t host = start_host(dir);
-        over = host < 0 || wait_for(host, &set);
+        over = host < 0 || wait_for(host, &set, until_s);
         if (over)
             continue;
         log_warn("host.died", "dir=%s note=\"it is started again\"", dir);
@@ -230,7 +295,7 @@ int pilot_run(void)
         log_error("pilot.failed", "node=%s %s", site.node, err.what);
     forget_slurm();
     if (rc == 0)
-        look_after(dir);
+        look_after(dir, pilot_bound(site.left));
     if (dir)
         (void)file_remove_tree(dir, NULL);
     return rc == 0 ? 0 : STATUS_NEVER;

@@ -5,6 +5,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <stdint.h>
+
 #define PILOT_NAME 256u
 struct pilot_site {               /* as the environment says it */
     const char *tcp, *pin, *join; /* of host.conf; join: the token of the allocation */
@@ -12,11 +14,17 @@ struct pilot_site {               /* as the environment says it */
                                    * lets programs run */
     const char *node, *allocation;
     const char *cpus, *memory, *memory_per_cpu, *gpus; /* of Slurm; NULL: it does not say */
+    const char *left; /* of the allocation's time, as squeue says it; NULL: it does not */
 };
 /* Names the variable that is missing. */
 int pilot_read(struct pilot_site *, struct err *);
 /* host.conf for a node of that name and token, with what the allocation has there. */
 void pilot_configure(const struct pilot_site *, const char *name, const char *token, struct buf *);
+
+/* Seconds after which this ends by itself. */
+int64_t pilot_bound(const char *left);
+/* All that was started below this process, when it is the subreaper of that. */
+void pilot_end_children(void);
 
 /* Runs until the allocation ends, or the server does not want the node. The exit status. */
 int pilot_run(void);

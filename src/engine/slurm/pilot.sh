@@ -52,7 +52,8 @@ program=$shared
 copied=0
 seen_by_all || bring || exit 21
 export MUSTER_PILOT_TCP="$tcp" MUSTER_PILOT_PIN="$pin" MUSTER_PILOT_JOIN="$join"
-export MUSTER_PILOT_DIRS="$dirs"
+MUSTER_PILOT_LEFT=$(squeue -h -j "$SLURM_JOB_ID" -o %L 2>/dev/null | head -n 1)
+export MUSTER_PILOT_LEFT MUSTER_PILOT_DIRS="$dirs"
 everywhere "$program" pilot
 status=$?
 [ "$copied" = 0 ] || everywhere rm -f "$program"

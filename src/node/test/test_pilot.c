@@ -16,6 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char *const names[] = {
     "MUSTER_PILOT_TCP", "MUSTER_PILOT_PIN",  "MUSTER_PILOT_JOIN",  "MUSTER_PILOT_DIRS",
@@ -106,6 +109,43 @@ static void what_is_missing_is_named(void **state)
     assert_non_null(strstr(err.what, "SLURMD_NODENAME"));
 }
 
+static void the_time_that_is_left_is_a_bound(void **state)
+{
+    static const int64_t day = 86400;
+    (void)state;
+    assert_int_equal(pilot_bound("30"), day + 30);
+    assert_int_equal(pilot_bound("9:40"), day + 580);
+    assert_int_equal(pilot_bound("1:00:01"), day + 3601);
+    assert_int_equal(pilot_bound("2-03:00:00"), 3 * day + 3 * 3600);
+    const int64_t never = pilot_bound(NULL);
+    assert_true(never > 60 * 365 * day);
+    assert_int_equal(pilot_bound("UNLIMITED"), never);
+    assert_int_equal(pilot_bound("1:2:3:4"), never);
+    assert_int_equal(pilot_bound("x-1:00"), never);
+}
+
+/* A child whose own child has left it. */
+static void nothing_below_outlives_it(void **state)
+{
+    int ends[2];
+    char byte;
+    (void)state;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (fork() == 0)
+            setsid();
+        for (;;)
+            pause();
+    }
+    close(ends[1]);
+    pilot_end_children();
+    assert_int_equal(read(ends[0], &byte, 1), 0); /* nobody has the other end any more */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    close(ends[0]);
+}
+
 static void a_machine_is_what_its_allocation_has(void **state)
 {
     struct wire_host_device seen[] = { { .minor = 0, .uuid = "a", .model = "x" },
@@ -142,6 +182,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_node_is_configured, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_slurm_does_not_say_is_seen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_missing_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_time_that_is_left_is_a_bound, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_below_outlives_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_machine_is_what_its_allocation_has, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
