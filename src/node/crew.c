@@ -15,6 +15,7 @@
 #include "node/install.h"
 #include "node/pyenv.h"
 #include "node/rebase.h"
+#include "node/removals.h"
 #include "node/task.h"
 #include "node/unpack.h"
 
@@ -35,10 +36,11 @@ struct crew {
     VEC(struct member) members;
     uint32_t applied;
     uv_timer_t log_timer;
-    struct install *install;  /* while it runs, everything waits */
-    struct unpack *unpack;    /* so does it, before that */
-    struct fetch *fetch;      /* and it, before that */
-    struct images *images;    /* beside them: what comes is waited for too */
+    struct install *install; /* while it runs, everything waits */
+    struct unpack *unpack;   /* so does it, before that */
+    struct fetch *fetch;     /* and it, before that */
+    struct images *images;   /* beside them: what comes is waited for too */
+    struct removals *removals;
     VEC(struct batch *) held; /* launches that wait for them */
     bool installed, python_made, gpu_share_made;
     bool closing, released; /* told to stop everything; said that nothing is left */
@@ -51,6 +53,7 @@ static void on_log_timer(uv_timer_t *timer);
 static void on_images(void *arg);
 static void say_of_image(void *arg, const char *text);
 static void on_image_news(void *arg, const struct image_news *news);
+static void on_removed(void *arg);
 static void close_if_over(struct crew *crew);
 
 struct crew *crew_create(struct site *site, struct crew_sink sink)
@@ -65,6 +68,8 @@ struct crew *crew_create(struct site *site, struct crew_sink sink)
         site, (struct images_sink){
                   .settled = on_images, .say = say_of_image, .news = on_image_news, .arg = crew });
     site->images = crew->images;
+    site->removals = crew->removals =
+        removals_create(site->loop, (struct removals_sink){ .done = on_removed, .arg = crew });
     return crew;
 }
 
@@ -103,6 +108,7 @@ void crew_destroy(struct crew *crew)
     for (size_t i = 0; i < crew->members.n; i++)
         task_destroy(crew->members.at[i].task);
     images_destroy(crew->images);
+    removals_destroy(crew->removals);
     vec_fini(&crew->members);
     vec_fini(&crew->held);
     uv_close((uv_handle_t *)&crew->log_timer, on_first_closed);
@@ -239,6 +245,11 @@ static size_t kill_strays(const struct crew *crew)
     return strays;
 }
 
+static void on_removed(void *arg)
+{
+    close_if_over(arg);
+}
+
 static void on_close_timer(uv_timer_t *timer)
 {
     close_if_over(timer->data);
@@ -251,6 +262,8 @@ static void close_if_over(struct crew *crew)
     for (size_t i = 0; i < crew->members.n; i++)
         if (!task_is_over(crew->members.at[i].task))
             return;
+    if (removals_busy(crew->removals))
+        return;
     crew->sink.all_over(crew->sink.arg);
     if (kill_strays(crew) > 0) {
         uv_timer_start(&crew->close_timer, on_close_timer, CLOSE_LOOK_MS, 0);
@@ -387,10 +400,12 @@ static void on_installed(void *arg, const char *problem)
         start_waiting(crew);
 }
 
-static struct task *first_waiting(const struct crew *crew)
+/* image: one that runs in an image will do. */
+static struct task *first_waiting(const struct crew *crew, bool image)
 {
     for (size_t i = 0; i < crew->members.n; i++)
-        if (task_waits(crew->members.at[i].task) && task_output(crew->members.at[i].task))
+        if (task_waits(crew->members.at[i].task) && task_output(crew->members.at[i].task) &&
+            (image || !task_has_image(crew->members.at[i].task)))
             return crew->members.at[i].task;
     return NULL;
 }
@@ -398,7 +413,7 @@ static struct task *first_waiting(const struct crew *crew)
 static void install_then_start(struct crew *crew, const struct launch *launch)
 {
     struct err err = { .code = ERR_NONE };
-    struct task *task = first_waiting(crew);
+    struct task *task = first_waiting(crew, false);
     struct install_sink sink = { .done = on_installed, .arg = crew };
     if (!task) {
         start_waiting(crew);
@@ -421,7 +436,7 @@ static void say_no_mps(const struct launch *launch, struct task *task)
 
 static void say_what_is_missing(struct crew *crew, const struct launch *launch)
 {
-    struct task *task = first_waiting(crew);
+    struct task *task = first_waiting(crew, true);
     if (launch->n_hosts > 0 && !crew->site->view.hosts && task && !runs_in_images(launch))
         output_say(task_output(task), "names of other tasks do not resolve here: %s",
                    crew->site->view.why_not);
@@ -483,7 +498,7 @@ static void on_image_news(void *arg, const struct image_news *news)
 
 static void say_of_image(void *arg, const char *text)
 {
-    struct task *task = first_waiting(arg);
+    struct task *task = first_waiting(arg, true);
     if (task)
         output_say(task_output(task), "%s", text);
 }
@@ -616,9 +631,9 @@ void crew_stop(struct crew *crew, const struct wire_stop *stop)
         task_stop(one->task, &how);
     for (size_t i = 0; stop->all && i < crew->members.n; i++)
         task_stop(crew->members.at[i].task, &how);
-    if (is_preparing(crew) && !first_waiting(crew))
+    if (is_preparing(crew) && !first_waiting(crew, true))
         end_unpacking(crew);
-    if (crew->install && !first_waiting(crew))
+    if (crew->install && !first_waiting(crew, true))
         install_destroy(TAKE(crew->install));
     if (stop->all && !crew->closing) {
         crew->closing = true;

@@ -169,12 +169,12 @@ static int make_terminals(void)
     return chmod("/dev/ptmx", 0666);
 }
 
-int devices_show(const struct devices *devices)
+int devices_show(const struct devices *devices, bool is_private)
 {
     struct all_shown all = { .n = 0 };
-    if (!devices->own || unshare(CLONE_NEWNS) != 0)
+    if (!devices->own || (!is_private && unshare(CLONE_NEWNS) != 0))
         return 0;
-    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)
+    if (!is_private && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)
         return -1;
     collect(devices, &all);
     int rc = mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755,size=256k");

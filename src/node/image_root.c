@@ -28,20 +28,14 @@ const char *image_work_dir(const struct launch *launch, const struct image *imag
     return *of_image && strcmp(of_image, "/") != 0 ? of_image : own_dir;
 }
 
-static char *layer_of(const struct site *site, const struct launch_task *task)
+char *image_root_layer(const struct site *site, const struct launch_task *task)
 {
     return mem_printf("%s/roots/%s.%u.%u", site->dir, task->role, task->ref.index, task->attempt);
 }
 
-void image_root_remove(const struct site *site, const struct launch_task *task)
-{
-    AUTO_FREE char *layer = layer_of(site, task);
-    (void)file_remove_tree(layer, NULL);
-}
-
 static int make_layer(const struct site *site, const char *layer, struct err *err)
 {
-    static const char *const below[] = { "up", "work", "at" };
+    static const char *const below[] = { "up", "work" };
     const struct account *account = site->confine.account;
     if (file_remove_tree(layer, err) != 0)
         return -1;
@@ -52,7 +46,8 @@ static int make_layer(const struct site *site, const char *layer, struct err *er
         if (account && lchown(path, account->ids.uid, account->ids.gid) != 0)
             return err_sys(err, "%s", path);
     }
-    return 0;
+    AUTO_FREE char *at = mem_printf("%s/roots/at", site->dir); /* of all tasks */
+    return file_mkdirs(at, 0755, err);
 }
 
 /* ---- what is shown ---- */
@@ -138,24 +133,21 @@ static struct list list_all(const struct image_root *r, struct arena *arena)
     return list;
 }
 
-/* ---- the view ---- */
+/* ---- the root ---- */
 
-int image_root_make(const struct image_root *r, struct view *out, struct err *err)
+int image_root_make(const struct image_root *r, struct arena *arena, struct root *out,
+                    struct err *err)
 {
-    AUTO_FREE char *layer = layer_of(r->site, r->task);
+    AUTO_FREE char *layer = image_root_layer(r->site, r->task);
     if (make_layer(r->site, layer, err) != 0)
         return -1;
-    struct arena *arena = arena_create();
     const struct list list = list_all(r, arena);
-    const struct root root = { .tree = r->image->tree,
-                               .dir = layer,
-                               .binds = list.at,
-                               .n_binds = list.n,
-                               .work_dir = r->work_dir,
-                               .shm = r->task->shm };
-    int rc = view_of_root(&root, out, err);
-    arena_destroy(arena);
-    if (rc != 0)
-        image_root_remove(r->site, r->task);
-    return rc;
+    *out = (struct root){ .tree = r->image->tree,
+                          .dir = arena_strdup(arena, layer),
+                          .at = arena_printf(arena, "%s/roots/at", r->site->dir),
+                          .binds = list.at,
+                          .n_binds = list.n,
+                          .work_dir = r->work_dir,
+                          .shm = r->task->shm };
+    return 0;
 }

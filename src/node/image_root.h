@@ -2,6 +2,7 @@
 #ifndef NODE_IMAGE_ROOT_H
 #define NODE_IMAGE_ROOT_H
 
+#include "base/arena.h"
 #include "node/images.h"
 #include "node/site.h"
 
@@ -17,9 +18,10 @@ struct image_root {
 /* Where a task of the launch starts in that image: in the job's directory, else where the image
  * says, else in its own directory. */
 const char *image_work_dir(const struct launch *, const struct image *, const char *own_dir);
-/* Makes the layer that takes what the task writes, below the agent's directory, and the view. */
-int image_root_make(const struct image_root *, struct view *out, struct err *);
-/* Removes that layer: the view was closed, and nothing of the task runs any more. */
-void image_root_remove(const struct site *, const struct launch_task *);
+/* Makes the layer that takes what the task writes, below the agent's directory, and says what its
+ * "/" is to be; *out lives as long as the arena and what the struct names. */
+int image_root_make(const struct image_root *, struct arena *, struct root *out, struct err *);
+/* Where that layer is, to be removed when nothing of the task runs any more; malloc'ed. */
+char *image_root_layer(const struct site *, const struct launch_task *);
 
 #endif

@@ -57,7 +57,7 @@ static void on_end(uv_poll_t *poll, int status, int events)
     struct stage_failure failure;
     char problem[240];
     bool well = false;
-    if (stage_outcome(install->status, &failure) == 1)
+    if (stage_outcome(install->status, NULL, &failure) == 1)
         snprintf(problem, sizeof problem, "pip: %s", failure.reason);
     else if (WIFSIGNALED(end))
         snprintf(problem, sizeof problem, "pip was ended by signal %d", WTERMSIG(end));

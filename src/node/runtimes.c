@@ -8,6 +8,7 @@
 #include "node/view.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,17 +57,30 @@ static int try_user_namespace(void)
 static int try_root(const char *dir, struct err *err)
 {
     static const char *const below[] = { "tree", "up", "work", "at" };
-    AUTO_FREE char *tree = mem_printf("%s/tree", dir);
-    struct view view = VIEW_INIT;
+    AUTO_FREE char *tree = mem_printf("%s/tree", dir), *at = mem_printf("%s/at", dir);
     for (size_t i = 0; i < ARRAY_LEN(below); i++) {
         AUTO_FREE char *path = mem_printf("%s/%s", dir, below[i]);
         if (mkdir(path, 0755) != 0)
             return err_sys(err, "%s", path);
     }
-    const struct root root = { .tree = tree, .dir = dir };
-    int rc = view_of_root(&root, &view, err);
-    view_fini(&view);
-    return rc;
+    const struct root root = { .tree = tree, .dir = dir, .at = at };
+    char why[ROOT_WHY] = "it could not be tried";
+    bool user_ns;
+    int pair[2];
+    if (pipe2(pair, O_CLOEXEC) != 0)
+        return err_sys(err, "pipe");
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (view_enter_root(&root, &user_ns, why) == 0)
+            *why = '\0';
+        _exit(write(pair[1], why, sizeof why) != sizeof why);
+    }
+    close(pair[1]);
+    bool told = pid > 0 && read(pair[0], why, sizeof why) == sizeof why;
+    close(pair[0]);
+    if (pid > 0)
+        (void)waitpid(pid, NULL, 0);
+    return told && !*why ? 0 : err_set(err, ERR_CANNOT, "%s", why);
 }
 
 static int bwrap_works(const char *dir, struct err *err)

@@ -168,7 +168,7 @@ static void conclude(struct shell *shell)
     for (enum side side = SIDE_OUT; side <= SIDE_ERR; side++)
         while (shell->ends[side].fd >= 0 && move_out(shell, side) > 0)
             continue;
-    if (stage_outcome(shell->status, &failure) == 1)
+    if (stage_outcome(shell->status, NULL, &failure) == 1)
         say_exit(shell->all, shell->channel, NOT_STARTED, failure.reason);
     else
         say_exit(shell->all, shell->channel, shell->exit_code, NULL);

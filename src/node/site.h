@@ -12,6 +12,7 @@
 #include <uv.h>
 
 struct images;
+struct removals;
 struct site {
     uv_loop_t *loop;
     const char *dir;      /* the agent's own */
@@ -22,10 +23,11 @@ struct site {
     uint64_t code_room;    /* bytes of all archives beside it */
     const char *code_tree; /* what archives are unpacked to, for this agent alone */
     const char *server;    /* its socket: no other's on the machine */
-    const char *images_dir; /* the store of images of the tasks' account */
-    uint64_t images_room;   /* bytes it may have; 0: a default */
-    struct images *images;  /* of the tasks; NULL: not made yet */
-    pid_t keeper;           /* whatever loses its parent ends up as its child */
+    const char *images_dir;    /* the store of images of the tasks' account */
+    uint64_t images_room;      /* bytes it may have; 0: a default */
+    struct images *images;     /* of the tasks; NULL: not made yet */
+    struct removals *removals; /* of their layers */
+    pid_t keeper;              /* whatever loses its parent ends up as its child */
     struct view view;
     struct cgroup_site cgroups;
     const char *launch_socket; /* where launchers find this agent; NULL: nowhere */

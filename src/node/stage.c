@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum end_by stage_blame(int number)
@@ -104,6 +105,31 @@ static void run_program(const struct stage *stage, int status)
          stage->image ? " in the image" : "");
 }
 
+/* The root of a task that runs in an image. The job's own, as all of its tasks will find it. */
+static void make_root(const struct stage *stage, int status)
+{
+    struct stage_failure failure = { .by = BY_ITSELF };
+    char why[ROOT_WHY];
+    bool user_ns;
+    if (view_enter_root(stage->root, &user_ns, why) != 0) {
+        snprintf(failure.reason, sizeof failure.reason, "image %.80s: %.110s", stage->image, why);
+        (void)!write(status, &failure, sizeof failure);
+        _exit(127);
+    }
+    if (devices_show(&stage->devices, true) != 0)
+        fail(status, errno, "cannot make a /dev of its own");
+    if (view_send(status, user_ns) != 0)
+        fail(status, errno, "cannot hand over the root");
+}
+
+static void enter_view(const struct stage *stage, int status)
+{
+    if (view_enter(stage->view) != 0)
+        fail(status, errno, "cannot enter the view of the job");
+    if (devices_show(&stage->devices, false) != 0)
+        fail(status, errno, "cannot make a /dev of its own");
+}
+
 static _Noreturn void child(const struct stage *stage, const struct stage_ends *ends, int status,
                             pid_t parent)
 {
@@ -114,10 +140,7 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
         cgroup_join(stage->cgroup);
     if (stage->cpus && sched_setaffinity(0, sizeof *stage->cpus, stage->cpus) != 0)
         fail(status, errno, "cannot bind to its cores");
-    if (view_enter(stage->view) != 0)
-        fail(status, errno, "cannot enter the view of the job");
-    if (devices_show(&stage->devices) != 0)
-        fail(status, errno, "cannot make a /dev of its own");
+    (stage->root ? make_root : enter_view)(stage, status);
     if (view_show_code(&stage->code) != 0)
         fail(status, errno, "cannot show the code at %.120s", stage->code.at);
     if (confine_drop(stage->confine) != 0)
@@ -165,8 +188,8 @@ pid_t stage_start(const struct stage *stage, const struct stage_ends *ends, int 
                   struct err *err)
 {
     int pair[2];
-    if (pipe2(pair, O_CLOEXEC) != 0)
-        return err_sys(err, "pipe");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return err_sys(err, "socketpair");
     pid_t self = getpid();
     pid_t pid = fork();
     if (pid == 0)
@@ -180,12 +203,13 @@ pid_t stage_start(const struct stage *stage, const struct stage_ends *ends, int 
     return pid;
 }
 
-int stage_outcome(int status, struct stage_failure *failure)
+int stage_outcome(int status, struct view *made, struct stage_failure *failure)
 {
+    struct view none = VIEW_INIT;
     ssize_t n;
     do
-        n = read(status, failure, sizeof *failure);
-    while (n < 0 && errno == EINTR);
+        n = view_receive(status, made ? made : &none, failure, sizeof *failure);
+    while (n == VIEW_RECEIVED || (n < 0 && errno == EINTR));
     if (n < 0 && errno == EAGAIN)
         return -1;
     failure->reason[sizeof failure->reason - 1] = '\0';

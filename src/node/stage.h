@@ -19,11 +19,12 @@ struct stage {
     char **env;
     const char *work_dir;
     const struct view *view;
+    const struct root *root; /* "/" of a view that is made on the way, instead; NULL: view */
     struct view_code code;
     const struct cgroup *cgroup;
     const struct confine *confine;
     struct devices devices;
-    bool image;            /* it runs in one: what is missing is missing there */
+    const char *image;     /* its name when it runs in one: what is missing is missing there */
     bool or_sh;            /* where argv[0] is not there, sh is started */
     const cpu_set_t *cpus; /* it may use only these; NULL: any */
 };
@@ -39,12 +40,12 @@ struct stage_failure {
     char reason[200];
 };
 /* Forks and execs. The new process leads a session of its own and dies with its parent. *status is
- * a descriptor that ends when the program runs; before that it may give one struct stage_failure.
- * Returns the pid, or -1. */
+ * a socket that ends when the program runs; before that it gives the view, when stage.root made
+ * one, and may give one struct stage_failure. Returns the pid, or -1. */
 pid_t stage_start(const struct stage *, const struct stage_ends *, int *status, struct err *);
 /* Reads *status: 0 the program runs, 1 *failure says why not, -1 not known yet (only for a
- * non-blocking descriptor). */
-int stage_outcome(int status, struct stage_failure *failure);
+ * non-blocking descriptor). *made: the view that came, where one was made; NULL: none is. */
+int stage_outcome(int status, struct view *made, struct stage_failure *failure);
 
 /* Makes the ends those of the account that the program runs as, so that it can open them again by
  * name (/dev/stdout). */

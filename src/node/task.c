@@ -18,6 +18,7 @@
 #include "node/image_root.h"
 #include "node/pin.h"
 #include "node/ports.h"
+#include "node/removals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +49,8 @@ struct task {
     struct stage stage;
     struct view view; /* its own, with a /dev/shm or an image; else that of the site holds */
     struct confine confine;
-    bool in_image; /* view is one, with a layer of its own */
+    struct root root;
+    bool in_image; /* with root, and a layer of its own */
     struct cgroup cgroup;
     struct pin pin;
     struct ports_own ports;
@@ -147,7 +149,7 @@ static void prepare_stage(struct task *task, const struct image_config *image)
         .view = &task->site->view,
         .cgroup = &task->cgroup,
         .confine = &task->confine,
-        .image = what->image != NULL,
+        .image = what->image,
         /* Who runs as the agent and is not root could have every device in other ways. */
         .devices = { .own = task->site->confine.sandbox && geteuid() == 0,
                      .gpus = what->gpus,
@@ -183,9 +185,11 @@ struct task *task_create(struct site *site, struct batch *batch, const struct la
 static void drop_view(struct task *task)
 {
     task->stage.view = &task->site->view;
-    view_fini(&task->view);
-    if (task->in_image)
-        image_root_remove(task->site, task->what);
+    AUTO_FREE char *layer = task->in_image ? image_root_layer(task->site, task->what) : NULL;
+    if (layer)
+        removals_start(task->site->removals, &task->view, layer);
+    else
+        view_fini(&task->view);
     task->in_image = false;
 }
 
@@ -545,9 +549,14 @@ static void on_status(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     struct task *task = poll->data;
-    int outcome = stage_outcome(task->status, &task->failure);
+    int outcome = stage_outcome(task->status, task->in_image ? &task->view : NULL, &task->failure);
     if (outcome < 0 || task->phase != PHASE_STARTING)
         return;
+    if (task->in_image && task->view.mount_ns >= 0) {
+        task->stage.view = &task->view;
+        task->stage.root = NULL;
+        task->stage.devices.own = false; /* they are in it */
+    }
     uv_poll_stop(poll);
     if (outcome == 1) {
         task->failed = true; /* told when the process is gone */
@@ -733,11 +742,9 @@ static int enter_image(struct task *task, struct err *err)
                                      .image = image,
                                      .work_dir = task->work_dir,
                                      .own_dir = fresh ? own : NULL };
-    if (image_root_make(&root, &task->view, err) != 0)
-        return err_in(err, "image %s", task->what->image);
-    task->stage.view = &task->view;
     task->in_image = true;
-    return 0;
+    task->stage.root = &task->root;
+    return image_root_make(&root, task->batch->arena, &task->root, err);
 }
 
 /* Its directory and its code, as the machine's other programs see them too. */
@@ -825,6 +832,11 @@ bool task_waits(const struct task *task)
     return task->phase == PHASE_WAITING;
 }
 
+bool task_has_image(const struct task *task)
+{
+    return task->what->image != NULL;
+}
+
 bool task_is_over(const struct task *task)
 {
     return task->phase == PHASE_OVER;
@@ -862,7 +874,7 @@ uint64_t task_wakeup(const struct task *task)
 
 const struct stage *task_stage(const struct task *task)
 {
-    return &task->stage;
+    return task->stage.root ? NULL : &task->stage;
 }
 
 bool task_keeps_stdin(const struct task *task)

@@ -51,13 +51,15 @@ size_t task_signal(const struct task *, int number);
 
 bool task_waits(const struct task *); /* not started yet */
 bool task_is_over(const struct task *);
+bool task_has_image(const struct task *); /* it runs in one */
 struct task_ref task_place(const struct task *);
 uint32_t task_attempt(const struct task *);
 pid_t task_pid(const struct task *);
 const char *task_cookie(const struct task *); /* MUSTER_ATTEMPT_COOKIE of its processes */
 uint64_t task_log_end(const struct task *);
 uint64_t task_wakeup(const struct task *); /* of the agent, that saw its program end; 0: none yet */
-/* How further programs enter the task's view (exec); valid until the task is destroyed. */
+/* How further programs enter the task's view (exec); valid until the task is destroyed. NULL: its
+ * view is not made yet, or could not be. */
 const struct stage *task_stage(const struct task *);
 bool task_keeps_stdin(const struct task *); /* was it launched with an open one? */
 struct input *task_input(struct task *);    /* that one, while it runs; else NULL */

@@ -23,12 +23,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define HOSTS_MAX (4u << 20)
 #define SHM       "/dev/shm"
+
+#define NO_NAMESPACE "this machine allows no mount namespace"
 
 struct view_point { /* a mount point */
     const char *at;
@@ -40,7 +43,6 @@ struct building {
     uint64_t shm;                /* bytes of a new /dev/shm; 0: as it is */
     const char *tmp;             /* shown at /tmp and /var/tmp; NULL: they are the machine's */
     bool job_shm;                /* a /dev/shm for all tasks, of the kernel's usual size */
-    const struct root *root;     /* becomes "/", and nothing of the above is done; NULL: none */
 };
 enum built { BUILT, BUILT_NO_NAMESPACE, BUILT_NO_HOSTS, BUILT_NO_MOUNT };
 struct built_report { /* from the child that builds, through a pipe */
@@ -172,16 +174,15 @@ static void build_own(const struct building *building, struct built_report *out)
         failed(out, BUILT_NO_MOUNT, SHM);
 }
 
+static int enter_slave(bool *user_ns)
+{
+    return enter_new(user_ns) == 0 ? mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) : -1;
+}
+
 static void build_inside(const struct building *building, struct built_report *out)
 {
-    if ((building->base && view_enter(building->base) != 0) || enter_new(&out->user_ns) != 0 ||
-        mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) {
-        failed(out, BUILT_NO_NAMESPACE, "this machine allows no mount namespace");
-        return;
-    }
-    if (building->root) {
-        if (root_enter(building->root, out->user_ns, out->text) != 0)
-            out->what = BUILT_NO_MOUNT;
+    if ((building->base && view_enter(building->base) != 0) || enter_slave(&out->user_ns) != 0) {
+        failed(out, BUILT_NO_NAMESPACE, NO_NAMESPACE);
         return;
     }
     if (building->launch)
@@ -448,16 +449,62 @@ int view_own_shm(const struct view *base, const struct launch *launch, uint64_t 
     return err_set(err, ERR_CANNOT, "%s", report.text);
 }
 
-int view_of_root(const struct root *root, struct view *out, struct err *err)
+int view_enter_root(const struct root *root, bool *user_ns, char why[ROOT_WHY])
 {
-    struct building building = { .root = root };
-    struct built_report report = { .what = BUILT_NO_NAMESPACE };
-    if (run_builder(out, &building, &report, err) != 0)
-        return -1;
-    if (report.what == BUILT && out->mount_ns >= 0)
-        return 0;
-    view_fini(out);
-    return err_set(err, ERR_CANNOT, "%s", report.text);
+    if (enter_slave(user_ns) == 0)
+        return root_enter(root, *user_ns, why);
+    snprintf(why, ROOT_WHY, NO_NAMESPACE ": %s", strerror(errno));
+    return -1;
+}
+
+/* ---- from a task to its agent ---- */
+
+/* As many descriptors as a view has, of which the last is there in a user namespace alone. */
+union passed {
+    struct cmsghdr head;
+    char room[CMSG_SPACE(3 * sizeof(int))];
+};
+
+int view_send(int sock, bool user_ns)
+{
+    static const char *const names[] = { "ns/mnt", "root", "ns/user" };
+    int fds[3];
+    size_t n = user_ns ? 3 : 2, size = n * sizeof fds[0];
+    for (size_t i = 0; i < n; i++) /* all close at exec */
+        if ((fds[i] = open_of(getpid(), names[i], i == 1 ? O_PATH | O_DIRECTORY : O_RDONLY)) < 0)
+            return -1;
+    union passed passed = { .room = { 0 } };
+    char word = 'v';
+    struct iovec body = { .iov_base = &word, .iov_len = 1 };
+    struct msghdr message = { .msg_iov = &body,
+                              .msg_iovlen = 1,
+                              .msg_control = &passed,
+                              .msg_controllen = CMSG_SPACE(size) };
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    *head = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+                              .cmsg_type = SCM_RIGHTS,
+                              .cmsg_len = CMSG_LEN(size) };
+    memcpy(CMSG_DATA(head), fds, size);
+    return sendmsg(sock, &message, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+ssize_t view_receive(int sock, struct view *view, void *other, size_t size)
+{
+    union passed passed;
+    int fds[3] = { -1, -1, -1 };
+    struct iovec body = { .iov_base = other, .iov_len = size };
+    struct msghdr message = {
+        .msg_iov = &body, .msg_iovlen = 1, .msg_control = &passed, .msg_controllen = sizeof passed
+    };
+    ssize_t n = recvmsg(sock, &message, MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *head = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (!head || head->cmsg_type != SCM_RIGHTS || head->cmsg_len < CMSG_LEN(2 * sizeof fds[0]))
+        return n;
+    memcpy(fds, CMSG_DATA(head), head->cmsg_len - CMSG_LEN(0));
+    view->mount_ns = fds[0];
+    view->root = fds[1];
+    view->user_ns = fds[2];
+    return VIEW_RECEIVED;
 }
 
 char *view_code_at(const char *code_dir, const char *work_dir)

@@ -10,6 +10,7 @@
 #include "node/runtime/root.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct view {
     int user_ns, mount_ns; /* -1: none */
@@ -33,13 +34,22 @@ int view_own_shm(const struct view *base, const struct launch *, uint64_t bytes,
                  struct err *err);
 /* The launch's names alone, for tasks that have a root of their own (LAUNCH.dir/hosts). */
 int view_write_hosts(const struct launch *, struct err *err);
-/* A view of one task whose "/" is that. *out is VIEW_INIT before, and after a failure. */
-int view_of_root(const struct root *, struct view *out, struct err *err);
 /* Whose rights a mount of the launch takes: files that were written for the launch are the server's
  * own. NULL: the agent's. */
 const struct account *view_account_of(const struct launch *, const struct bind_mount *);
 /* In a child about to exec: 0 or -1 and errno. Without a namespace nothing happens. */
 int view_enter(const struct view *);
+
+/* In a child about to exec, instead: makes a view whose "/" is that, and enters it. 0, or -1 and
+ * why. *user_ns: there was need of a user namespace. */
+int view_enter_root(const struct root *, bool *user_ns, char why[ROOT_WHY]);
+/* From there to the agent, over a socket of packets: the namespaces that the child is in. 0, or -1
+ * and errno. */
+int view_send(int sock, bool user_ns);
+#define VIEW_RECEIVED (-2)
+/* The next packet: VIEW_RECEIVED, and *view is that (VIEW_INIT before), or as from recv() with
+ * something else in `other`. */
+ssize_t view_receive(int sock, struct view *, void *other, size_t size);
 
 /* The code directory in a task's working directory. */
 struct view_code {

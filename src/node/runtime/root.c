@@ -10,6 +10,7 @@
 #include "node/runtime/root.h"
 
 #include "base/mem.h"
+#include "node/runtime/skeleton.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,10 +28,25 @@
 #define PATH_MOST 4096u
 #define FD_PATH   32
 
+struct shown { /* a bind, its source open */
+    const struct root_bind *bind;
+    int source; /* -1: there is none, and need not be */
+    bool dir;
+};
 struct making {
     const struct root *root;
+    struct shown *shown;
+    size_t n_shown;
     int top; /* of the new root */
     char *why;
+};
+
+enum { DEV }; /* in usual */
+static const struct root_bind usual[] = {
+    [DEV] = { .from = "/dev", .at = "/dev" },
+    { .from = "/proc", .at = "/proc" },
+    { .from = "/sys", .at = "/sys", .read_only = true, .may_miss = true },
+    { .from = "/etc/resolv.conf", .at = "/etc/resolv.conf", .read_only = true, .may_miss = true },
 };
 
 __attribute__((format(printf, 2, 3))) static int fail(const struct making *m, const char *fmt, ...)
@@ -129,24 +145,44 @@ static int open_source(const struct root_bind *bind)
     return open(bind->from, O_PATH | O_CLOEXEC);
 }
 
-static int show(const struct making *m, const struct root_bind *bind)
+static int open_shown(const struct making *m, struct shown *shown, const struct root_bind *bind)
+{
+    struct stat st;
+    *shown = (struct shown){ .bind = bind, .source = open_source(bind) };
+    if (shown->source < 0 && errno == ENOENT && bind->may_miss)
+        return 0;
+    if (shown->source < 0 || fstat(shown->source, &st) != 0)
+        return fail(m, "cannot show %.60s", bind->from);
+    shown->dir = S_ISDIR(st.st_mode);
+    return 0;
+}
+
+static int open_all(struct making *m)
+{
+    const struct root *root = m->root;
+    for (size_t i = 0; i < ARRAY_LEN(usual) + root->n_binds; i++) {
+        const struct root_bind *bind =
+            i < ARRAY_LEN(usual) ? &usual[i] : &root->binds[i - ARRAY_LEN(usual)];
+        int rc = open_shown(m, &m->shown[m->n_shown], bind);
+        m->n_shown += m->shown[m->n_shown].source >= 0;
+        if (rc != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int show(const struct making *m, const struct shown *shown)
 {
     char from[FD_PATH], at[FD_PATH];
-    struct stat st;
-    AUTO_CLOSE int source = open_source(bind);
-    if (source < 0 && errno == ENOENT && bind->may_miss)
-        return 0;
-    if (source < 0 || fstat(source, &st) != 0)
-        return fail(m, "cannot show %.60s", bind->from);
-    bool dir = S_ISDIR(st.st_mode);
-    AUTO_CLOSE int point = open_point(m, bind->at, dir);
+    const struct root_bind *bind = shown->bind;
+    AUTO_CLOSE int point = open_point(m, bind->at, shown->dir);
     if (point < 0 ||
-        mount(fd_path(source, from), fd_path(point, at), NULL, MS_BIND | MS_REC, NULL) != 0)
+        mount(fd_path(shown->source, from), fd_path(point, at), NULL, MS_BIND | MS_REC, NULL) != 0)
         return fail(m, "cannot show %.50s at %.50s", bind->from, bind->at);
     if (!bind->read_only)
         return 0;
-    AUTO_CLOSE int shown = open_point(m, bind->at, dir);
-    if (shown < 0 || root_make_read_only(fd_path(shown, at)) != 0)
+    AUTO_CLOSE int covered = open_point(m, bind->at, shown->dir);
+    if (covered < 0 || root_make_read_only(fd_path(covered, at)) != 0)
         return fail(m, "cannot show %.50s read-only", bind->from);
     return 0;
 }
@@ -166,22 +202,8 @@ static int show_shm(const struct making *m)
 
 static int show_all(const struct making *m)
 {
-    static const struct root_bind usual[] = {
-        { .from = "/proc", .at = "/proc" },
-        { .from = "/sys", .at = "/sys", .read_only = true, .may_miss = true },
-        { .from = "/dev", .at = "/dev" },
-        { .from = "/etc/resolv.conf",
-          .at = "/etc/resolv.conf",
-          .read_only = true,
-          .may_miss = true },
-    };
-    for (size_t i = 0; i < ARRAY_LEN(usual); i++)
-        if (show(m, &usual[i]) != 0)
-            return -1;
-    if (show_shm(m) != 0)
-        return -1;
-    for (size_t i = 0; i < m->root->n_binds; i++)
-        if (show(m, &m->root->binds[i]) != 0)
+    for (size_t i = 0; i < m->n_shown; i++)
+        if (show(m, &m->shown[i]) != 0 || (m->shown[i].bind == &usual[DEV] && show_shm(m) != 0))
             return -1;
     if (!m->root->work_dir)
         return 0;
@@ -197,31 +219,57 @@ static int open_dir(const char *dir, const char *name)
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Without a user namespace the kernel's own attributes may be written, in one only a user's.
- * "volatile": the layer goes with the task, so its end is not to wait until all that the disk has
- * to write is written. */
+/* In memory, for mounts that the image has no place for; -1: there is none, and each is made in the
+ * task's own layer. */
+static int make_skeleton(const struct making *m, int tree)
+{
+    const struct root *root = m->root;
+    if (mount("tmpfs", root->at, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=4m") != 0)
+        return -1;
+    int skeleton = open_dir(root->at, NULL);
+    if (skeleton < 0)
+        return -1;
+    skeleton_init(tree, skeleton);
+    for (size_t i = 0; i < m->n_shown; i++)
+        skeleton_add(tree, skeleton, m->shown[i].bind->at, m->shown[i].dir);
+    if (root->work_dir)
+        skeleton_add(tree, skeleton, root->work_dir, true);
+    return skeleton;
+}
+
+/* "volatile": the layer goes with the task, so its end is not to wait until all that the disk has
+ * to write is written. Older kernels than 5.10 do not know it. */
+static int mount_with(const char *at, const char *lower, const char *more)
+{
+    char options[256];
+    snprintf(options, sizeof options, "%s%s,volatile", lower, more);
+    if (mount("overlay", at, "overlay", 0, options) == 0)
+        return 0;
+    snprintf(options, sizeof options, "%s%s", lower, more);
+    return mount("overlay", at, "overlay", 0, options);
+}
+
+/* Without a user namespace the kernel's own attributes may be written, in one only a user's. */
 static int mount_overlay(struct making *m, bool user_ns)
 {
-    char options[160], at[FD_PATH], lower[FD_PATH], up[FD_PATH], work[FD_PATH];
+    char lower[160], at[FD_PATH], below[FD_PATH], between[FD_PATH], up[FD_PATH], work[FD_PATH];
     const struct root *root = m->root;
     AUTO_CLOSE int tree = open_dir(root->tree, NULL);
     AUTO_CLOSE int upper = open_dir(root->dir, "up");
     AUTO_CLOSE int working = open_dir(root->dir, "work");
-    AUTO_CLOSE int point = open_dir(root->dir, "at");
     if (tree < 0)
         return fail(m, "the image's tree is gone");
+    AUTO_CLOSE int skeleton = make_skeleton(m, tree);
+    AUTO_CLOSE int point = open_dir(root->at, NULL);
     if (upper < 0 || working < 0 || point < 0)
         return fail(m, "%.60s", root->dir);
-    int n = snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s,workdir=%s%s",
-                     fd_path(tree, lower), fd_path(upper, up), fd_path(working, work),
-                     user_ns ? ",userxattr" : "");
-    snprintf(options + n, sizeof options - (size_t)n, ",volatile");
-    bool mounted = mount("overlay", fd_path(point, at), "overlay", 0, options) == 0;
-    options[n] = '\0'; /* before Linux 5.10 */
-    if (!mounted && mount("overlay", fd_path(point, at), "overlay", 0, options) != 0)
+    snprintf(lower, sizeof lower, "lowerdir=%s%s%s,upperdir=%s,workdir=%s",
+             skeleton < 0 ? "" : fd_path(skeleton, between), skeleton < 0 ? "" : ":",
+             fd_path(tree, below), fd_path(upper, up), fd_path(working, work));
+    if (mount_with(fd_path(point, at), lower, user_ns ? ",userxattr" : "") != 0)
         return fail(m, "no overlay can be mounted over the image");
-    m->top = open_dir(root->dir, "at");
-    return m->top < 0 ? fail(m, "%.60s", root->dir) : 0;
+    m->top = open_dir(root->at, NULL);
+    return m->top < 0 ? fail(m, "%.60s", root->at) : 0;
 }
 
 /* The old root comes to lie over the new one, and is let go of (pivot_root(2), "pivot_root(".",
@@ -237,11 +285,17 @@ static int become_root(const struct making *m)
 int root_enter(const struct root *root, bool user_ns, char why[ROOT_WHY])
 {
     struct making m = { .root = root, .top = -1, .why = why };
-    int rc = mount_overlay(&m, user_ns);
+    m.shown = mem_new((ARRAY_LEN(usual) + root->n_binds) * sizeof *m.shown);
+    int rc = open_all(&m);
+    if (rc == 0)
+        rc = mount_overlay(&m, user_ns);
     if (rc == 0)
         rc = show_all(&m);
     if (rc == 0)
         rc = become_root(&m);
+    for (size_t i = 0; i < m.n_shown; i++)
+        close(m.shown[i].source);
+    free(m.shown);
     if (m.top >= 0)
         close(m.top);
     return rc;

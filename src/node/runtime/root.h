@@ -17,7 +17,8 @@ struct root_bind {         /* a directory or file of the node */
 };
 struct root {
     const char *tree; /* the image's */
-    const char *dir;  /* has the empty directories up, work and at */
+    const char *dir;  /* has the empty directories up and work: the layer */
+    const char *at;   /* an empty directory, to mount at; of several tasks the same may be */
     const struct root_bind *binds;
     size_t n_binds;
     const char *work_dir; /* made where it is not there; NULL: none */

@@ -25,7 +25,7 @@
 
 struct scene {
     char dir[40];
-    char *tree, *own;
+    char *tree, *own, *at;
 };
 
 static void make_dir(const char *top, const char *name)
@@ -45,7 +45,7 @@ static void make_file(const char *top, const char *name, const char *text)
 static int set_up(void **state)
 {
     static const char *const dirs[] = { "tree/etc", "tree/usr/bin", "own/up",
-                                        "own/work", "own/at",       "data" };
+                                        "own/work", "at",           "data" };
     struct scene *scene = mem_new(sizeof *scene);
     snprintf(scene->dir, sizeof scene->dir, "/tmp/muster-root.XXXXXX");
     assert_non_null(mkdtemp(scene->dir));
@@ -59,6 +59,7 @@ static int set_up(void **state)
     AUTO_FREE char *dangling = mem_printf("%s/etc/dangling", scene->tree);
     assert_int_equal(symlink("../run/no/such", dangling), 0);
     scene->own = mem_printf("%s/own", scene->dir);
+    scene->at = mem_printf("%s/at", scene->dir);
     *state = scene;
     return 0;
 }
@@ -69,6 +70,7 @@ static int tear_down(void **state)
     assert_int_equal(file_remove_tree(scene->dir, NULL), 0);
     free(scene->tree);
     free(scene->own);
+    free(scene->at);
     free(scene);
     return 0;
 }
@@ -173,9 +175,11 @@ static void a_task_sees_the_image_and_what_it_is_shown(void **state)
         { .from = data, .at = "/ro", .read_only = true },
         { .from = hosts, .at = "/etc/dangling" },
         { .from = "/no/such/file", .at = "/missing", .may_miss = true },
+        { .from = hosts, .at = "/usr/bin/deep/hosts" },
     };
     const struct root root = { .tree = scene->tree,
                                .dir = scene->own,
+                               .at = scene->at,
                                .binds = binds,
                                .n_binds = ARRAY_LEN(binds),
                                .shm = 1u << 20 };
@@ -189,6 +193,13 @@ static void a_task_sees_the_image_and_what_it_is_shown(void **state)
     assert_true(has(tool, "tool\n"));
     assert_int_equal(access(new, F_OK), 0);
     assert_true(has(file, "DATA\n"));
+    /* What mounts needed is not in the layer. */
+    static const char *const points[] = { "mnt", "ro", "proc", "etc/dangling", "usr/bin/deep" };
+    for (size_t i = 0; i < ARRAY_LEN(points); i++) {
+        AUTO_FREE char *point = mem_printf("%s/up/%s", scene->own, points[i]);
+        if (access(point, F_OK) == 0)
+            fail_msg("%s was made in the task's layer", points[i]);
+    }
 }
 
 static int look_for_way_out(const struct scene *scene)
@@ -209,7 +220,7 @@ static void there_is_no_way_back(void **state)
 {
     struct scene *scene = *state;
     char why[ROOT_WHY];
-    const struct root root = { .tree = scene->tree, .dir = scene->own };
+    const struct root root = { .tree = scene->tree, .dir = scene->own, .at = scene->at };
     int rc = run_inside(scene, &root, look_for_way_out, why);
     if (rc != 0)
         fail_msg("%d %s", rc, why);
@@ -236,7 +247,7 @@ static void links_of_the_image_lead_nowhere_else(void **state)
     assert_int_equal(symlink(victim, link), 0);
     const struct root_bind binds[] = { { .from = data, .at = "/mnt/made" } };
     const struct root root = {
-        .tree = scene->tree, .dir = scene->own, .binds = binds, .n_binds = 1
+        .tree = scene->tree, .dir = scene->own, .at = scene->at, .binds = binds, .n_binds = 1
     };
     int rc = run_inside(scene, &root, look_at_nothing, why);
     if (rc != 0)
@@ -250,11 +261,11 @@ static void what_cannot_be_shown_is_named(void **state)
     char why[ROOT_WHY];
     const struct root_bind binds[] = { { .from = "/no/such/data", .at = "/data" } };
     const struct root root = {
-        .tree = scene->tree, .dir = scene->own, .binds = binds, .n_binds = 1
+        .tree = scene->tree, .dir = scene->own, .at = scene->at, .binds = binds, .n_binds = 1
     };
     assert_int_equal(run_inside(scene, &root, look_at_nothing, why), 100);
     assert_string_equal(why, "cannot show /no/such/data: No such file or directory");
-    const struct root gone = { .tree = "/no/such/tree", .dir = scene->own };
+    const struct root gone = { .tree = "/no/such/tree", .dir = scene->own, .at = scene->at };
     assert_int_equal(run_inside(scene, &gone, look_at_nothing, why), 100);
     assert_string_equal(why, "the image's tree is gone: No such file or directory");
 }
