@@ -120,14 +120,14 @@ static void test_all_mistakes(void **state)
     static const struct {
         const char *what;
         uint32_t line;
-    } rows[] = { { "--nodes=two", 2 }, { "--frobnicate is no option", 3 }, { "no value", 4 } };
+    } mistakes[] = { { "--nodes=two", 2 }, { "--frobnicate is no option", 3 }, { "no value", 4 } };
     struct sample s;
     (void)state;
     sample_read(&s, "#SBATCH --nodes=two\n#SBATCH --frobnicate\n#SBATCH --mem");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct problem *p = sample_said(&s, rows[i].what);
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        const struct problem *p = sample_said(&s, mistakes[i].what);
         assert_non_null(p);
-        assert_int_equal(p->place.line, rows[i].line);
+        assert_int_equal(p->place.line, mistakes[i].line);
     }
     assert_int_equal(s.report.errors, 3);
     sample_end(&s);
