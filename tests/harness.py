@@ -313,14 +313,14 @@ def muster(
 class Nobody:
     """A user without rights, for tests that run as root; why_not says why there is none."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "nobody") -> None:
         self.home = folder / "home"
         self.state = self.home / "state"
         self.why_not = ""
         if os.geteuid() != 0:
             self.why_not = "only root can become somebody else"
             return
-        self.entry = pwd.getpwnam("nobody")
+        self.entry = pwd.getpwnam(name)
         self.home.mkdir()
         os.chown(self.home, self.entry.pw_uid, self.entry.pw_gid)
         folder.chmod(0o755)

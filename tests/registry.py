@@ -76,6 +76,19 @@ def busybox(**more: bytes | str | None) -> bytes:
     return tree({**files, **more})
 
 
+def of_host(*programs: str) -> dict[str, bytes | str | None]:
+    """Programs of this machine with the libraries that they load, as files of a layer."""
+    files: dict[str, bytes | str | None] = {}
+    for program in programs:
+        place = shutil.which(program, path="/usr/bin:/bin:/usr/sbin:/sbin")
+        assert place, program
+        said = subprocess.run(["ldd", place], capture_output=True, text=True, check=False).stdout
+        words = [one for line in said.splitlines() for one in line.split() if one.startswith("/")]
+        for path in (place, *words):
+            files[path.lstrip("/")] = Path(path).read_bytes()
+    return files
+
+
 def packed(layer: bytes) -> bytes:
     """As push() packs it: the same bytes each time."""
     return gzip.compress(layer, 1, mtime=0)

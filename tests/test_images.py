@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import registry as registries
-from accounts import Shared
+from accounts import Account, Shared
 from conftest import Starter
 from harness import Nobody, Server, kill, native, openpai, parent, role, wait_for
 from registry import Gate, Registry, busybox, tree
@@ -80,6 +80,12 @@ def test_a_task_runs_in_its_image(images: Server, image: str) -> None:
     assert f"image      {image}, {digest}, run by bwrap" in shown.stdout, shown.stdout
 
 
+def outputs(printed: str) -> list[str]:
+    """What `run` printed, less its own lines."""
+    front = "worker/0  "
+    return [one[len(front) :] for one in printed.splitlines() if one.startswith(front)]
+
+
 def test_a_plain_user_without_a_daemon(image: str, short_path: Path) -> None:
     """From the command line, as somebody who may nothing."""
     nobody = Nobody(short_path)
@@ -89,9 +95,7 @@ def test_a_plain_user_without_a_daemon(image: str, short_path: Path) -> None:
         done = nobody.muster("run", "--runtime", "auto", "--image", image, "--", "sh", "-c", LOOK)
         assert done.returncode == 0, done.stderr
         assert f"image {image}" in done.stderr, "how far it is"
-        front = "worker/0  "
-        lines = [one[len(front) :] for one in done.stdout.splitlines() if one.startswith(front)]
-        check_look("\n".join(lines[1:]), str(nobody.home))
+        check_look("\n".join(outputs(done.stdout)[1:]), str(nobody.home))
     finally:
         nobody.stop_server()
 
@@ -434,3 +438,85 @@ def test_another_account_is_root_inside_and_itself_outside(
     stores = server.place / "users/images"
     assert sorted(int(one.name) for one in stores.iterdir()) == sorted([ann.uid, ben.uid])
     assert {one.stat().st_uid for one in (stores / str(ann.uid)).rglob("*")} == {ann.uid}
+
+
+# ---- users and groups inside ----
+
+USERS = b"root:x:0:0:root:/root:/bin/sh\ntool:x:5:60:tool:/:/bin/sh\n"
+INSTALL = "dpkg -i /tool.deb 2>&1; cat /usr/share/tool; stat -c %u:%g /usr/share/tool"
+CHANGE = "touch /f && chown 5:60 /f && stat -c %u:%g /f; su tool -s /bin/sh -c 'id -u; id -g'"
+
+
+def package(folder: Path) -> bytes:
+    """With a file of another user, as packages of daemons have them."""
+    top = folder / "package"
+    (top / "DEBIAN").mkdir(parents=True)
+    (top / "usr/share").mkdir(parents=True)
+    about = "Package: tool\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b.c>\nDescription: x\n"
+    (top / "DEBIAN/control").write_text(about)
+    (top / "usr/share/tool").write_text("installed\n")
+    os.chown(top / "usr/share/tool", 5, 60)
+    made = folder / "tool.deb"
+    subprocess.run(["dpkg-deb", "-b", str(top), str(made)], capture_output=True, check=True)
+    return made.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def installs(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An image in which dpkg works."""
+    if os.geteuid() != 0 or not shutil.which("dpkg-deb"):
+        pytest.skip("wants root and dpkg")
+    empty: dict[str, bytes | str | None] = {
+        "var/lib/dpkg/status": b"",
+        "var/lib/dpkg/available": b"",
+    }
+    empty |= {
+        f"var/lib/dpkg/{name}/.keep": b"" for name in ("info", "updates", "triggers", "parts")
+    }
+    names = ("dpkg", "dpkg-deb", "dpkg-split", "dpkg-query", "tar", "ldconfig")
+    more = {"tool.deb": package(tmp_path_factory.mktemp("package")), "etc/passwd": USERS}
+    return registry.push(
+        "team/dpkg", busybox(), tree({**registries.of_host(*names), **empty, **more})
+    )
+
+
+def has_range(name: str) -> bool:
+    return all(f"{name}:" in Path(f"/etc/sub{kind}id").read_text() for kind in "ug")
+
+
+def check_change(log: str, many: bool) -> None:
+    assert "Setting up tool (1)" in log, log
+    lines = log.splitlines()
+    seen = lines[lines.index("installed") + 1 :]
+    assert seen == (["5:60", "5:60", "5", "60"] if many else ["0:0", "0:0", "0", "0"]), log
+
+
+def test_users_in_an_image_of_an_account(shared: Callable[..., Shared], installs: str) -> None:
+    """With the ranges that the node has for an account they are real; without, it seems so."""
+    server = shared(flags=("--runtime", "auto"))
+    ann = server.users[0]
+    log = server.output(ann, f"{INSTALL}; {CHANGE}", image=installs)
+    check_change(log, has_range(ann.name))
+
+
+@pytest.mark.parametrize("who", ["nobody", "account"])
+def test_users_in_an_image_of_a_plain_user(
+    who: str, accounts: list[Account], installs: str, short_path: Path
+) -> None:
+    """From the range by newuidmap, and without one; what others own in there goes too."""
+    name = accounts[0].name if who == "account" else "nobody"
+    user = Nobody(short_path, name)
+    if user.why_not:
+        pytest.skip(user.why_not)
+    many = has_range(name) and shutil.which("newuidmap") is not None
+    try:
+        line = f"{INSTALL}; {CHANGE}; mkdir -m 700 /own && touch /own/f && chown -R 5 /own"
+        run = ("run", "--runtime", "auto", "--image", installs, "--", "sh", "-c", line)
+        done = user.muster(*run)
+        assert done.returncode == 0, done.stderr
+        check_change("\n".join(outputs(done.stdout)), many)
+        assert not list(user.state.rglob("roots/*/up"))
+        said = user.muster("doctor").stdout
+        assert ("with one user" in said) != many, said
+    finally:
+        user.stop_server()

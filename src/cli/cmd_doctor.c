@@ -238,8 +238,14 @@ static struct finding ask_namespaces(struct cli *cli)
 static struct finding ask_runtimes(struct cli *cli)
 {
     struct err err;
+    bool one = false;
     const char *node = cli->host->node_program(cli->arena, &err);
-    const char *why = node ? cli->host->no_images(cli->arena, node, "/tmp") : err.what;
+    const char *why = node ? cli->host->no_images(cli->arena, node, "/tmp", &one) : err.what;
+    if (!why && one)
+        return less("images can be run by bwrap (--runtime auto), with one user: in them changing "
+                    "users and owners does nothing",
+                    "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER, with a "
+                    "range that nobody has; and the package uidmap");
     if (!why)
         return good("images can be run by bwrap, for jobs that say --runtime auto");
     return less(arena_printf(cli->arena, "images are not used, tasks run on the host: %s", why),

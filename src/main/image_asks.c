@@ -51,7 +51,7 @@ static void on_later(uv_idle_t *idle)
 struct image_asks *image_asks_create(uv_loop_t *loop, const char *program, const char *dir,
                                      struct arena *arena, const char **why)
 {
-    *why = program ? runtimes_ask(arena, program, dir) : "no muster-node";
+    *why = program ? runtimes_ask(arena, program, dir, NULL) : "no muster-node";
     if (*why)
         return NULL;
     struct image_asks *all = mem_new(sizeof *all);

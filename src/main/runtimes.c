@@ -45,7 +45,7 @@ static bool read_all(const char *program, const char *dir, struct buf *text)
 }
 
 /* "NAME works", "NAME no REASON"; the host is no way to run an image. */
-const char *runtimes_ask(struct arena *arena, const char *program, const char *dir)
+const char *runtimes_ask(struct arena *arena, const char *program, const char *dir, bool *one_user)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MOST);
     AUTO_BUF struct buf why = BUF_INIT(TEXT_MOST);
@@ -57,8 +57,11 @@ const char *runtimes_ask(struct arena *arena, const char *program, const char *d
         const char *name = strsep(&line, " "), *word = strsep(&line, " ");
         if (!word || strcmp(name, "host") == 0)
             continue;
-        if (strcmp(word, "works") == 0)
+        if (strcmp(word, "works") == 0) {
+            if (one_user)
+                *one_user = line != NULL;
             return NULL;
+        }
         buf_addf(&why, "%s%s: %s", why.len ? "; " : "", name, line ? line : "");
     }
     return arena_strdup(arena, buf_str(&why));

@@ -574,6 +574,9 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
                        .scratch = malloc(OUTPUT_SCRATCH) };
     if (!agent->site.scratch)
         BUG("no memory to start with");
+    const struct account *account = agent->site.confine.account;
+    agent->site.confine.ids =
+        ids_find(account ? account->ids.uid : geteuid(), account ? account->name : NULL);
     find_code(agent, dir);
     agent->images =
         *agent->conf.images ? mem_strdup(agent->conf.images) : mem_printf("%s/images", dir);

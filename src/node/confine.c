@@ -75,26 +75,9 @@ static int take_account(const struct account *account)
     return setresuid(account->ids.uid, account->ids.uid, account->ids.uid);
 }
 
-static bool write_text(const char *path, const char *text)
+static int become_root_inside(const struct confine *confine, struct ids_writer *writer)
 {
-    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
-    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-}
-
-/* One number of a user and one of a group is all that an ordinary account can give away. */
-static int become_root_inside(void)
-{
-    char map[64];
-    uid_t user = geteuid();
-    gid_t group = getegid();
-    /* Its own files below /proc are its own again, after the change of the account. */
-    if (prctl(PR_SET_DUMPABLE, 1) != 0 || unshare(CLONE_NEWUSER) != 0)
-        return -1;
-    snprintf(map, sizeof map, "0 %u 1", user);
-    if (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", map))
-        return -1;
-    snprintf(map, sizeof map, "0 %u 1", group);
-    return write_text("/proc/self/gid_map", map) ? 0 : -1;
+    return confine->user_ns ? setns(*confine->user_ns, CLONE_NEWUSER) : ids_enter(writer, 0);
 }
 
 static void no_core_files(void)
@@ -109,11 +92,15 @@ static void no_core_files(void)
 int confine_drop(const struct confine *confine)
 {
     bool inside = confine->root_inside;
+    const struct account *account = confine->account;
+    struct ids_writer writer = { .pid = 0 };
     if (confine->sandbox)
         bound_capabilities();
-    if (confine->account && take_account(confine->account) != 0)
+    if (inside && account && account->ids.uid != 0 && !confine->user_ns)
+        ids_writer_start(&writer, &confine->ids, account->ids.uid, account->ids.gid);
+    if (account && take_account(account) != 0)
         return -1;
-    if (inside && geteuid() != 0 && become_root_inside() != 0)
+    if (inside && geteuid() != 0 && become_root_inside(confine, &writer) != 0)
         return -1;
     if (!confine->sandbox && !inside)
         return 0;
@@ -129,6 +116,8 @@ int confine_seal(const struct confine *confine)
     if (!confine->sandbox && !confine->account && !confine->root_inside)
         return 0;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return -1;
+    if (confine->root_inside && !ids_has_many() && seccomp_pretend() != 0)
         return -1;
     return confine->sandbox ? seccomp_refuse() : 0;
 }

@@ -6,6 +6,7 @@
 #define NODE_CONFINE_H
 
 #include "job/account.h"
+#include "node/ids.h"
 
 #include <stdbool.h>
 
@@ -14,11 +15,14 @@ struct confine {
     const struct account *account; /* NULL: the agent's own */
     bool root_inside;              /* in a user namespace of its own, where it is root, unless it is
                                     * root outside: for images */
+    struct ids ids;                /* of that namespace, besides the account */
+    const int *user_ns;            /* that namespace, of somebody who is in it; NULL: a new one */
 };
 /* The account's user and groups; with a sandbox the capabilities of a container (none for an
  * ordinary account) and no core file unless it asks for one. 0, or -1 and errno. */
 int confine_drop(const struct confine *);
-/* No more rights by any program it starts, and the filter of system calls. 0, or -1 and errno. */
+/* No more rights by any program it starts, and the filter of system calls; where its namespace has
+ * one user, changing users and owners seems to work from then on. 0, or -1 and errno. */
 int confine_seal(const struct confine *);
 
 #endif

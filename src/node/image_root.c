@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "node/gpu_share.h"
+#include "node/removals.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #define SERVER   "MUSTER_SERVER"
 #define UNIX     "unix:"
 #define CONFIG   "MUSTER_CONFIG"
-#define OWN_MOST 12 /* binds besides the launch's mounts */
+#define OWN_MOST 14 /* binds besides the launch's mounts */
 
 const char *image_work_dir(const struct launch *launch, const struct image *image,
                            const char *own_dir)
@@ -28,9 +29,15 @@ const char *image_work_dir(const struct launch *launch, const struct image *imag
     return *of_image && strcmp(of_image, "/") != 0 ? of_image : own_dir;
 }
 
-char *image_root_layer(const struct site *site, const struct launch_task *task)
+static char *layer_of(const struct site *site, const struct launch_task *task)
 {
     return mem_printf("%s/roots/%s.%u.%u", site->dir, task->role, task->ref.index, task->attempt);
+}
+
+void image_root_remove(const struct site *site, const struct launch_task *task, struct view *view)
+{
+    AUTO_FREE char *layer = layer_of(site, task);
+    removals_start(site->removals, view, layer);
 }
 
 static int make_layer(const struct site *site, const char *layer, struct err *err)
@@ -110,6 +117,24 @@ static void add_code(struct list *list, const struct image_root *r, struct arena
     };
 }
 
+/* apt takes on a user of its own and looks whether it has: it is told to stay root. */
+#define APT_PLACE "/etc/apt/apt.conf.d"
+#define APT_SAYS  "APT::Sandbox::User \"root\";\n"
+
+static void add_apt(struct list *list, const struct image_root *r, struct arena *arena)
+{
+    const struct confine *confine = &r->site->confine;
+    const char *file = arena_printf(arena, "%s/roots/apt.conf", r->site->dir);
+    AUTO_FREE char *place = mem_printf("%s" APT_PLACE, r->image->tree);
+    bool is_root = confine->account ? confine->account->ids.uid == 0 : geteuid() == 0;
+    if (is_root || confine->ids.users.n > 0 || !file_is_dir(place))
+        return;
+    if (access(file, F_OK) == 0 || file_replace(file, APT_SAYS, strlen(APT_SAYS), 0644, NULL) == 0)
+        list->at[list->n++] = (struct root_bind){
+            .from = file, .at = APT_PLACE "/90muster", .read_only = true, .may_miss = true
+        };
+}
+
 static struct list list_all(const struct image_root *r, struct arena *arena)
 {
     const struct launch *launch = r->launch;
@@ -125,6 +150,7 @@ static struct list list_all(const struct image_root *r, struct arena *arena)
     add(&list, pairs_get(&r->task->env, CONFIG), true, true);
     add_sockets(&list, r);
     add_code(&list, r, arena);
+    add_apt(&list, r, arena);
     add_mounts(&list, launch);
     if (r->site->programs)
         list.at[list.n++] = (struct root_bind){
@@ -138,7 +164,7 @@ static struct list list_all(const struct image_root *r, struct arena *arena)
 int image_root_make(const struct image_root *r, struct arena *arena, struct root *out,
                     struct err *err)
 {
-    AUTO_FREE char *layer = image_root_layer(r->site, r->task);
+    AUTO_FREE char *layer = layer_of(r->site, r->task);
     if (make_layer(r->site, layer, err) != 0)
         return -1;
     const struct list list = list_all(r, arena);

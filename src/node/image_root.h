@@ -21,7 +21,8 @@ const char *image_work_dir(const struct launch *, const struct image *, const ch
 /* Makes the layer that takes what the task writes, below the agent's directory, and says what its
  * "/" is to be; *out lives as long as the arena and what the struct names. */
 int image_root_make(const struct image_root *, struct arena *, struct root *out, struct err *);
-/* Where that layer is, to be removed when nothing of the task runs any more; malloc'ed. */
-char *image_root_layer(const struct site *, const struct launch_task *);
+/* Lets go of the view, which is VIEW_INIT after it, and removes that layer, beside the agent:
+ * nothing of the task runs any more. */
+void image_root_remove(const struct site *, const struct launch_task *, struct view *);
 
 #endif

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,9 +76,13 @@ static void on_end(uv_poll_t *poll, int status, int events)
         removals->sink.done(removals->sink.arg);
 }
 
-static _Noreturn void remove_in_child(const char *path, const int closed[2])
+/* What the task gave to others of its users is in reach of its root alone. */
+static _Noreturn void remove_in_child(const struct view *view, const char *path,
+                                      const int closed[2])
 {
     char none;
+    if (view->user_ns >= 0 && geteuid() != 0)
+        (void)setns(view->user_ns, CLONE_NEWUSER);
     close(closed[1]);
     (void)!read(closed[0], &none, 1); /* until the agent has closed its own */
     (void)close_range(STDERR_FILENO + 1, UINT_MAX, 0);
@@ -90,7 +95,7 @@ static pid_t start_child(struct view *view, const char *path)
     int closed[2];
     pid_t pid = pipe2(closed, O_CLOEXEC) == 0 ? fork() : -2;
     if (pid == 0)
-        remove_in_child(path, closed);
+        remove_in_child(view, path, closed);
     view_fini(view);
     if (pid > -2) {
         close(closed[0]);

@@ -18,9 +18,10 @@
 
 #define NOBODY 65534
 
-static int host_works(const char *dir, struct err *err)
+static int host_works(const char *dir, bool *many, struct err *err)
 {
     (void)dir;
+    (void)many;
     (void)err;
     return 0;
 }
@@ -54,7 +55,11 @@ static int try_user_namespace(void)
     return WEXITSTATUS(status);
 }
 
-static int try_root(const char *dir, struct err *err)
+#define MANY "many"
+#define ONE  "one"
+
+/* *many: there are more users in there than its root. */
+static int try_root(const char *dir, bool *many, struct err *err)
 {
     static const char *const below[] = { "tree", "up", "work", "at" };
     AUTO_FREE char *tree = mem_printf("%s/tree", dir), *at = mem_printf("%s/at", dir);
@@ -65,14 +70,14 @@ static int try_root(const char *dir, struct err *err)
     }
     const struct root root = { .tree = tree, .dir = dir, .at = at };
     char why[ROOT_WHY] = "it could not be tried";
-    bool user_ns;
+    const struct ids ids = ids_find(geteuid(), NULL);
     int pair[2];
     if (pipe2(pair, O_CLOEXEC) != 0)
         return err_sys(err, "pipe");
     pid_t pid = fork();
     if (pid == 0) {
-        if (view_enter_root(&root, &user_ns, why) == 0)
-            *why = '\0';
+        if (view_enter_root(&root, &ids, why) == 0)
+            snprintf(why, sizeof why, "%s", ids_has_many() ? MANY : ONE);
         _exit(write(pair[1], why, sizeof why) != sizeof why);
     }
     close(pair[1]);
@@ -80,10 +85,13 @@ static int try_root(const char *dir, struct err *err)
     close(pair[0]);
     if (pid > 0)
         (void)waitpid(pid, NULL, 0);
-    return told && !*why ? 0 : err_set(err, ERR_CANNOT, "%s", why);
+    if (!told || (strcmp(why, MANY) != 0 && strcmp(why, ONE) != 0))
+        return err_set(err, ERR_CANNOT, "%s", why);
+    *many = strcmp(why, MANY) == 0;
+    return 0;
 }
 
-static int bwrap_works(const char *dir, struct err *err)
+static int bwrap_works(const char *dir, bool *many, struct err *err)
 {
     AUTO_FREE char *place = mem_printf("%s/try.XXXXXX", dir);
     if (!in_path("skopeo")) {
@@ -100,7 +108,7 @@ static int bwrap_works(const char *dir, struct err *err)
         return -1;
     if (!mkdtemp(place))
         return err_sys(err, "%s", place);
-    int rc = try_root(place, err);
+    int rc = try_root(place, many, err);
     (void)file_remove_tree(place, NULL);
     return rc;
 }
@@ -112,8 +120,9 @@ int runtimes_main(const char *dir)
 {
     for (size_t i = 0; i < n_runtimes; i++) {
         struct err err = { .code = ERR_NONE };
-        if (runtimes[i].works(dir, &err) == 0)
-            printf("%s works\n", runtimes[i].name);
+        bool many = true;
+        if (runtimes[i].works(dir, &many, &err) == 0)
+            printf("%s works%s\n", runtimes[i].name, many ? "" : " with one user");
         else
             printf("%s no %s%s%s\n", runtimes[i].name, err.what, *err.hint ? ": " : "", err.hint);
     }

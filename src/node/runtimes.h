@@ -4,17 +4,20 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct runtime {
     const char *name;
-    /* 0, or -1 with what is missing and what to do. dir: where images would be kept. */
-    int (*works)(const char *dir, struct err *);
+    /* 0, or -1 with what is missing and what to do. dir: where images would be kept. *many: tasks
+     * have more users in there than root. */
+    int (*works)(const char *dir, bool *many, struct err *);
 };
 extern const struct runtime runtimes[];
 extern const size_t n_runtimes;
 
-/* muster-node runtimes DIR: a line for each, "NAME works" or "NAME no REASON". 0. */
+/* muster-node runtimes DIR: a line for each, "NAME works", "NAME works with one user" or "NAME no
+ * REASON". 0. */
 int runtimes_main(const char *dir);
 
 #endif

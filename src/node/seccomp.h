@@ -6,5 +6,10 @@
  * starts. Needs no_new_privs. 0, or -1 and errno: ENOSYS and EINVAL where the kernel has no
  * filters. */
 int seccomp_refuse(void);
+/* From here on calls that change the owner of a file, or the user or groups of a process, do
+ * nothing and say that they did: in a namespace of one user and one group, where programs that
+ * install packages would fail by them. Needs no_new_privs, and is for before seccomp_refuse(). 0,
+ * or -1 and errno. */
+int seccomp_pretend(void);
 
 #endif

@@ -110,16 +110,13 @@ static void make_root(const struct stage *stage, int status)
 {
     struct stage_failure failure = { .by = BY_ITSELF };
     char why[ROOT_WHY];
-    bool user_ns;
-    if (view_enter_root(stage->root, &user_ns, why) != 0) {
+    if (view_enter_root(stage->root, &stage->confine->ids, why) != 0) {
         snprintf(failure.reason, sizeof failure.reason, "image %.80s: %.110s", stage->image, why);
         (void)!write(status, &failure, sizeof failure);
         _exit(127);
     }
     if (devices_show(&stage->devices, true) != 0)
         fail(status, errno, "cannot make a /dev of its own");
-    if (view_send(status, user_ns) != 0)
-        fail(status, errno, "cannot hand over the root");
 }
 
 static void enter_view(const struct stage *stage, int status)
@@ -130,9 +127,15 @@ static void enter_view(const struct stage *stage, int status)
         fail(status, errno, "cannot make a /dev of its own");
 }
 
+static bool is_in_user_ns(const struct confine *confine, uid_t agent)
+{
+    return agent != 0 || (confine->account && confine->account->ids.uid != 0);
+}
+
 static _Noreturn void child(const struct stage *stage, const struct stage_ends *ends, int status,
                             pid_t parent)
 {
+    uid_t agent = geteuid();
     (void)setsid();
     reset_signals();
     connect_ends(ends, status);
@@ -145,6 +148,8 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
         fail(status, errno, "cannot show the code at %.120s", stage->code.at);
     if (confine_drop(stage->confine) != 0)
         fail(status, errno, "cannot give up the rights of the agent");
+    if (stage->root && view_send(status, is_in_user_ns(stage->confine, agent)) != 0)
+        fail(status, errno, "cannot hand over the root");
     die_with(parent);
     if (chdir(stage->work_dir) != 0)
         fail(status, errno, "cannot enter the working directory %.120s", stage->work_dir);

@@ -18,7 +18,6 @@
 #include "node/image_root.h"
 #include "node/pin.h"
 #include "node/ports.h"
-#include "node/removals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -185,11 +184,10 @@ struct task *task_create(struct site *site, struct batch *batch, const struct la
 static void drop_view(struct task *task)
 {
     task->stage.view = &task->site->view;
-    AUTO_FREE char *layer = task->in_image ? image_root_layer(task->site, task->what) : NULL;
-    if (layer)
-        removals_start(task->site->removals, &task->view, layer);
-    else
-        view_fini(&task->view);
+    task->confine.user_ns = NULL;
+    if (task->in_image)
+        image_root_remove(task->site, task->what, &task->view);
+    view_fini(&task->view);
     task->in_image = false;
 }
 
@@ -556,6 +554,7 @@ static void on_status(uv_poll_t *poll, int status, int events)
         task->stage.view = &task->view;
         task->stage.root = NULL;
         task->stage.devices.own = false; /* they are in it */
+        task->confine.user_ns = task->view.user_ns >= 0 ? &task->view.user_ns : NULL;
     }
     uv_poll_stop(poll);
     if (outcome == 1) {

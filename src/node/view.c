@@ -174,14 +174,10 @@ static void build_own(const struct building *building, struct built_report *out)
         failed(out, BUILT_NO_MOUNT, SHM);
 }
 
-static int enter_slave(bool *user_ns)
-{
-    return enter_new(user_ns) == 0 ? mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) : -1;
-}
-
 static void build_inside(const struct building *building, struct built_report *out)
 {
-    if ((building->base && view_enter(building->base) != 0) || enter_slave(&out->user_ns) != 0) {
+    if ((building->base && view_enter(building->base) != 0) || enter_new(&out->user_ns) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) {
         failed(out, BUILT_NO_NAMESPACE, NO_NAMESPACE);
         return;
     }
@@ -421,7 +417,7 @@ int view_prepare(struct view *view, const struct launch *launch, struct err *err
 
 int view_enter(const struct view *view)
 {
-    if (view->user_ns >= 0 && setns(view->user_ns, CLONE_NEWUSER) != 0)
+    if (view->user_ns >= 0 && geteuid() != 0 && setns(view->user_ns, CLONE_NEWUSER) != 0)
         return -1;
     if (view->mount_ns < 0)
         return 0;
@@ -449,10 +445,21 @@ int view_own_shm(const struct view *base, const struct launch *launch, uint64_t 
     return err_set(err, ERR_CANNOT, "%s", report.text);
 }
 
-int view_enter_root(const struct root *root, bool *user_ns, char why[ROOT_WHY])
+/* Whoever is not root is root in there from the beginning. */
+static int enter_for_root(const struct ids *ids)
 {
-    if (enter_slave(user_ns) == 0)
-        return root_enter(root, *user_ns, why);
+    struct ids_writer writer;
+    if (geteuid() == 0)
+        return unshare(CLONE_NEWNS);
+    ids_writer_start(&writer, ids, geteuid(), getegid());
+    return ids_enter(&writer, CLONE_NEWNS);
+}
+
+int view_enter_root(const struct root *root, const struct ids *ids, char why[ROOT_WHY])
+{
+    bool user_ns = geteuid() != 0;
+    if (enter_for_root(ids) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0)
+        return root_enter(root, user_ns, why);
     snprintf(why, ROOT_WHY, NO_NAMESPACE ": %s", strerror(errno));
     return -1;
 }

@@ -7,13 +7,15 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "job/launch.h"
+#include "node/ids.h"
 #include "node/runtime/root.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 struct view {
-    int user_ns, mount_ns; /* -1: none */
+    int user_ns, mount_ns; /* -1: none. An agent of root's enters the mounts alone: its tasks enter
+                            * the other as the account whose it is (node/confine.h) */
     int root;              /* the agent's root directory as it is in there */
     bool hosts;            /* the names of the launch resolve */
     char why_not[160];     /* why there is no namespace, or no hosts; "" otherwise */
@@ -40,9 +42,9 @@ const struct account *view_account_of(const struct launch *, const struct bind_m
 /* In a child about to exec: 0 or -1 and errno. Without a namespace nothing happens. */
 int view_enter(const struct view *);
 
-/* In a child about to exec, instead: makes a view whose "/" is that, and enters it. 0, or -1 and
- * why. *user_ns: there was need of a user namespace. */
-int view_enter_root(const struct root *, bool *user_ns, char why[ROOT_WHY]);
+/* In a child about to exec, instead: makes a view whose "/" is that, and enters it; for whoever is
+ * not root, in a user namespace where it is root. 0, or -1 and why. */
+int view_enter_root(const struct root *, const struct ids *, char why[ROOT_WHY]);
 /* From there to the agent, over a socket of packets: the namespaces that the child is in. 0, or -1
  * and errno. */
 int view_send(int sock, bool user_ns);
