@@ -17,6 +17,7 @@ import registry as registries
 from accounts import Account, Shared
 from conftest import Starter
 from harness import Nobody, Server, kill, native, openpai, parent, role, wait_for
+from nvml import Driver, device, library
 from registry import Gate, Registry, busybox, tree
 
 if why := registries.why_none():
@@ -520,3 +521,50 @@ def test_users_in_an_image_of_a_plain_user(
         assert ("with one user" in said) != many, said
     finally:
         user.stop_server()
+
+
+# ---- the driver of the node's devices ----
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Iterator[Driver]:
+    one = Driver(tmp_path / "driver")
+    yield one
+    one.close()
+
+
+def test_the_driver_is_shown_in_images(
+    registry: Registry, start: Starter, tmp_path: Path, driver: Driver
+) -> None:
+    """Its libraries, of NVML's version alone and known to the image's loader, and nvidia-smi; to
+    tasks with devices."""
+    place, version = tmp_path / "lib", "580.159.04"
+    place.mkdir()
+    names = {"nvidia-ml": version, "cuda": version, "nvidia-ptxjitcompiler": "570.1"}
+    for name, own in names.items():
+        shutil.copy(library(), place / f"lib{name}.so.{own}")
+        (place / f"lib{name}.so.1").symlink_to(f"lib{name}.so.{own}")
+    smi = tmp_path / "bin/nvidia-smi"
+    smi.parent.mkdir()
+    smi.write_text("#!/bin/sh\necho devices\n")
+    smi.chmod(0o755)
+    driver.say(device(0))
+    env = {
+        **driver.env,
+        "LD_LIBRARY_PATH": str(place),
+        "PATH": f"{smi.parent}:{os.environ['PATH']}",
+    }
+    server = start(nodes="", flags=("--runtime", "auto"), env=env)
+    assert isinstance(server, Server)
+    files = registries.of_host("ldconfig")
+    image = registry.push("team/loader", busybox(), tree({**files, "sbin": "usr/sbin"}))
+    look = "find /usr -name 'lib[cn]*' -size +0 | sort; ldconfig -p | grep -c cuda.so.1; nvidia-smi"
+    run = f"export PATH=$PATH:/usr/bin:/sbin; {look}"
+    job = server.run(native("driver", run=run, image=image, resources={"cpu": 1, "gpu": 1}))
+    assert job["state"] == "succeeded", job
+    log = server.log(job["number"])
+    shown = [Path(one).name for one in log.splitlines() if "lib" in one and "libc.so" not in one]
+    assert shown == ["libcuda.so", "libcuda.so.1", "libnvidia-ml.so.1"], log
+    assert log.splitlines()[-2:] == ["1", "devices"], log
+    job = server.run(native("none", run=f"{run}; true", image=image))
+    assert "libcuda" not in server.log(job["number"])

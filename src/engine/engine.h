@@ -39,8 +39,8 @@ enum stop_how { STOP_GRACE /* SIGTERM, grace, SIGKILL */, STOP_NOW /* SIGKILL */
  * which says nothing of what it runs; AGENT_JOINED follows when it can. IMAGE: of an image that
  * tasks run in, by an agent, or unsequenced, without a node and of generation 0 as the answer to
  * what the core asked (ctl_config.ask_images). ALLOCATION: of the own allocation of a job
- * (generation.job): it waits, and why (reason), until about at_ms; or, with an ending.by, there will
- * be none: USER, somebody cancelled it; else it was refused. */
+ * (generation.job): it waits, and why (reason), until about at_ms; or, with an ending.by, there
+ * will be none: USER, somebody cancelled it; else it was refused. */
 #define ENGINE_FACTS(X)                                                                            \
     X(AGENT_JOINED)                                                                                \
     X(AGENT_GONE)                                                                                  \

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "node/driver.h"
 #include "node/gpu_share.h"
 #include "node/removals.h"
 
@@ -18,7 +19,8 @@
 #define SERVER   "MUSTER_SERVER"
 #define UNIX     "unix:"
 #define CONFIG   "MUSTER_CONFIG"
-#define OWN_MOST 14 /* binds besides the launch's mounts */
+#define MPS      "CUDA_MPS_PIPE_DIRECTORY"
+#define OWN_MOST (14 + DRIVER_BINDS) /* binds besides the launch's mounts */
 
 const char *image_work_dir(const struct launch *launch, const struct image *image,
                            const char *own_dir)
@@ -27,6 +29,11 @@ const char *image_work_dir(const struct launch *launch, const struct image *imag
     if (launch->work_dir)
         return launch->work_dir;
     return *of_image && strcmp(of_image, "/") != 0 ? of_image : own_dir;
+}
+
+bool image_root_has_gpus(const struct launch_task *task)
+{
+    return task->gpu_hold && task->n_gpus > 0;
 }
 
 static char *layer_of(const struct site *site, const struct launch_task *task)
@@ -135,6 +142,15 @@ static void add_apt(struct list *list, const struct image_root *r, struct arena 
         };
 }
 
+/* With the socket of the daemon that holds tasks to their shares. */
+static void add_driver(struct list *list, const struct image_root *r, struct arena *arena)
+{
+    if (!image_root_has_gpus(r->task))
+        return;
+    list->n += driver_binds(arena, r->image->tree, list->at + list->n);
+    add(list, pairs_get(&r->task->env, MPS), false, true);
+}
+
 static struct list list_all(const struct image_root *r, struct arena *arena)
 {
     const struct launch *launch = r->launch;
@@ -151,6 +167,7 @@ static struct list list_all(const struct image_root *r, struct arena *arena)
     add_sockets(&list, r);
     add_code(&list, r, arena);
     add_apt(&list, r, arena);
+    add_driver(&list, r, arena);
     add_mounts(&list, launch);
     if (r->site->programs)
         list.at[list.n++] = (struct root_bind){

@@ -18,6 +18,8 @@ struct image_root {
 /* Where a task of the launch starts in that image: in the job's directory, else where the image
  * says, else in its own directory. */
 const char *image_work_dir(const struct launch *, const struct image *, const char *own_dir);
+/* Is the driver of the node's devices shown to it? */
+bool image_root_has_gpus(const struct launch_task *);
 /* Makes the layer that takes what the task writes, below the agent's directory, and says what its
  * "/" is to be; *out lives as long as the arena and what the struct names. */
 int image_root_make(const struct image_root *, struct arena *, struct root *out, struct err *);

@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum end_by stage_blame(int number)
@@ -119,6 +120,21 @@ static void make_root(const struct stage *stage, int status)
         fail(status, errno, "cannot make a /dev of its own");
 }
 
+/* As the image itself does it; one that has no ldconfig finds them where they are. */
+static void tell_loader(char *const *env)
+{
+    static const char program[] = "/sbin/ldconfig";
+    pid_t pid = access(program, X_OK) == 0 ? fork() : -1;
+    if (pid == 0) {
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        (void)(dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0);
+        execve(program, (char *[]){ (char[]){ "ldconfig" }, NULL }, env);
+        _exit(127);
+    }
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
 static void enter_view(const struct stage *stage, int status)
 {
     if (view_enter(stage->view) != 0)
@@ -151,6 +167,8 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
     if (stage->root && view_send(status, is_in_user_ns(stage->confine, agent)) != 0)
         fail(status, errno, "cannot hand over the root");
     die_with(parent);
+    if (stage->libraries)
+        tell_loader(stage->env);
     if (chdir(stage->work_dir) != 0)
         fail(status, errno, "cannot enter the working directory %.120s", stage->work_dir);
     environ = stage->env;

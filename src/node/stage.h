@@ -25,6 +25,7 @@ struct stage {
     const struct confine *confine;
     struct devices devices;
     const char *image;     /* its name when it runs in one: what is missing is missing there */
+    bool libraries;        /* some are shown in its image that the image does not know */
     bool or_sh;            /* where argv[0] is not there, sh is started */
     const cpu_set_t *cpus; /* it may use only these; NULL: any */
 };

@@ -553,6 +553,7 @@ static void on_status(uv_poll_t *poll, int status, int events)
     if (task->in_image && task->view.mount_ns >= 0) {
         task->stage.view = &task->view;
         task->stage.root = NULL;
+        task->stage.libraries = false;   /* for who enters later they are known */
         task->stage.devices.own = false; /* they are in it */
         task->confine.user_ns = task->view.user_ns >= 0 ? &task->view.user_ns : NULL;
     }
@@ -743,6 +744,7 @@ static int enter_image(struct task *task, struct err *err)
                                      .own_dir = fresh ? own : NULL };
     task->in_image = true;
     task->stage.root = &task->root;
+    task->stage.libraries = image_root_has_gpus(task->what);
     return image_root_make(&root, task->batch->arena, &task->root, err);
 }
 
