@@ -14,10 +14,8 @@
 #include "node/output.h"
 #include "node/rebase.h"
 #include "node/relay.h"
-#include "node/route.h"
 #include "node/shells.h"
 #include "node/uplink.h"
-#include "tls/client.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -619,19 +617,6 @@ static void on_term(uv_signal_t *watch, int number)
         crew_lose(agent->crew);
 }
 
-/* Its host's: the first connection need not agree on keys again. */
-static void take_session(struct agent *agent, int fd)
-{
-    unsigned char session[TLS_SESSION_MAX];
-    if (fd < 0)
-        return;
-    ssize_t n = pread(fd, session, sizeof session, 0);
-    close(fd);
-    if (n > 0)
-        route_load_session(uplink_route(agent->link), session, (size_t)n);
-    explicit_bzero(session, sizeof session);
-}
-
 int agent_run(const char *dir, pid_t keeper, int session)
 {
     struct err err;
@@ -651,7 +636,7 @@ int agent_run(const char *dir, pid_t keeper, int session)
     if (uv_loop_init(&agent->loop) != 0)
         BUG("no event loop");
     set_up(agent, dir, keeper);
-    take_session(agent, session);
+    uplink_take_session(agent->link, session);
     if (agent->conf.outlive_term) {
         uv_signal_init(&agent->loop, &agent->term);
         agent->term.data = agent;

@@ -9,6 +9,7 @@
 #include "conn/conn.h"
 #include "node/conf.h"
 #include "node/route.h"
+#include "tls/client.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -108,6 +109,18 @@ uv_loop_t *uplink_loop(const struct uplink *link)
 struct route *uplink_route(struct uplink *link)
 {
     return link->route;
+}
+
+void uplink_take_session(struct uplink *link, int fd)
+{
+    unsigned char session[TLS_SESSION_MAX];
+    if (fd < 0)
+        return;
+    ssize_t n = pread(fd, session, sizeof session, 0);
+    close(fd);
+    if (n > 0)
+        route_load_session(link->route, session, (size_t)n);
+    explicit_bzero(session, sizeof session);
 }
 
 bool uplink_is_up(const struct uplink *link)

@@ -26,6 +26,9 @@ struct uplink *uplink_create_host(uv_loop_t *, const char *dir, struct uplink_si
 void uplink_destroy(struct uplink *); /* NULL-safe; memory goes when libuv has let go of it */
 void uplink_start(struct uplink *);
 struct route *uplink_route(struct uplink *);
+/* Its host's session, which is in that file: the first connection need not agree on keys. Closes
+ * it. fd: -1: none. */
+void uplink_take_session(struct uplink *, int fd);
 
 uv_loop_t *uplink_loop(const struct uplink *);
 bool uplink_is_up(const struct uplink *); /* HELLO was sent */
