@@ -423,13 +423,12 @@ static bool hold_ports(struct cluster *c, uint32_t node, const struct task_place
     return true;
 }
 
-bool node_hold(struct cluster *c, uint32_t node, const struct want *w, const struct task_place *p)
+static void add_task(struct cluster *c, uint32_t node, const struct want *w,
+                     const struct task_place *p)
 {
     struct node *n = &c->nodes[node];
     const struct form *f = cluster_form(c, node);
     const struct resources *r = &w->role->resources;
-    if (!node_has_amounts(c, node, w) || !has_devices(c, node, w, p) || !hold_ports(c, node, p))
-        return false;
     n->cpu += r->cpu_milli;
     n->memory += r->memory;
     n->disk += r->disk;
@@ -440,7 +439,22 @@ bool node_hold(struct cluster *c, uint32_t node, const struct want *w, const str
             c->custom[f->custom_at + form_custom(f, r->custom.at[i].name)] += r->custom.at[i].milli;
     for (uint32_t i = 0; i < p->n_gpus; i++)
         set_device(c, node, p->gpus[i], c->gpu[f->gpu_at + p->gpus[i]] + device_milli(w));
+}
+
+bool node_hold(struct cluster *c, uint32_t node, const struct want *w, const struct task_place *p)
+{
+    if (!node_has_amounts(c, node, w) || !has_devices(c, node, w, p) || !hold_ports(c, node, p))
+        return false;
+    add_task(c, node, w, p);
     return true;
+}
+
+void node_hold_back(struct cluster *c, uint32_t node, const struct want *w,
+                    const struct task_place *p)
+{
+    if (!hold_ports(c, node, p))
+        BUG("task %u/%u does not get its ports back", p->role, p->index);
+    add_task(c, node, w, p);
 }
 
 void node_drop(struct cluster *c, uint32_t node, const struct want *w, const struct task_place *p)
@@ -529,16 +543,70 @@ bool cluster_take(struct cluster *c, const struct job_spec *job, const struct ta
     return node_hold(c, node, &w, p);
 }
 
+static bool names_amount(const struct amounts *all, const char *name)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->at[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The node with room for all that it holds and for the task's as well. */
+static struct node_spec widened(struct arena *arena, const struct cluster *c, uint32_t node,
+                                const struct want *w, const struct task_place *p)
+{
+    const struct resources *r = &w->role->resources;
+    struct node_spec spec = cluster_form(c, node)->spec;
+    const struct amounts had = spec.custom;
+    spec.report = NULL; /* it is of as many devices as there are */
+    spec.cpu_milli = c->nodes[node].cpu + r->cpu_milli;
+    spec.memory = c->nodes[node].memory + r->memory;
+    spec.disk = c->nodes[node].disk + r->disk;
+    for (uint32_t i = 0; i < p->n_gpus; i++)
+        spec.gpus = p->gpus[i] >= spec.gpus ? p->gpus[i] + 1 : spec.gpus;
+    spec.custom.at = ARENA_ARRAY(arena, had.n + r->custom.n, struct amount);
+    spec.custom.n = 0;
+    for (size_t i = 0; i < r->custom.n; i++)
+        spec.custom.at[spec.custom.n++] =
+            (struct amount){ .name = r->custom.at[i].name, .milli = UINT64_MAX };
+    for (size_t i = 0; i < had.n; i++)
+        if (!names_amount(&r->custom, had.at[i].name))
+            spec.custom.at[spec.custom.n++] = had.at[i];
+    return spec;
+}
+
+/* The node has less now than when it was given: it keeps what it holds, as it does where that
+ * happens while the server lives (cluster_put). */
+static bool hold_beyond(struct cluster *c, uint32_t node, const struct want *w,
+                        const struct task_place *p)
+{
+    struct arena *arena = arena_create();
+    struct form *before = c->layout->forms[node];
+    const struct node_spec spec = widened(arena, c, node, w, p);
+    before->refs++; /* its texts are those of the node that is put back */
+    cluster_put(c, &spec);
+    bool held = node_hold(c, node, w, p);
+    cluster_put(c, &before->spec);
+    if (--before->refs == 0)
+        arena_destroy(before->arena);
+    arena_destroy(arena);
+    return held;
+}
+
 bool cluster_take_again(struct cluster *c, const struct job_spec *job, const struct task_place *p)
 {
     uint32_t node = place_node(c, p);
+    struct want w;
+    if (node == UINT32_MAX || p->role >= job->n_roles)
+        return false;
     AUTO_FREE bool *closed = mem_new((p->n_gpus + 1) * sizeof *closed);
-    for (uint32_t i = 0; node != UINT32_MAX && i < p->n_gpus; i++) {
+    for (uint32_t i = 0; i < p->n_gpus; i++) {
         closed[i] = cluster_device_is_closed(c, node, p->gpus[i]);
         cluster_close_device(c, node, p->gpus[i], false);
     }
-    bool taken = cluster_take(c, job, p);
-    for (uint32_t i = 0; node != UINT32_MAX && i < p->n_gpus; i++)
+    want_init(&w, job, p->role);
+    bool taken = node_hold(c, node, &w, p) || hold_beyond(c, node, &w, p);
+    for (uint32_t i = 0; i < p->n_gpus; i++)
         if (closed[i])
             cluster_close_device(c, node, p->gpus[i], true);
     return taken;

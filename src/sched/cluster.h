@@ -63,7 +63,8 @@ uint64_t cluster_gpu_held(const struct cluster *, uint32_t node);
  * nothing taken when it does not fit: capacity, a device over 1000 milli or closed, or a port
  * already held on that physical host. */
 bool cluster_take(struct cluster *, const struct job_spec *, const struct task_place *);
-/* What the records say that it holds already, also of closed devices. */
+/* What the records say that it holds already, also of closed devices, and of a node that has less
+ * by now, or is gone: what is taken stays taken. false: a device or a port is another task's. */
 bool cluster_take_again(struct cluster *, const struct job_spec *, const struct task_place *);
 void cluster_give(struct cluster *, const struct job_spec *, const struct task_place *);
 /* A port seen taken from outside: not given out on that host until the time passes. */

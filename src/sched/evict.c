@@ -7,7 +7,6 @@
  * candidates every set is tried instead, in the order of its cost. */
 #include "sched/evict.h"
 
-#include "base/err.h"
 #include "sched/gang.h"
 #include "sched/nodes.h"
 #include "sched/tally.h"
@@ -114,8 +113,8 @@ static void set_gone(struct evict *e, struct victim *v, bool gone)
     v->gone = gone;
     if (gone)
         held_give(e->cluster, &v->held);
-    else if (!held_take(e->cluster, &v->held))
-        BUG("job %llu does not fit where it is", (unsigned long long)v->candidate->job);
+    else
+        held_take_back(e->cluster, &v->held);
     recount(e, v);
 }
 
@@ -247,8 +246,8 @@ static bool move_pieces(struct evict *e, const struct piece *p, size_t n, bool g
         want_init(&w, h->spec, place->role);
         if (give)
             node_drop(e->cluster, h->nodes[p[i].task], &w, place);
-        else if (!node_hold(e->cluster, h->nodes[p[i].task], &w, place))
-            BUG("a task does not fit where it is");
+        else
+            node_hold_back(e->cluster, h->nodes[p[i].task], &w, place);
     }
     tally_node(&e->tally, e->cluster, h->nodes[p->task]);
     return give;

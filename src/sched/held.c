@@ -107,6 +107,18 @@ bool held_take(struct cluster *c, const struct held *h)
     return true;
 }
 
+void held_take_back(struct cluster *c, const struct held *h)
+{
+    struct want w = { 0 };
+    for (uint32_t i = 0; i < h->n; i++) {
+        uint32_t node = held_node(h, c, i);
+        if (node == UINT32_MAX)
+            continue;
+        read_want(&w, h, i);
+        node_hold_back(c, node, &w, held_place(h, i));
+    }
+}
+
 void held_give(struct cluster *c, const struct held *h)
 {
     give_first(c, h, h->n);

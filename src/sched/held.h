@@ -38,6 +38,8 @@ void held_fetch(const struct held *, const struct cluster *, uint32_t steps);
 bool held_take(struct cluster *, const struct held *);
 /* What was taken before; anything else is a bug. */
 void held_give(struct cluster *, const struct held *);
+/* Undoes held_give, also where a device is closed or the node has less than its tasks hold. */
+void held_take_back(struct cluster *, const struct held *);
 struct held_sum held_amounts(const struct held *);
 
 #endif

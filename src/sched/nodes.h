@@ -68,6 +68,9 @@ uint32_t place_node(const struct cluster *, const struct task_place *);
 /* Takes exactly what place says (devices, ports) and want says (amounts); all or nothing. */
 bool node_hold(struct cluster *, uint32_t node, const struct want *, const struct task_place *);
 void node_drop(struct cluster *, uint32_t node, const struct want *, const struct task_place *);
+/* Undoes node_drop, also where a device is closed or the node has less than its tasks hold. */
+void node_hold_back(struct cluster *, uint32_t node, const struct want *,
+                    const struct task_place *);
 
 /* Between clones of one cluster: what is taken of the node (and of its host's ports) as it is in
  * `from`; or of each thing whichever is more. What a job finds free after raising is free in both.

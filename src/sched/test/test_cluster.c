@@ -102,6 +102,35 @@ static void test_closed_device(void **state)
     world_destroy(&w);
 }
 
+/* A server that starts anew finds a node that has shrunk, or is none any more: what runs there is
+ * counted as before, and given back. */
+static void test_take_again_on_a_node_with_less(void **state)
+{
+    (void)state;
+    struct world w = world_create(two_nodes, ARRAY_LEN(two_nodes));
+    struct job_spec *job = greedy(w.arena);
+    struct placing_parts parts[3];
+    struct task_place a = place_on("n1", &parts[0], 1, 15000);
+    struct task_place b = place_on("n1", &parts[1], 1, 15001);
+    struct task_place c = place_on("n1", &parts[2], 1, 15001);
+    const struct node_spec gone = { .name = "n1", .host = "n1", .machine = true, .gone = true };
+    cluster_put(w.cluster, &gone);
+    assert_false(cluster_take(w.cluster, job, &a));
+    assert_true(cluster_take_again(w.cluster, job, &a));
+    assert_true(cluster_take_again(w.cluster, job, &b));
+    assert_false(cluster_take_again(w.cluster, job, &c)); /* its port is b's */
+    assert_used(w.cluster, 0, 2);
+    assert_int_equal(cluster_node(w.cluster, 0).spec->cpu_milli, 0);
+    assert_true(cluster_node(w.cluster, 0).spec->gone);
+    cluster_put(w.cluster, &two_nodes[0]); /* it comes back, and they are still there */
+    assert_used(w.cluster, 0, 2);
+    cluster_give(w.cluster, job, &a);
+    cluster_give(w.cluster, job, &b);
+    assert_used(w.cluster, 0, 0);
+    assert_true(cluster_take(w.cluster, job, &c));
+    world_destroy(&w);
+}
+
 static void test_take_and_give(void **state)
 {
     (void)state;
@@ -232,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_closed_device),
+        cmocka_unit_test(test_take_again_on_a_node_with_less),
         cmocka_unit_test(test_take_and_give),
         cmocka_unit_test(test_take_refuses),
         cmocka_unit_test(test_take_on_lost_node_after_restart),

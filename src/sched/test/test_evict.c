@@ -135,6 +135,28 @@ static void test_one_node(void **state)
     world_destroy(&s.world);
 }
 
+/* Who holds a device that is closed, or a node that has less by now, does not stop the choice. */
+static void test_nodes_that_have_less(void **state)
+{
+    (void)state;
+    const struct node_spec less = { .name = "n1", .gpus = 1, .cpu_milli = 8000 };
+    struct scene s = two_nodes();
+    run_job(&s, 2, (struct evict_candidate){ .job = 1, .started_ms = NOW - 10 });
+    run_job(&s, 2, (struct evict_candidate){ .job = 2, .started_ms = NOW - 10 });
+    run_job(&s, 4, (struct evict_candidate){ .job = 3, .started_ms = NOW - 500 });
+    cluster_close_device(s.world.cluster, 0, 2, true);
+    assert_string_equal(chosen(&s, plain_job(s.world.arena, 1, 4000)), "3: w/0@n2[0,1,2,3]");
+    assert_true(cluster_device_is_closed(s.world.cluster, 0, 2));
+    cluster_put(s.world.cluster, &less);
+    assert_string_equal(chosen(&s, plain_job(s.world.arena, 1, 4000)), "3: w/0@n2[0,1,2,3]");
+    cluster_put(s.world.cluster,
+                &(struct node_spec){ .name = "n1", .machine = true, .gone = true });
+    assert_string_equal(chosen(&s, plain_job(s.world.arena, 1, 4000)), "3: w/0@n2[0,1,2,3]");
+    assert_string_equal(chosen(&s, plain_job(s.world.arena, 1, 1000)), "3: w/0@n2[0]");
+    assert_int_equal(cluster_node(s.world.cluster, 0).tasks, 2);
+    world_destroy(&s.world);
+}
+
 /* Whoever holds something where the job cannot be stays, and so does everybody when there is room.
  */
 static void test_nobody_in_vain(void **state)
@@ -396,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_class_first),
         cmocka_unit_test(test_loss_counts_from_the_last_save),
         cmocka_unit_test(test_one_node),
+        cmocka_unit_test(test_nodes_that_have_less),
         cmocka_unit_test(test_nobody_in_vain),
         cmocka_unit_test(test_gangs_go_whole),
         cmocka_unit_test(test_ports),
