@@ -31,6 +31,19 @@ static const char *node_name(const struct agents *w, uint32_t node)
     return w->nodes[node].name;
 }
 
+static bool is_machine(const struct agents *w, size_t node)
+{
+    return node >= w->n_fixed;
+}
+
+static struct node_spec spec_of(const struct agents *w, uint32_t node)
+{
+    struct node_spec spec = w->nodes[node];
+    spec.cpu_milli += w->state[node].grown ? 1000 : 0;
+    spec.gpus += w->state[node].grown;
+    return spec;
+}
+
 static bool same(struct generation a, struct generation b)
 {
     return a.job == b.job && a.number == b.number;
@@ -130,12 +143,12 @@ static bool share_port(const struct sim_task *a, const struct sim_task *b)
 
 static void look_at_load(struct agents *w, uint32_t node, const struct load *load)
 {
-    const struct node_spec *spec = &w->nodes[node];
-    if (load->cpu_milli > spec->cpu_milli || load->memory > spec->memory)
-        wrong(w, "node %s: tasks have more than it has", spec->name);
+    const struct node_spec spec = spec_of(w, node);
+    if (load->cpu_milli > spec.cpu_milli || load->memory > spec.memory)
+        wrong(w, "node %s: tasks have more than it has", spec.name);
     for (uint32_t i = 0; i < AGENT_DEVICES; i++)
-        if (load->device[i] > (i < spec->gpus ? 1000u : 0u))
-            wrong(w, "node %s: device %u is given %llu thousandths", spec->name, i,
+        if (load->device[i] > (i < spec.gpus ? 1000u : 0u))
+            wrong(w, "node %s: device %u is given %llu thousandths", spec.name, i,
                   (unsigned long long)load->device[i]);
 }
 
@@ -366,8 +379,17 @@ static const char *send_one(struct agents *w, struct sim_agent *a)
                                        .reason = "its agent was killed" });
         return name(w, a, "gone");
     }
+    if (!a->dead && a->cut && a->heard && !a->silent) {
+        a->silent = true;
+        tell(w, &(struct engine_fact){ .kind = FACT_AGENT_SILENT,
+                                       .generation = a->generation,
+                                       .node = node_name(w, a->node),
+                                       .quiet_ms = dice_below(w->dice, 10000) });
+        return name(w, a, "is silent");
+    }
     if (!a->dead && !a->cut && a->comes_again) {
         a->comes_again = false;
+        a->heard = true;
         tell(w, &(struct engine_fact){ .kind = FACT_AGENT_JOINED,
                                        .generation = a->generation,
                                        .node = node_name(w, a->node),
@@ -377,7 +399,7 @@ static const char *send_one(struct agents *w, struct sim_agent *a)
     for (size_t i = 0; !a->dead && !a->cut && i < a->facts.n; i++) {
         if (a->facts.at[i].sent)
             continue;
-        a->facts.at[i].sent = true;
+        a->facts.at[i].sent = a->heard = true;
         const struct engine_fact fact = a->facts.at[i].fact;
         tell(w, &fact);
         return name(w, a, fact_word(&fact));
@@ -388,8 +410,11 @@ static const char *send_one(struct agents *w, struct sim_agent *a)
 const char *agents_send(struct agents *w)
 {
     if (w->news.n) {
-        const struct engine_fact fact = w->news.at[0];
+        struct engine_fact fact = w->news.at[0];
+        uint32_t node = node_of(w, fact.node);
+        const struct node_spec spec = spec_of(w, node);
         vec_remove(&w->news, 0);
+        fact.spec = fact.kind == FACT_NODE_UP && is_machine(w, node) ? &spec : NULL;
         tell(w, &fact);
         snprintf(w->said, sizeof w->said, "%s %s", fact.node, fact_word(&fact));
         return w->said;
@@ -413,30 +438,91 @@ const char *agents_kill(struct agents *w)
     return name(w, a, "dies");
 }
 
-void agents_cut(struct agents *w)
+/* What was sent and not acknowledged is sent again. */
+static void set_cut(struct sim_agent *a, bool cut)
 {
-    struct sim_agent *a = w->at.n ? w->at.at[dice_below(w->dice, (uint32_t)w->at.n)] : NULL;
-    if (!a)
-        return;
-    a->cut = !a->cut;
+    a->comes_again |= a->cut && !cut && a->heard;
+    a->silent = a->silent && cut;
+    a->cut = cut;
     for (size_t i = 0; i < a->facts.n; i++)
         a->facts.at[i].sent = false;
 }
 
-static void node_news(struct agents *w, size_t node)
+void agents_cut(struct agents *w)
 {
-    vec_push(&w->news, ((struct engine_fact){ .kind = w->down[node] ? FACT_NODE_DOWN : FACT_NODE_UP,
-                                              .node = w->nodes[node].name,
-                                              .reason = "" }));
+    struct sim_agent *a = w->at.n ? w->at.at[dice_below(w->dice, (uint32_t)w->at.n)] : NULL;
+    if (a)
+        set_cut(a, !a->cut);
 }
 
-void agents_node(struct agents *w, size_t node)
+/* What an engine says of a machine is as it is now: what it has not said yet it never says. */
+static void node_news(struct agents *w, size_t node)
 {
-    w->down[node] = !w->down[node];
-    for (size_t i = 0; w->down[node] && i < w->at.n; i++)
+    const struct sim_node *state = &w->state[node];
+    const struct engine_fact fact = { .kind = state->gone   ? FACT_NODE_GONE
+                                              : state->down ? FACT_NODE_DOWN
+                                                            : FACT_NODE_UP,
+                                      .node = node_name(w, (uint32_t)node),
+                                      .reason = "" };
+    for (size_t i = w->news.n; is_machine(w, node) && i-- > 0;)
+        if (strcmp(w->news.at[i].node, fact.node) == 0)
+            vec_remove(&w->news, i);
+    vec_push(&w->news, fact);
+}
+
+static void cut_all(struct agents *w, size_t node, bool cut)
+{
+    for (size_t i = 0; i < w->at.n; i++)
+        if (w->at.at[i]->node == node && w->at.at[i]->cut != cut)
+            set_cut(w->at.at[i], cut);
+}
+
+static void die_all(struct agents *w, size_t node)
+{
+    for (size_t i = 0; i < w->at.n; i++)
         if (w->at.at[i]->node == node && !w->at.at[i]->dead)
             die(w, w->at.at[i]);
+}
+
+/* One that shrinks while tasks have it would have less than they have: none does. */
+static const char *turn_machine(struct agents *w, size_t node)
+{
+    struct sim_node *state = &w->state[node];
+    if (state->gone || state->down) {
+        *state = (struct sim_node){ .grown = state->grown };
+        cut_all(w, node, false);
+        return "is there";
+    }
+    uint32_t drawn = dice_below(w->dice, 4);
+    if (drawn == 0) {
+        state->gone = true;
+        die_all(w, node);
+        tell(w, &(struct engine_fact){
+                    .kind = FACT_NODE_GONE, .node = node_name(w, (uint32_t)node), .reason = "" });
+        return "leaves";
+    }
+    if (drawn == 1) {
+        state->grown = true;
+        return "has grown";
+    }
+    state->down = true;
+    cut_all(w, node, true);
+    return "is silent";
+}
+
+const char *agents_node(struct agents *w, size_t node)
+{
+    const char *did;
+    if (is_machine(w, node)) {
+        did = turn_machine(w, node);
+    } else {
+        w->state[node].down = !w->state[node].down;
+        if (w->state[node].down)
+            die_all(w, node);
+        did = w->state[node].down ? "is down" : "is up";
+    }
     node_news(w, node);
+    return did;
 }
 
 void agents_heal(struct agents *w)
@@ -444,14 +530,11 @@ void agents_heal(struct agents *w)
     w->quiet = true;
     w->refuse = 0;
     for (size_t i = 0; i < w->n_nodes; i++)
-        if (w->down[i])
+        if (w->state[i].down || w->state[i].gone)
             agents_node(w, i);
-    for (size_t i = 0; i < w->at.n; i++) {
-        struct sim_agent *a = w->at.at[i];
-        for (size_t k = 0; a->cut && k < a->facts.n; k++)
-            a->facts.at[k].sent = false;
-        a->cut = false;
-    }
+    for (size_t i = 0; i < w->at.n; i++)
+        if (w->at.at[i]->cut)
+            set_cut(w->at.at[i], false);
 }
 
 bool agents_idle(const struct agents *w)
@@ -549,7 +632,7 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
     if (crash_point(w->crash))
         return 0;
     w->starts++;
-    if (w->down[node] || w->refuse > 0) {
+    if (w->state[node].down || w->state[node].gone || w->refuse > 0) {
         w->refuse -= w->refuse > 0;
         say_start(w, launch, "refused");
         return err_set(err, ERR_UNAVAILABLE, "no room on %s", launch->node);
@@ -671,7 +754,7 @@ static int recover(struct engine *e, const struct engine_known *known, size_t n,
     }
     vec_clear(&w->news);
     for (size_t i = 0; i < w->n_nodes; i++)
-        if (w->down[i])
+        if (w->state[i].down || is_machine(w, i))
             node_news(w, i);
     return 0;
 }
@@ -727,7 +810,7 @@ void agents_lost_server(struct agents *w)
 {
     vec_clear(&w->news);
     for (size_t i = 0; i < w->at.n; i++) {
-        w->at.at[i]->told = false;
+        w->at.at[i]->told = w->at.at[i]->heard = w->at.at[i]->silent = false;
         w->at.at[i]->comes_again = w->at.at[i]->joined;
         for (size_t k = 0; k < w->at.at[i]->facts.n; k++)
             w->at.at[i]->facts.at[k].sent = false;

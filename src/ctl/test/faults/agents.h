@@ -5,6 +5,8 @@
  *   - tasks of a node have more than the node, a device more than itself, a port two tasks
  *   - a fact was acknowledged that a restarted server does not know
  *   - a launch or a known agent with the token of another one
+ * The last of its nodes are machines: they are silent for a while, with agents that live on, leave
+ * and come.
  * What the programs do is drawn from the seed, per attempt. Test code. */
 #ifndef CTL_TEST_FAULTS_AGENTS_H
 #define CTL_TEST_FAULTS_AGENTS_H
@@ -18,7 +20,7 @@
 
 #define AGENT_PORTS   4
 #define AGENT_DEVICES 4
-#define NODE_NAME     8
+#define AGENT_NODES   8
 #define WRONG_TEXT    400
 
 enum program { /* what an attempt's program does */
@@ -63,6 +65,8 @@ struct sim_agent {
     bool told;        /* the server that lives now was told of its death */
     bool known;       /* that server expects it */
     bool cut;         /* its connection is: acknowledgements are lost, facts wait */
+    bool heard;       /* by the server that lives now, which may call it silent from then on */
+    bool silent;      /* that server was told so */
     VEC(struct sim_task) tasks;
     VEC(struct sim_fact) facts;
 };
@@ -80,18 +84,25 @@ struct token { /* as a task found it in its environment */
     char text[120];
 };
 
+struct sim_node {
+    bool
+        down; /* a machine is silent then, and what it runs goes on; of another node all has died */
+    bool gone;  /* a machine: it is no node, or none yet */
+    bool grown; /* a machine came with a processor and a device more than it has in the list */
+};
+
 struct agents {
     struct engine base; /* first */
     struct engine_ops ops;
     struct crash *crash;
     struct dice *dice;
     uint64_t seed, now_ms;
-    const struct node_spec *nodes;
-    size_t n_nodes;
-    bool down[8]; /* nodes */
-    bool quiet;   /* programs end, nothing fails any more */
-    bool trace;   /* prints the calls of the core */
-    unsigned bad; /* of a hundred programs that do not end well */
+    const struct node_spec *nodes; /* those of the configuration, then machines */
+    size_t n_nodes, n_fixed;
+    struct sim_node state[AGENT_NODES]; /* of each */
+    bool quiet;                         /* programs end, nothing fails any more */
+    bool trace;                         /* prints the calls of the core */
+    unsigned bad;                       /* of a hundred programs that do not end well */
     VEC(struct sim_agent *) at;
     VEC(struct engine_fact) news; /* of nodes, for the server that lives now */
     VEC(struct truth) truths;
@@ -112,11 +123,13 @@ void agents_lost_server(struct agents *); /* it died or ended: nothing counts as
 const char *agents_act(struct agents *);
 /* One fact that waits is sent to the server. NULL: none does. */
 const char *agents_send(struct agents *);
-const char *agents_kill(struct agents *);  /* one, drawn; NULL: none lives */
-void agents_cut(struct agents *);          /* the connection of one; what it held is sent again */
-void agents_node(struct agents *, size_t); /* goes down with all on it, or comes up */
-void agents_heal(struct agents *);         /* all nodes up, all connections there, quiet */
-bool agents_idle(const struct agents *);   /* nothing lives, nothing waits to be sent */
+const char *agents_kill(struct agents *); /* one, drawn; NULL: none lives */
+void agents_cut(struct agents *);         /* the connection of one; what it held is sent again */
+/* Goes down with all on it, or comes up; a machine is silent, leaves, comes, or has grown. What it
+ * did, for people. */
+const char *agents_node(struct agents *, size_t);
+void agents_heal(struct agents *);       /* all nodes there, all connections too, quiet */
+bool agents_idle(const struct agents *); /* nothing lives, nothing waits to be sent */
 size_t agents_alive(const struct agents *);
 const struct truth *agents_truth(const struct agents *, uint64_t job, struct task_ref,
                                  uint32_t attempt);    /* NULL: it never began */

@@ -125,6 +125,8 @@ static bool add_role(struct clients *c, struct buf *out, const char *name)
              PICK(c, "0", "0", "0.25", "0.5", "1", "2"));
     if (below(c, 3) == 0)
         buf_addf(out, ",\"ports\":{\"p\":%u}", 1 + below(c, 2));
+    if (below(c, 8) == 0)
+        buf_puts(out, ",\"spares\":1");
     bool whole = below(c, 8) == 0;
     buf_puts(out, whole ? ",\"restart\":\"role\"}" : "}");
     return whole;
@@ -145,6 +147,8 @@ static void add_rules(struct clients *c, struct buf *out, struct work *work)
     else if (below(c, 8) == 0)
         buf_addf(out, ",\"limits\":{\"hold\":\"%us\"},\"health\":{\"debug_hold\":%s}",
                  1 + below(c, 5), PICK(c, "false", "false", "true"));
+    else if (below(c, 4) == 0)
+        buf_addf(out, ",\"health\":{\"silent_after\":\"%us\"}", below(c, 10));
     if (below(c, 3) == 0)
         buf_addf(out, ",\"preemptible\":true,\"capacity\":\"%s\"", PICK(c, "any", "idle"));
 }

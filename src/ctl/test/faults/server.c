@@ -43,7 +43,25 @@ static const struct node_spec nodes[] = {
       .disk = 1ull << 40,
       .gpus = 1,
       .gpu_type = "A" },
+    { .name = "m1",
+      .address = "10.0.0.1",
+      .host = "m1",
+      .cpu_milli = 2000,
+      .memory = 16ull << 30,
+      .disk = 1ull << 40,
+      .gpus = 1,
+      .gpu_type = "A",
+      .machine = true },
+    { .name = "m2",
+      .address = "10.0.0.2",
+      .host = "m2",
+      .cpu_milli = 1000,
+      .memory = 16ull << 30,
+      .disk = 1ull << 40,
+      .gpu_type = "A",
+      .machine = true },
 };
+#define MACHINES 2u /* of them; the others are of the configuration */
 
 void trial_wrong(struct trial *t, const char *fmt, ...)
 {
@@ -136,7 +154,7 @@ static bool open_core(struct trial *t, struct err *err)
                                        .fs_uri = "file:///nowhere",
                                        .queues = &queues,
                                        .nodes = nodes,
-                                       .n_nodes = ARRAY_LEN(nodes),
+                                       .n_nodes = ARRAY_LEN(nodes) - MACHINES,
                                        .slice = (uint32_t)(t->seed % 4), /* 0: more than any job */
                                        .port_first = 20000,
                                        .port_last = 20999,
@@ -196,6 +214,7 @@ bool server_open(struct trial *t)
     t->agents.arg = t;
     t->agents.nodes = nodes;
     t->agents.n_nodes = ARRAY_LEN(nodes);
+    t->agents.n_fixed = ARRAY_LEN(nodes) - MACHINES;
     bool opened = open_store(t, &err) && open_core(t, &err);
     if (opened && !t->crash.dead) {
         trial_say(t, "server %u began", t->starts);
@@ -322,6 +341,8 @@ static void begin(struct trial *t, struct bench *bench, uint64_t seed, bool trac
     bench->hooks.strayed = (struct strayed){ .from = PHASE_OVER };
     disk_begin(&bench->disk, &bench->empty);
     agents_init(&t->agents, &t->crash, &t->dice);
+    for (size_t i = ARRAY_LEN(nodes) - MACHINES; i < ARRAY_LEN(nodes); i++)
+        t->agents.state[i].gone = true;
     t->agents.seed = hash_u64(seed);
     t->agents.trace = trace;
     clients_init(&t->clients, &t->crash, &t->dice);

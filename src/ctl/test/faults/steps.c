@@ -101,8 +101,8 @@ static void connection_breaks(struct trial *t)
 static void node_turns(struct trial *t)
 {
     uint32_t node = below(t, (uint32_t)t->agents.n_nodes);
-    agents_node(&t->agents, node);
-    trial_say(t, "node %s is %s", t->agents.nodes[node].name, t->agents.down[node] ? "down" : "up");
+    const char *did = agents_node(&t->agents, node);
+    trial_say(t, "node %s %s", t->agents.nodes[node].name, did);
 }
 
 static void node_drains(struct trial *t)
@@ -195,7 +195,7 @@ static const struct {
 } kinds[] = {
     { submit, 24 },      { command, 28 },    { agent_acts, 92 },   { facts_come, 32 },
     { time_passes, 24 }, { clock_jumps, 2 }, { agent_dies, 4 },    { connection_breaks, 4 },
-    { node_turns, 2 },   { node_drains, 2 }, { launches_fail, 2 }, { disk_fails, 2 },
+    { node_turns, 4 },   { node_drains, 2 }, { launches_fail, 2 }, { disk_fails, 2 },
     { disk_fills, 2 },   { arm, 3 },         { restart, 2 },       { show_token, 4 },
 };
 

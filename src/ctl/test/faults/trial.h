@@ -3,15 +3,18 @@
  *
  * A step is one of
  *   a submission, a command on a job, a restart, a drained node, declared queues
- *   an agent does one thing; a fact reaches the server; an agent dies; a connection breaks; a node
- *   goes down or comes up; launches are refused
+ *   an agent does one thing; a fact reaches the server; an agent dies; a connection breaks, and the
+ *   agent is silent or comes again; a node goes down or comes up; a machine is silent with all that
+ *   it runs, leaves, comes, or comes with more; launches are refused
  *   time passes; the wall clock jumps, forward or back; the machine is started anew, and its wall
  *   clock may say anything then
  *   the server dies now, or at some write, sync, answer, launch, stop or acknowledgement to come,
  *   also while it starts; with the process alone or with the power; or it ends in order
  *   the disk fails for a while, writes half, is full; the end mark lies on it too, and is older,
- * torn or gone after a loss of power a program of a job shows its token Then quiet times follow: no
- * faults any more, until everything has come to its end.
+ *   torn or gone after a loss of power
+ *   a program of a job shows its token
+ *
+ * Then quiet times follow: no faults any more, until everything has come to its end.
  *
  * What must hold, looked at after each step (s), after each start of a server (r), at the end (e):
  *   s  nothing of agents.h and clients.h is wrong
