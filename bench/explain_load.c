@@ -11,9 +11,9 @@
  */
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/explain_view.h"
 #include "ctl/pass.h"
 #include "ctl/test/world.h"
+#include "explain/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,12 +74,12 @@ static double explain(struct world *w, uint64_t job, const char *change)
     for (size_t i = 0; i < TIMES; i++) {
         struct err err;
         struct arena *arena = arena_create();
-        struct ctl_explain ask = { .arena = arena, .owner = "ada", .job = job };
+        struct explain_ask ask = { .arena = arena, .owner = "ada", .job = job };
         if (change)
             ask.changes = (struct words){ .at = &change, .n = 1 };
         uint64_t began = cpu_us();
         struct explain_view view;
-        int rc = ctl_explain_view(w->ctl, &ask, &view, &err);
+        int rc = explain_job(w->ctl, &ask, &view, &err);
         took[i] = (double)(cpu_us() - began) / 1000;
         if (rc)
             BUG("%s", err.what);

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/remedy.h"
 #include "base/scan.h"
-#include "ctl/explain_view.h"
 #include "dialect/dialect.h"
+#include "explain/view.h"
 
 #include <stdio.h>
 

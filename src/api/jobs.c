@@ -10,10 +10,11 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "ctl/cluster_views.h"
-#include "ctl/explain_view.h"
 #include "ctl/pages.h"
 #include "ctl/pods.h"
 #include "ctl/views.h"
+#include "explain/drain.h"
+#include "explain/view.h"
 #include "text/json.h"
 
 #include <stdio.h>
@@ -143,12 +144,12 @@ struct text_node *job_submitted(struct call *call, struct arena *arena,
     struct submitted_view view = *made;
     struct explain_view why;
     if (made->dry_run) {
-        const struct ctl_newcomer new = { .arena = arena,
-                                          .owner = call->owner,
-                                          .spec = made->spec,
-                                          .file = call->file,
-                                          .with_ways = call->explains };
-        ctl_explain_new(call->api->config.ctl, &new, &why);
+        const struct newcomer new = { .arena = arena,
+                                      .owner = call->owner,
+                                      .spec = made->spec,
+                                      .file = call->file,
+                                      .with_ways = call->explains };
+        explain_newcomer(call->api->config.ctl, &new, &why);
         view.explain = &why;
         view.state = why.would_start ? JOB_STARTING : JOB_QUEUED;
         view.reason = why.reason;
@@ -396,7 +397,7 @@ void job_origin(struct call *call)
 
 void job_explain(struct call *call)
 {
-    struct ctl_explain ask = { .arena = call->arena, .owner = call->owner };
+    struct explain_ask ask = { .arena = call->arena, .owner = call->owner };
     struct explain_view view;
     struct err err;
     const char *change;
@@ -404,7 +405,7 @@ void job_explain(struct call *call)
         return;
     for (size_t i = 0; (change = http_query(call->request, "what_if", i)); i++)
         add_word(call->arena, &ask.changes, change);
-    if (ctl_explain_view(call->api->config.ctl, &ask, &view, &err))
+    if (explain_job(call->api->config.ctl, &ask, &view, &err))
         call_problem(call, &err, NULL);
     else
         call_answer(call, 200, view_put(call->arena, NULL, NULL, VIEW_EXPLAIN, &view));
@@ -550,7 +551,7 @@ void node_drain(struct call *call)
         node_command(call, true);
         return;
     }
-    if (ctl_drain_view(call->api->config.ctl, call->arena, call->param[0], &view, &err))
+    if (explain_drain(call->api->config.ctl, call->arena, call->param[0], &view, &err))
         call_problem(call, &err, NULL);
     else
         answer_dry_drain(call, &view);

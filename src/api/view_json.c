@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/cluster_views.h"
-#include "ctl/explain_view.h"
 #include "ctl/pods.h"
 #include "ctl/views.h"
+#include "explain/view.h"
 #include "job/ids.h"
 
 #include <string.h>

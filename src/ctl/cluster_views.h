@@ -53,18 +53,6 @@ struct nodes_view {
 };
 struct nodes_view ctl_nodes_view(struct ctl *, struct arena *);
 
-struct drained_task {                 /* one that would have to leave */
-    const char *name, *owner, *queue; /* of its job */
-    uint64_t number;
-    const char *task;
-    const char *to, *why; /* the node where it would go, or NULL and what keeps it from all */
-};
-struct drain_view {
-    bool drained;            /* now */
-    struct drained_task *at; /* by number */
-    size_t n;
-};
-
 struct queue_user_view {
     const char *name; /* other users: together, those whose jobs the reader may not read */
     uint64_t usage, running, waiting;

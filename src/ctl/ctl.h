@@ -17,7 +17,6 @@ struct job_view;
 struct job_list;
 struct board_entry;
 struct board_list;
-struct drain_view;
 struct submitted_view;
 struct user_view;
 struct key_view;
@@ -83,6 +82,10 @@ struct ctl_submit {
     uint64_t like;   /* text NULL: submit that job's original again with its overrides */
 };
 void ctl_submit(struct ctl *, const struct ctl_submit *, ctl_done *, void *arg);
+/* The job that it would make: read, its names resolved, admitted; nothing is stored. In arena.
+ * NULL: refused, with err and, where fields are wrong, report. */
+const struct job_spec *ctl_preview(struct ctl *, struct arena *, const struct ctl_submit *,
+                                   struct report *, struct err *);
 /* DROP is DELETE, for a job that lives once it has been ended. PRIORITY + 1 to 9: of one that waits
  * (else ERR_CONFLICT). */
 enum ctl_verb { CTL_STOP, CTL_STOP_NOW, CTL_SUSPEND, CTL_RESUME, CTL_DELETE, CTL_DROP };
@@ -183,9 +186,6 @@ struct entry_list { /* by name; entries are the core's own and hold until the ne
     size_t n;
 };
 struct entry_list ctl_catalogue_view(struct ctl *, struct arena *, enum entry_kind);
-/* What draining the node would mean. */
-int ctl_drain_view(struct ctl *, struct arena *, const char *node, struct drain_view *,
-                   struct err *);
 /* First and last event of a job; 0: none is kept. */
 uint64_t ctl_first_of(struct ctl *, uint64_t job);
 uint64_t ctl_last_of(struct ctl *, uint64_t job);

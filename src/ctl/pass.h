@@ -6,6 +6,7 @@
 #include "ctl/snapshot.h"
 
 struct ctl;
+struct live_job;
 /* The snapshot that a plan is made of. Before it: waiting jobs whose record cannot be read are
  * ended, those that stood aside and may start join their lines, those that start together with
  * others are told whom they wait for. After it: the core wakes when waiting itself changes whose

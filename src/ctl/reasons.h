@@ -2,8 +2,10 @@
 #ifndef CTL_REASONS_H
 #define CTL_REASONS_H
 
-#include "ctl/live.h"
 #include "ctl/redact.h"
+#include "sched/plan.h"
+
+struct live_job;
 
 const char *reason_word(enum wait_why); /* "resource", "quota" ...; NULL: WAIT_NONE */
 /* The line of a reason of that job's, which names the other job that it is about; in arena. */

@@ -3,17 +3,10 @@
 #ifndef CTL_SNAPSHOT_H
 #define CTL_SNAPSHOT_H
 
-#include "ctl/live.h"
+#include "sched/plan.h"
 
 struct ctl;
 /* Of everything as pass.h has prepared it; changes nothing. Jobs without a spec are left out. */
 void snapshot_make(const struct ctl *, struct arena *, struct sched_snapshot *);
-
-/* To ask something of: without this waiting job; with one more. */
-void snapshot_drop(struct arena *, struct sched_snapshot *, uint64_t job);
-void snapshot_add(const struct ctl *, struct arena *, struct sched_snapshot *,
-                  const struct sched_job *);
-/* A job of that owner in that queue as the scheduler sees it; it came last. */
-struct sched_job snapshot_newcomer(struct ctl *, const struct job_spec *, const char *owner);
 
 #endif

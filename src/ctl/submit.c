@@ -896,9 +896,9 @@ static int submit(struct submission *s, struct err *err)
     return 0;
 }
 
-const struct job_spec *submit_preview(struct ctl *ctl, struct arena *arena,
-                                      const struct ctl_submit *ask, struct report *report,
-                                      struct err *err)
+const struct job_spec *ctl_preview(struct ctl *ctl, struct arena *arena,
+                                   const struct ctl_submit *ask, struct report *report,
+                                   struct err *err)
 {
     struct answer answer = { .arena = arena };
     struct submission s = { .ctl = ctl, .ask = *ask, .answer = &answer, .arena = arena };

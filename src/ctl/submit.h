@@ -15,9 +15,4 @@ struct entrant { /* a job whose row was just written */
 /* The event makes the job queued (or suspended) and live, and the row says so. */
 struct live_job *submit_enter(struct ctl *, struct job_row *, const struct entrant *);
 
-/* The job that a submission would make: read, its names resolved, admitted; nothing is stored. In
- * arena. NULL: refused, with err and, where fields are wrong, report. */
-const struct job_spec *submit_preview(struct ctl *, struct arena *, const struct ctl_submit *,
-                                      struct report *, struct err *);
-
 #endif

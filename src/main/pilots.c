@@ -19,6 +19,7 @@
 #include "engine/slurm/pilots.h"
 #include "engine/slurm/request.h"
 #include "engine/slurm/script.h"
+#include "explain/drain.h"
 #include "job/node_spec.h"
 
 #include <inttypes.h>
@@ -240,7 +241,7 @@ static void vacate(void *arg, const struct pilot *p, const char *why)
     for (size_t i = 0; i < p->hosts.n; i++) {
         struct drain_view view = { .n = 0 };
         if (p->hosts.at[i].gone ||
-            ctl_drain_view(n->config.ctl, arena, p->hosts.at[i].name, &view, &err) < 0)
+            explain_drain(n->config.ctl, arena, p->hosts.at[i].name, &view, &err) < 0)
             continue;
         for (size_t j = 0; j < view.n; j++) {
             size_t k = 0;

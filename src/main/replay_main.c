@@ -8,8 +8,8 @@
 #include "base/scan.h"
 #include "cli/out.h"
 #include "cli/table.h"
-#include "ctl/explain_view.h"
 #include "ctl/views.h"
+#include "explain/view.h"
 #include "main/core_config.h"
 #include "main/nodes.h"
 #include "replay/replay.h"
@@ -201,9 +201,9 @@ static void put_explained(struct playing *p, struct ctl *ctl, const char *admin,
     struct text_node *map = text_map(p->arena, NULL, NULL);
     view_put(p->arena, map, "job", VIEW_JOB, job);
     if (job->state == JOB_QUEUED) {
-        const struct ctl_explain ask = { .arena = p->arena, .owner = admin, .job = job->id };
+        const struct explain_ask ask = { .arena = p->arena, .owner = admin, .job = job->id };
         struct explain_view why;
-        if (ctl_explain_view(ctl, &ask, &why, &err) == 0)
+        if (explain_job(ctl, &ask, &why, &err) == 0)
             view_put(p->arena, map, "explain", VIEW_EXPLAIN, &why);
     }
     print_tree(map);

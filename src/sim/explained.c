@@ -11,7 +11,7 @@
 struct answer {
     struct answer *other; /* an older one of the job */
     uint64_t at_ms;
-    struct ctl_foretold told;
+    struct start_estimate told;
     uint64_t *ahead; /* sorted */
     size_t since;    /* of the starts */
     struct explained_changes changes;
@@ -63,7 +63,7 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-void explained_ask(struct explained *e, const struct ctl_foretold *told, uint64_t now_ms,
+void explained_ask(struct explained *e, const struct start_estimate *told, uint64_t now_ms,
                    const struct explained_changes *changes, bool first)
 {
     struct answer *a = mem_new(sizeof *a);
@@ -149,7 +149,7 @@ static double error_of(uint64_t told_ms, uint64_t started_ms, uint64_t span_ms)
 static void count_errors(struct explained *e, const struct answer *a, uint64_t now_ms,
                          uint64_t run_ms)
 {
-    const struct ctl_foretold *t = &a->told;
+    const struct start_estimate *t = &a->told;
     uint64_t least = t->not_before_ms ? t->not_before_ms : a->at_ms;
     uint64_t by_limit = t->limit_ms ? t->limit_ms : least;
     uint64_t best = t->learnt_ms ? t->learnt_ms : by_limit;

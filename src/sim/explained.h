@@ -2,7 +2,7 @@
 #ifndef SIM_EXPLAINED_H
 #define SIM_EXPLAINED_H
 
-#include "ctl/foretold.h"
+#include "explain/start_estimate.h"
 
 struct explained_changes { /* since the beginning: what answers name as their conditions */
     uint64_t early;        /* jobs that ended, or were stopped, before they were counted to */
@@ -25,7 +25,7 @@ struct explained;
 struct explained *explained_create(void);
 void explained_destroy(struct explained *); /* NULL-safe */
 /* The answer of now. first: it came just now, and its estimate counts. */
-void explained_ask(struct explained *, const struct ctl_foretold *, uint64_t now_ms,
+void explained_ask(struct explained *, const struct start_estimate *, uint64_t now_ms,
                    const struct explained_changes *, bool first);
 /* A job gets places, for the first time or anew. run_ms: as long as it will run. */
 void explained_start(struct explained *, uint64_t job, uint64_t now_ms, uint64_t run_ms,

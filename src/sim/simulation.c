@@ -531,8 +531,8 @@ static void change_nodes(struct simulation *sim)
 static void ask_one(struct simulation *sim, uint64_t job, bool first)
 {
     struct arena *arena = arena_create();
-    struct ctl_foretold told;
-    if (ctl_foretell(sim->ctl, arena, job, &told))
+    struct start_estimate told;
+    if (explain_start(sim->ctl, arena, job, &told))
         explained_ask(sim->explained, &told, sim->now, &sim->so_far, first);
     arena_destroy(arena);
 }

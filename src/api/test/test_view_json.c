@@ -10,7 +10,7 @@
 #include "api/test/trees.h"
 #include "api/view_json.h"
 #include "base/mem.h"
-#include "ctl/explain_view.h"
+#include "explain/view.h"
 
 static const char *said(struct fix *f, const struct explain_view *view, const char *member)
 {

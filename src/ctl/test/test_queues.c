@@ -519,28 +519,6 @@ static void what_is_free_comes_in_blocks(void **state)
     arena_destroy(arena);
 }
 
-static void a_dry_drain_says_where_each_would_go(void **state)
-{
-    struct world *w = *state;
-    struct arena *arena = arena_create();
-    struct err err;
-    submit(w, "ada", NULL, 1);
-    submit(w, "bob", NULL, 1);
-    submit(w, "eve", NULL, 1); /* the first two share a node */
-    struct drain_view view;
-    assert_int_equal(ctl_drain_view(w->ctl, arena, "n1", &view, &err), 0);
-    assert_int_equal(view.n, 2);
-    assert_string_equal(view.at[0].to, "n2");
-    assert_null(view.at[1].to); /* one device is free there */
-    assert_non_null(strstr(view.at[1].why, "gpu: 1 short"));
-    assert_false(view.drained);
-    assert_false(cluster_node(w->ctl->cluster, 0).drained);
-    assert_int_equal(world_used(w), 3000); /* it was a copy */
-    assert_int_equal(ctl_drain_view(w->ctl, arena, "n9", &view, &err), -1);
-    assert_int_equal(err.code, ERR_NOT_FOUND);
-    arena_destroy(arena);
-}
-
 static void plans_are_timed_in_bins(void **state)
 {
     struct world *w = *state;
@@ -591,7 +569,6 @@ int main(void)
         IN_WORLD(users_are_dense_and_stay),
         IN_WORLD(the_tree_says_who_uses_what),
         IN_WORLD(what_is_free_comes_in_blocks),
-        IN_WORLD(a_dry_drain_says_where_each_would_go),
         IN_WORLD(plans_are_timed_in_bins),
         IN_WORLD(prices_go_by_model),
     };

@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "ctl/explain_view.h"
 #include "ctl/views.h"
 
 #include <fcntl.h>
@@ -298,11 +297,6 @@ static void lists(void **state)
     assert_int_equal(list.n, 3);
     assert_int_equal(list.at[0].number, 5);
     assert_true(list.next == list.at[2].id);
-    struct explain_view why;
-    const struct ctl_explain question = { .arena = arena, .job = w->job };
-    assert_int_equal(ctl_explain_view(w->ctl, &question, &why, &err), 0);
-    assert_true(why.job == w->job && why.number == 5);
-    assert_true(why.state == world_state(w, w->job));
     world_run(w);
     struct ctl_log *logs;
     size_t n = 0;

@@ -1,8 +1,8 @@
 /* What the queues of a job and its user have and may have, and the same as the four checks of
  * PAI-DLC's answer to why a job is queued (paistudio, quotas/{quota}/workloads/{job}/diagnosis). */
-#include "ctl/explain.h"
+#include "explain/parts.h"
 
-#include "ctl/core.h"
+#include "queue/tree.h"
 
 static struct share_list shares_of(struct explain *e)
 {

@@ -4,12 +4,11 @@
  * anew; the job in its place is withdrawn, the changed one comes last of its rank. One pass asks
  * for all of them (sched/probe.h). The few that are shown are then read again from the text that
  * was submitted, as their command will be, and asked about once more. */
-#include "ctl/explain.h"
+#include "explain/parts.h"
 
-#include "ctl/core.h"
-#include "ctl/snapshot.h"
-#include "ctl/submit.h"
+#include "explain/variant.h"
 #include "job/gpu_model.h"
+#include "queue/queues.h"
 #include "sched/probe.h"
 
 #include "base/buf.h"
@@ -173,13 +172,15 @@ static void add_knob(struct ways *w, struct knob knob)
     w->knobs[w->n] = knob;
     struct probe *p = &w->probes[w->n];
     *p = (struct probe){ .as = w->e->as, .n = knob.n, .make = make, .arg = &w->knobs[w->n] };
-    p->as.id = job_id_next(w->e->ctl->last_id, core_now(w->e->ctl));
+    p->as.id = w->e->next_id;
     p->as.promised_ms = 0;
     p->as.claims = false;
     if (knob.kind == WAY_QUEUE) {
-        p->as.queue = queues_position(w->e->ctl->queues, knob.value);
-        p->as.user = queues_user(w->e->ctl->queues, p->as.queue, w->e->owner, core_now(w->e->ctl));
-        snapshot_add(w->e->ctl, w->e->arena, &w->known, &p->as);
+        struct queues *queues = w->e->queues;
+        uint64_t now = ctl_now(w->e->ctl);
+        p->as.queue = queues_position(queues, knob.value);
+        p->as.user = queues_user(queues, p->as.queue, w->e->owner, now);
+        variant_add(w->e->arena, &w->known, &p->as, queues, now);
     }
     w->n++;
 }
@@ -250,7 +251,7 @@ static bool asks_for_type(const struct job_spec *spec, const char *type)
 
 static void add_types(struct ways *w)
 {
-    const struct cluster *c = w->e->ctl->cluster;
+    const struct cluster *c = w->e->snapshot.cluster;
     const char *seen[TYPES];
     size_t n = 0;
     if (!asks_for_type(w->e->spec, NULL))
@@ -365,7 +366,7 @@ static bool read_again(struct ways *w, struct found *f)
     }
     ask.sets = (struct words){ .at = f->sets.at, .n = f->sets.n };
     report_init(&report, e->arena);
-    f->spec = submit_preview(e->ctl, e->arena, &ask, &report, &err);
+    f->spec = ctl_preview(e->ctl, e->arena, &ask, &report, &err);
     return f->spec != NULL;
 }
 
@@ -397,7 +398,7 @@ static struct way_list show(struct ways *w, struct found *found, size_t n)
         const struct probe *first = &w->probes[found[i].knob - w->knobs];
         again[i] = (struct probe){ .as = first->as, .n = 1, .make = make_found, .arg = &found[i] };
     }
-    sched_probe(&w->others, core_now(w->e->ctl), w->e->arena, again, kept, &tries);
+    sched_probe(&w->others, ctl_now(w->e->ctl), w->e->arena, again, kept, &tries);
     for (size_t i = 0; i < kept; i++)
         if (again[i].best)
             list.at[list.n++] = way_of(w, &found[i], &again[i]);
@@ -413,24 +414,23 @@ static struct way_list resuming(struct explain *e)
 
 struct way_list ways_find(struct explain *e)
 {
-    const struct live_job *job = e->job ? live_find(e->ctl->live, e->job) : NULL;
     struct ways w = { .e = e, .others = e->snapshot };
     struct found found[KNOBS_MAX];
     size_t n = 0;
     uint32_t tries = TRIES;
-    if (job && job->row.state == JOB_SUSPENDED)
+    if (e->suspended)
         return resuming(e);
     w.unfits = explain_unfits(e);
     if (e->when.starts || !e->when.has_turn || e->as.bundle)
         return (struct way_list){ .n = 0 };
     w.tree = job_encode(e->arena, e->spec);
-    snapshot_drop(e->arena, &w.others, e->job);
+    variant_drop(e->arena, &w.others, e->job);
     w.known = w.others;
-    snapshot_add(e->ctl, e->arena, &w.known, &e->as);
+    variant_add(e->arena, &w.known, &e->as, e->queues, ctl_now(e->ctl));
     add_knobs(&w);
     w.others.users = w.known.users;
     w.others.n_users = w.known.n_users;
-    sched_probe(&w.others, core_now(e->ctl), e->arena, w.probes, w.n, &tries);
+    sched_probe(&w.others, ctl_now(e->ctl), e->arena, w.probes, w.n, &tries);
     for (size_t i = 0; i < w.n; i++) {
         if (!w.probes[i].best)
             continue;

@@ -1,15 +1,12 @@
 /* Why does a job wait, and until when: the scheduler's own pass on a copy of what is there. Nothing
  * here writes. */
-#include "ctl/explain.h"
+#include "explain/parts.h"
 
-#include "ctl/after.h"
-#include "ctl/array.h"
-#include "ctl/charges.h"
-#include "ctl/core.h"
-#include "ctl/foretold.h"
-#include "ctl/nodes.h"
-#include "ctl/pass.h"
+#include "ctl/question.h"
 #include "ctl/reasons.h"
+#include "explain/start_estimate.h"
+#include "explain/variant.h"
+#include "queue/queues.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -20,20 +17,36 @@
 
 static struct other_job named(struct explain *e, uint64_t job)
 {
-    const struct live_job *live = live_find(e->ctl->live, job);
-    if (!live)
+    const struct job_row *row = question_row(e->ctl, job);
+    if (!row)
         return (struct other_job){ 0 };
-    if (!reader_may(&e->reader, &live->row))
+    if (!reader_may(&e->reader, row))
         return (struct other_job){ .name = HIDDEN_JOB };
-    return (struct other_job){ .number = live->row.number, .name = live->row.name };
+    return (struct other_job){ .number = row->number, .name = row->name };
+}
+
+void explain_copy(struct explain *e)
+{
+    question_snapshot(e->ctl, e->arena, &e->snapshot);
+    e->queues = question_queues(e->ctl);
+    e->next_id = question_next_id(e->ctl);
+}
+
+struct sched_job explain_newest(struct explain *e)
+{
+    uint32_t queue = queues_position(e->queues, e->spec->queue);
+    return (struct sched_job){ .id = e->next_id,
+                               .spec = e->spec,
+                               .queue = queue,
+                               .user = queues_user(e->queues, queue, e->owner, ctl_now(e->ctl)) };
 }
 
 void explain_dates(const struct ctl *ctl, struct explain_view *view)
 {
-    view->until_ms = core_date_of(ctl, view->until_ms);
-    view->expected_ms = core_date_of(ctl, view->expected_ms);
-    view->not_before_ms = core_date_of(ctl, view->not_before_ms);
-    view->not_later_ms = core_date_of(ctl, view->not_later_ms);
+    view->until_ms = ctl_date_of(ctl, view->until_ms);
+    view->expected_ms = ctl_date_of(ctl, view->expected_ms);
+    view->not_before_ms = ctl_date_of(ctl, view->not_before_ms);
+    view->not_later_ms = ctl_date_of(ctl, view->not_later_ms);
 }
 
 struct pairs explain_places(struct arena *arena, const struct job_spec *spec,
@@ -58,12 +71,12 @@ static struct end_list ended_by_forecast(struct explain *e)
     struct end_list list = { .at = ARENA_ARRAY(e->arena, WHEN_NAMED, struct job_end) };
     const struct forecast *f = &e->told.by_limit;
     for (; list.n < f->n_ended && list.n < WHEN_NAMED; list.n++) {
-        struct live_job *job = live_find(e->ctl->live, f->ended[list.n]);
+        const struct job_row *row = question_row(e->ctl, f->ended[list.n]);
+        const struct job_spec *spec = question_spec(e->ctl, f->ended[list.n]);
         list.at[list.n] = (struct job_end){ .job = named(e, f->ended[list.n]),
-                                            .at_ms = core_date_of(e->ctl, f->at_ms),
-                                            .assumed = job && core_spec(e->ctl, job) &&
-                                                       !job->spec->limits.run_time_ms.has,
-                                            .waits = job && job->row.state == JOB_QUEUED };
+                                            .at_ms = ctl_date_of(e->ctl, f->at_ms),
+                                            .assumed = spec && !spec->limits.run_time_ms.has,
+                                            .waits = row && row->state == JOB_QUEUED };
     }
     return list;
 }
@@ -74,7 +87,7 @@ static struct end_list ends_of_pass(struct explain *e)
     const struct when *w = &e->when;
     for (; list.n < w->n_ends && list.n < WHEN_NAMED; list.n++)
         list.at[list.n] = (struct job_end){ .job = named(e, w->ends[list.n].job),
-                                            .at_ms = core_date_of(e->ctl, w->ends[list.n].at_ms),
+                                            .at_ms = ctl_date_of(e->ctl, w->ends[list.n].at_ms),
                                             .assumed = w->ends[list.n].assumed,
                                             .waits = w->ends[list.n].waits };
     return list;
@@ -101,10 +114,7 @@ static void find_ahead(struct explain *e)
         return;
     }
     for (size_t i = 0; i < f->n_ahead; i++) {
-        struct live_job *job = live_find(e->ctl->live, f->ahead[i]);
-        if (job)
-            charges_locate(e->ctl, job);
-        if (!job || job->queue_at != e->as.queue)
+        if (question_queue(e->ctl, f->ahead[i]) != e->as.queue)
             e->ahead_elsewhere++;
         else if (e->ahead++ < WHEN_NAMED)
             e->first[e->ahead - 1] = f->ahead[i];
@@ -132,12 +142,12 @@ static const struct estimates_view *estimates_of(struct explain *e, uint64_t by_
     struct estimates_view *view = ARENA_NEW(e->arena, struct estimates_view);
     if (!by_limit_ms && !t->learnt)
         return NULL;
-    *view = (struct estimates_view){ .by_limit_ms = core_date_of(e->ctl, by_limit_ms),
+    *view = (struct estimates_view){ .by_limit_ms = ctl_date_of(e->ctl, by_limit_ms),
                                      .learnt = t->learnt };
     if (t->learnt) {
-        view->at_ms = core_date_of(e->ctl, t->at_ms);
-        view->earliest_ms = core_date_of(e->ctl, t->early_ms);
-        view->latest_ms = core_date_of(e->ctl, t->late_ms);
+        view->at_ms = ctl_date_of(e->ctl, t->at_ms);
+        view->earliest_ms = ctl_date_of(e->ctl, t->early_ms);
+        view->latest_ms = ctl_date_of(e->ctl, t->late_ms);
         view->known = t->known;
         view->jobs = t->asked;
     }
@@ -161,7 +171,7 @@ static const struct run_time_view *run_time_of(struct explain *e)
 static const struct rank_view *rank_shown(struct explain *e)
 {
     const struct rank *r = &e->when.rank;
-    uint64_t now = core_now(e->ctl), since = r->id >> 20;
+    uint64_t now = ctl_now(e->ctl), since = r->id >> 20;
     struct rank_view *view = ARENA_NEW(e->arena, struct rank_view);
     *view = (struct rank_view){ .claims = r->claims,
                                 .sure = r->sure,
@@ -171,7 +181,7 @@ static const struct rank_view *rank_shown(struct explain *e)
                                 .usage = r->usage,
                                 .age_ms = now > since ? now - since : 0 };
     if (r->promised_ms != UINT64_MAX)
-        view->promised_ms = core_date_of(e->ctl, r->promised_ms);
+        view->promised_ms = ctl_date_of(e->ctl, r->promised_ms);
     return view;
 }
 
@@ -180,7 +190,7 @@ static const struct rank_view *rank_shown(struct explain *e)
 struct unfits explain_unfits(struct explain *e)
 {
     const struct sched_more whole = { .spec = e->spec };
-    return sched_unfit(e->ctl->cluster, &whole, e->arena);
+    return sched_unfit(e->snapshot.cluster, &whole, e->arena);
 }
 
 static const struct unfit_view *unfit_of(struct explain *e)
@@ -190,7 +200,7 @@ static const struct unfit_view *unfit_of(struct explain *e)
     if (view->unfits.n == 0)
         return NULL;
     view->role = e->spec->roles[view->unfits.role].name;
-    view->pods = convention_of(e->ctl->config.dialects, e->spec)->pods;
+    view->pods = convention_of(ctl_dialects(e->ctl), e->spec)->pods;
     return view;
 }
 
@@ -231,16 +241,16 @@ static void add_reason(struct explain *e, const struct wait_reason *r, struct ex
 /* Of a job that was not looked at because others come first: how many, and which is next. */
 static const char *behind(struct explain *e)
 {
-    const struct live_job *next = e->ahead ? live_find(e->ctl->live, e->first[0]) : NULL;
+    const struct job_row *next = e->ahead ? question_row(e->ctl, e->first[0]) : NULL;
     uint32_t n = e->ahead ? e->ahead : e->ahead_elsewhere;
     if (n == 0)
         return NULL;
     const char *text = arena_printf(e->arena, "behind %u job%s of %s", n, n == 1 ? "" : "s",
                                     e->ahead ? "its queue" : "other queues");
-    if (!next || !reader_may(&e->reader, &next->row))
+    if (!next || !reader_may(&e->reader, next))
         return next ? arena_printf(e->arena, "%s, next is %s", text, HIDDEN_JOB) : text;
-    return arena_printf(e->arena, "%s, next is %llu %s", text, (unsigned long long)next->row.number,
-                        next->row.name);
+    return arena_printf(e->arena, "%s, next is %llu %s", text, (unsigned long long)next->number,
+                        next->name);
 }
 
 /* An estimate where there is one, else what it cannot start before. */
@@ -259,7 +269,7 @@ static void put_times(struct explain *e, struct explain_view *view)
         view->ends = ended_by_forecast(e);
         view->n_ends = f->n_ended;
     }
-    view->at_least = !view->expected_ms && w->not_before_ms > core_now(e->ctl);
+    view->at_least = !view->expected_ms && w->not_before_ms > ctl_now(e->ctl);
     if (view->at_least)
         view->expected_ms = w->not_before_ms;
     /* A promise is one as long as the pass gives it again, and rests on limits alone. */
@@ -319,90 +329,85 @@ struct delay_list explain_moves(struct explain *e, const struct plan *is, const 
         list.at[list.n++] =
             (struct job_delay){ .job = named(e, before->job),
                                 .before_ms =
-                                    core_date_of(e->ctl, starts ? core_now(e->ctl) : before->at_ms),
-                                .after_ms = after ? core_date_of(e->ctl, after->at_ms) : 0 };
+                                    ctl_date_of(e->ctl, starts ? ctl_now(e->ctl) : before->at_ms),
+                                .after_ms = after ? ctl_date_of(e->ctl, after->at_ms) : 0 };
     }
     return list;
 }
 
 /* ---- one job ---- */
 
-static void begin(struct explain *e, struct live_job *job)
+static struct explain begin(const struct reader *reader, const struct asked_job *job)
 {
-    *e = (struct explain){ .ctl = e->ctl,
-                           .arena = e->arena,
-                           .reader = e->reader,
-                           .job = job->row.id,
-                           .number = job->row.number,
-                           .spec = job->spec,
-                           .owner = job->row.owner };
-    pass_ask(e->ctl, e->arena, &e->snapshot);
-    e->as = snapshot_newcomer(e->ctl, e->spec, e->owner);
-    e->as.queue = queues_position(e->ctl->queues, job->row.queue);
-    if (job->row.state == JOB_SUSPENDED) {
-        e->as.id = job->row.id;
-        snapshot_add(e->ctl, e->arena, &e->snapshot, &e->as);
+    struct explain e = { .ctl = reader->ctl,
+                         .arena = reader->arena,
+                         .reader = *reader,
+                         .job = job->live->id,
+                         .number = job->live->number,
+                         .suspended = job->live->state == JOB_SUSPENDED,
+                         .spec = job->spec,
+                         .owner = job->live->owner };
+    explain_copy(&e);
+    e.as = explain_newest(&e);
+    e.as.queue = queues_position(e.queues, job->live->queue);
+    if (e.suspended) {
+        e.as.id = e.job;
+        variant_add(e.arena, &e.snapshot, &e.as, e.queues, ctl_now(e.ctl));
     }
-    e->as.bundle = job->notes.has_peers && job->row.generation == 0;
+    e.as.bundle = job->bundled;
+    return e;
 }
 
 /* A job that stands aside has no turn: what it waits for is all there is to say. */
-static void explain_aside(struct explain *e, struct live_job *job, struct explain_view *view)
+static void explain_aside(struct explain *e, const struct asked_job *job, struct explain_view *view)
 {
-    struct ctl *ctl = e->ctl;
-    struct draft text;
-    if (job->row.not_before_ms > core_now(ctl)) {
+    if (job->live->not_before_ms > ctl_now(e->ctl)) {
         view->why = reason_word(WAIT_TIME);
-        view->until_ms = job->row.not_before_ms;
+        view->until_ms = job->live->not_before_ms;
         view->reason = "waits a while before it is tried again";
-    } else if (job->notes.has_after && after_blocked(ctl, job, &text)) {
-        const struct sentence why = draft_said(&text);
+    } else if (job->after.text) {
         view->why = reason_word(WAIT_AFTER);
-        view->reason = arena_strdup(e->arena, reader_text(&e->reader, &why));
+        view->reason = arena_strdup(e->arena, reader_text(&e->reader, &job->after));
     } else {
-        view->why = reason_word(job->why.why);
+        view->why = reason_word(job->why);
     }
 }
 
-static void explain_waiting(const struct reader *reader, struct live_job *job,
+static void explain_waiting(const struct reader *reader, const struct asked_job *job,
                             struct explain_view *view)
 {
-    struct ctl *ctl = reader->ctl;
-    struct arena *arena = reader->arena;
-    struct explain e = { .ctl = ctl, .arena = arena, .reader = *reader };
-    if (!core_spec(ctl, job))
+    if (!job->spec)
         return;
-    const struct live_array *array = job->aside ? array_find(ctl, job->row.array) : NULL;
-    begin(&e, job);
+    struct explain e = begin(reader, job);
     if (e.as.queue < e.snapshot.n_queues) /* its own may be gone */
         view->queue = e.snapshot.queues[e.as.queue].name;
-    view->not_later_ms = job->notes.promised_ms;
-    if (array) {
-        view->reason =
-            arena_printf(arena, "its array runs %u at a time", array->spec->array.at_once);
+    view->not_later_ms = job->promised_ms;
+    if (job->at_once) {
+        view->reason = arena_printf(e.arena, "its array runs %u at a time", job->at_once);
         view->why = "array";
         return;
     }
-    if (!sched_when(&e.snapshot, job->row.id, core_now(ctl), arena, &e.when)) {
+    if (!sched_when(&e.snapshot, e.job, ctl_now(e.ctl), e.arena, &e.when)) {
         view->not_later_ms = 0;
         explain_aside(&e, job, view);
         return;
     }
-    e.as.id = job->row.id;
+    e.as.id = e.job;
     explain_when(&e, &e.snapshot, view);
     view->ways = ways_find(&e);
 }
 
-bool ctl_foretell(struct ctl *ctl, struct arena *arena, uint64_t id, struct ctl_foretold *out)
+bool explain_start(struct ctl *ctl, struct arena *arena, uint64_t id, struct start_estimate *out)
 {
-    struct live_job *job = live_find(ctl->live, id);
-    struct explain e = { .ctl = ctl, .arena = arena };
-    *out = (struct ctl_foretold){ .job = id };
-    if (!job || job->row.state != JOB_QUEUED || !core_spec(ctl, job))
+    struct reader reader = { .ctl = ctl, .arena = arena, .all = true };
+    const struct job_row *row = question_row(ctl, id);
+    struct asked_job job;
+    *out = (struct start_estimate){ .job = id };
+    if (!row || row->state != JOB_QUEUED || question_about(&reader, id, &job, NULL) || !job.spec)
         return false;
-    begin(&e, job);
+    struct explain e = begin(&reader, &job);
     e.as.id = id;
-    if (!sched_when(&e.snapshot, id, core_now(ctl), arena, &e.when) || !e.when.has_turn)
+    if (!sched_when(&e.snapshot, id, ctl_now(ctl), arena, &e.when) || !e.when.has_turn)
         return false;
     tell(&e, &e.snapshot);
     const struct forecast *f = &e.told.by_limit;
@@ -416,17 +421,13 @@ bool ctl_foretell(struct ctl *ctl, struct arena *arena, uint64_t id, struct ctl_
 }
 
 /* A job that runs with fewer tasks than it asks for: what keeps the others. */
-static void explain_rest(const struct reader *reader, struct live_job *job,
+static void explain_rest(const struct reader *reader, const struct asked_job *job,
                          struct explain_view *view)
 {
-    struct ctl *ctl = reader->ctl;
-    struct arena *arena = reader->arena;
-    struct explain e = { .ctl = ctl, .arena = arena, .reader = *reader };
-    struct sched_more more;
-    if (!job->spec || !job->tasks || !planning_left(ctl, arena, job, &more))
+    if (!job->unplaced)
         return;
-    begin(&e, job);
-    struct plan plan = sched_plan(&e.snapshot, core_now(ctl), arena);
+    struct explain e = begin(reader, job);
+    struct plan plan = sched_plan(&e.snapshot, ctl_now(e.ctl), e.arena);
     for (size_t i = 0; i < plan.n; i++) {
         const struct wait_reason *r = &plan.at[i].reason;
         if (plan.at[i].job != e.job || r->why == WAIT_NONE)
@@ -434,60 +435,49 @@ static void explain_rest(const struct reader *reader, struct live_job *job,
         const char *own = view->reason;
         add_reason(&e, r, view);
         view->unfit = NULL; /* of the whole job it would be */
-        view->reason = arena_printf(arena, "%s; %zu more wait: %s", own ? own : "", more.n,
+        view->reason = arena_printf(e.arena, "%s; %zu more wait: %s", own ? own : "", job->unplaced,
                                     view->reason ? view->reason : "");
         return;
     }
 }
 
-/* Of an array: its first member that waits to start, one that has its turn before one that has not;
- * its own id when none does. */
-static uint64_t whom(struct ctl *ctl, uint64_t id)
+static int explain_changed(struct ctl *ctl, const struct explain_ask *ask,
+                           const struct asked_job *job, struct explain_view *view, struct err *err)
 {
-    const struct live_array *array = array_find(ctl, id);
-    uint64_t aside = 0;
-    for (uint32_t i = 1; array && i <= array->row.members; i++) {
-        const struct live_job *job = live_find(ctl->live, id + i);
-        if (!job || job->row.state != JOB_QUEUED)
-            continue;
-        if (job->waits)
-            return job->row.id;
-        aside = aside ? aside : job->row.id;
+    if (job->live && !job->waits) {
+        err_set(err, ERR_CONFLICT, "job %llu does not wait: it is %s",
+                (unsigned long long)view->number, job_state_word(view->state));
+        return err_hint(err, "what-if is asked of jobs that wait or have ended");
     }
-    return aside ? aside : id;
+    return what_if(ctl, ask, job->waits, view, err);
 }
 
-int ctl_explain_view(struct ctl *ctl, const struct ctl_explain *asked, struct explain_view *view,
-                     struct err *err)
+int explain_job(struct ctl *ctl, const struct explain_ask *asked, struct explain_view *view,
+                struct err *err)
 {
-    struct arena *arena = asked->arena;
-    struct job_row row;
-    struct ctl_explain ask = *asked;
-    ask.job = whom(ctl, asked->job);
-    if (core_row(ctl, arena, ask.job, &row)) {
-        return err_set(err, ERR_NOT_FOUND, "no such job");
-    }
-    struct live_job *live = live_find(ctl->live, ask.job);
+    struct reader reader = reader_of(ctl, asked->arena, asked->owner);
+    struct explain_ask ask = *asked;
+    struct asked_job job;
+    ask.job = question_member(ctl, asked->job);
+    if (question_about(&reader, ask.job, &job, err))
+        return -1;
     *view = (struct explain_view){ .job = ask.job,
-                                   .number = row.number,
-                                   .name = row.name,
-                                   .array = array_number(&row),
-                                   .has_index = row.array != 0,
-                                   .index = row.index,
-                                   .queue = row.queue,
-                                   .state = live ? live->row.state : row.state };
-    bool waits = live && (live->row.state == JOB_QUEUED || live->row.state == JOB_SUSPENDED);
-    struct reader reader = reader_of(ctl, arena, ask.owner);
-    const struct sentence why = live ? reason_of(&reader, live) : row.reason;
-    view->reason = reader_text(&reader, &why);
+                                   .number = job.row.number,
+                                   .name = job.row.name,
+                                   .array = job.array,
+                                   .has_index = job.row.array != 0,
+                                   .index = job.row.index,
+                                   .queue = job.row.queue,
+                                   .state = job.live ? job.live->state : job.row.state };
+    view->reason = reader_text(&reader, &job.reason);
     if (ask.changes.n) {
-        if (what_if(ctl, &ask, view, err))
+        if (explain_changed(ctl, &ask, &job, view, err))
             return -1;
-    } else if (waits) {
-        explain_waiting(&reader, live, view);
-    } else if (live) {
-        explain_rest(&reader, live, view);
-        view->away = nodes_away_of(ctl, arena, live);
+    } else if (job.waits) {
+        explain_waiting(&reader, &job, view);
+    } else if (job.live) {
+        explain_rest(&reader, &job, view);
+        view->away = job.away;
     }
     explain_dates(ctl, view);
     return 0;

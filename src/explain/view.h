@@ -1,8 +1,8 @@
 /* Why a job waits, until when, and what would change that, in structs. What is zero, NULL or false
  * is not known. All lists lie in the arena that was asked with; texts that are not made for the
  * answer are the core's own and hold until its next turn. */
-#ifndef CTL_EXPLAIN_VIEW_H
-#define CTL_EXPLAIN_VIEW_H
+#ifndef EXPLAIN_VIEW_H
+#define EXPLAIN_VIEW_H
 
 #include "base/pairs.h"
 #include "ctl/away_view.h"
@@ -153,21 +153,21 @@ struct explain_view {
 };
 
 /* Why a job waits, until when, what would change it; with changes: what they would do together. */
-struct ctl_explain {
+struct explain_ask {
     struct arena *arena;
     const char *owner; /* who asks */
     uint64_t job;
     struct words changes; /* "replicas=2", as --set takes them or in short */
 };
-int ctl_explain_view(struct ctl *, const struct ctl_explain *, struct explain_view *, struct err *);
+int explain_job(struct ctl *, const struct explain_ask *, struct explain_view *, struct err *);
 /* The same of a job that would be submitted now. */
-struct ctl_newcomer {
+struct newcomer {
     struct arena *arena;
     const char *owner;
     const struct job_spec *spec; /* of a dry run's answer */
     const char *file;            /* for commands; NULL: "FILE" */
     bool with_ways;              /* also what else would start it now */
 };
-void ctl_explain_new(struct ctl *, const struct ctl_newcomer *, struct explain_view *);
+void explain_newcomer(struct ctl *, const struct newcomer *, struct explain_view *);
 
 #endif

@@ -1,12 +1,14 @@
 /* Runs forecasts of the queue: one by the limits of the jobs that run, others with run times drawn
  * from how long such jobs ran. Work is counted and bounded; a cluster whose passes are too dear is
  * not forecast. */
-#include "ctl/foretell.h"
+#include "explain/foretell.h"
 
 #include "base/dice.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "ctl/core.h"
+#include "ctl/ctl.h"
+#include "ctl/question.h"
+#include "queue/queues.h"
 
 /* Units of forecast_work(). A cluster of which one pass costs more than WORK_PASS is not forecast:
  * it would not come far. */
@@ -30,10 +32,11 @@ struct telling {
 static bool find_samples(const struct telling *t, uint64_t job, struct run_samples *out)
 {
     const struct foretell_ask *ask = t->ask;
-    const struct live_job *live = live_find(ask->ctl->live, job);
-    if (live)
-        return run_times_find(ask->ctl->run_times, &live->row, out);
-    return ask->as && job == ask->job && run_times_find(ask->ctl->run_times, ask->as, out);
+    const struct run_times *times = question_run_times(ask->ctl);
+    const struct job_row *row = question_row(ask->ctl, job);
+    if (row)
+        return run_times_find(times, row, out);
+    return ask->as && job == ask->job && run_times_find(times, ask->as, out);
 }
 
 static void count(struct telling *t, uint64_t job, bool known)
@@ -75,11 +78,12 @@ static bool forecast(struct telling *t, uint64_t work, bool learnt, struct forec
     const struct foretell_ask *ask = t->ask;
     const struct forecast_ask question = { .snapshot = ask->snapshot,
                                            .job = ask->job,
-                                           .now_ms = core_now(ask->ctl),
+                                           .now_ms = ctl_now(ask->ctl),
                                            .lasts = learnt ? learnt_ms : NULL,
                                            .arg = t,
                                            .usage = { queues_ahead_at, queues_ahead_hold,
-                                                      queues_ahead(ask->ctl->queues, ask->arena) },
+                                                      queues_ahead(question_queues(ask->ctl),
+                                                                   ask->arena) },
                                            .work = work };
     return sched_forecast(&question, ask->arena, out) && out->found;
 }

@@ -1,22 +1,24 @@
-/* The parts of an explanation, for the files that share it: explain.c why a job waits and when it
+/* The parts of an explanation, for the files that share it: why.c why a job waits and when it
  * starts, ways.c what would start it now, what_if.c what one change would do. */
-#ifndef CTL_EXPLAIN_H
-#define CTL_EXPLAIN_H
+#ifndef EXPLAIN_PARTS_H
+#define EXPLAIN_PARTS_H
 
 #include "ctl/ctl.h"
-#include "ctl/explain_view.h"
-#include "ctl/foretell.h"
-#include "ctl/live.h"
 #include "ctl/redact.h"
+#include "explain/foretell.h"
+#include "explain/view.h"
 #include "sched/when.h"
 
 struct explain { /* of one job, on one copy of everything that waits and runs */
     struct ctl *ctl;
     struct arena *arena;
     struct reader reader;           /* who asks */
-    struct sched_snapshot snapshot; /* as it is */
-    uint64_t job;                   /* that is asked about; 0: it is not there yet */
-    uint64_t number;                /* of it */
+    struct sched_snapshot snapshot; /* as it is; this and the next two: explain_copy() */
+    struct queues *queues;
+    uint64_t next_id; /* of a job that would come now */
+    uint64_t job;     /* that is asked about; 0: it is not there yet */
+    uint64_t number;  /* of it */
+    bool suspended;
     const struct job_spec *spec;
     const char *owner;
     struct sched_job as; /* how the scheduler sees it */
@@ -29,6 +31,10 @@ struct explain { /* of one job, on one copy of everything that waits and runs */
     uint64_t first[WHEN_NAMED];      /* of its queue */
 };
 
+/* Takes the copy. */
+void explain_copy(struct explain *);
+/* The job, of that spec and owner, as the scheduler sees one that comes last. */
+struct sched_job explain_newest(struct explain *);
 /* What is shown are dates. */
 void explain_dates(const struct ctl *, struct explain_view *);
 /* "worker/0": "n1" */
@@ -43,8 +49,10 @@ void explain_when(struct explain *, const struct sched_snapshot *, struct explai
 
 /* Shares of its queues and its user, and the checks that PAI-DLC answers with. */
 void shares_put(struct explain *, struct explain_view *);
-/* The view of the job with the changes that are asked about. 0, or -1 with err. */
-int what_if(struct ctl *, const struct ctl_explain *, struct explain_view *, struct err *);
+/* The view of the job with the changes that are asked about; waits: they are made in its place. 0,
+ * or -1 with err. */
+int what_if(struct ctl *, const struct explain_ask *, bool waits, struct explain_view *,
+            struct err *);
 
 /* What of all that is tried would start the job now. Each was looked at in a pass with everything
  * else that waits. */

@@ -1,11 +1,9 @@
 /* What one change of a job would do, or one more job: would it start now, when, and whom would it
  * delay. The changed job takes the place of the one that waits, and comes last of its rank, as
  * "muster submit --like N --replace" does it. */
-#include "ctl/explain.h"
+#include "explain/parts.h"
 
-#include "ctl/core.h"
-#include "ctl/pass.h"
-#include "ctl/submit.h"
+#include "explain/variant.h"
 
 #include "base/mem.h"
 
@@ -110,21 +108,21 @@ static int read_changes(struct explain *e, const struct words *changes, struct w
 static void ask(struct explain *e, const struct plan *base, struct explain_view *view)
 {
     struct sched_snapshot with = e->snapshot;
-    snapshot_drop(e->arena, &with, e->job);
-    snapshot_add(e->ctl, e->arena, &with, &e->as);
-    sched_when(&with, e->as.id, core_now(e->ctl), e->arena, &e->when);
+    variant_drop(e->arena, &with, e->job);
+    variant_add(e->arena, &with, &e->as, e->queues, ctl_now(e->ctl));
+    sched_when(&with, e->as.id, ctl_now(e->ctl), e->arena, &e->when);
     view->delays = explain_moves(e, base, &e->when.plan);
     explain_when(e, &with, view);
 }
 
-int what_if(struct ctl *ctl, const struct ctl_explain *asked, struct explain_view *view,
+int what_if(struct ctl *ctl, const struct explain_ask *asked, bool waits, struct explain_view *view,
             struct err *err)
 {
     struct arena *arena = asked->arena;
-    struct live_job *job = live_find(ctl->live, asked->job);
     struct explain e = { .ctl = ctl,
                          .arena = arena,
                          .reader = reader_of(ctl, arena, asked->owner),
+                         .job = waits ? asked->job : 0,
                          .number = view->number };
     struct ctl_submit submit = { .owner = asked->owner,
                                  .like = asked->job,
@@ -132,31 +130,25 @@ int what_if(struct ctl *ctl, const struct ctl_explain *asked, struct explain_vie
     struct wait_reason reason;
     struct report report;
     report_init(&report, arena);
-    if (job && job->row.state != JOB_QUEUED && job->row.state != JOB_SUSPENDED) {
-        err_set(err, ERR_CONFLICT, "job %llu does not wait: it is %s",
-                (unsigned long long)view->number, job_state_word(view->state));
-        return err_hint(err, "what-if is asked of jobs that wait or have ended");
-    }
-    e.job = job ? asked->job : 0;
-    e.spec = submit_preview(ctl, arena, &submit, &report, err);
+    e.spec = ctl_preview(ctl, arena, &submit, &report, err);
     if (!e.spec || read_changes(&e, &asked->changes, &submit.sets, err))
         return -1;
-    e.spec = submit_preview(ctl, arena, &submit, &report, err);
+    e.spec = ctl_preview(ctl, arena, &submit, &report, err);
     if (!e.spec)
         return err_in(err, "what-if");
     e.owner = submit.owner;
-    pass_ask(ctl, arena, &e.snapshot);
-    struct plan base = sched_plan(&e.snapshot, core_now(ctl), arena);
-    e.as = snapshot_newcomer(ctl, e.spec, e.owner);
+    explain_copy(&e);
+    struct plan base = sched_plan(&e.snapshot, ctl_now(ctl), arena);
+    e.as = explain_newest(&e);
     view->changes = submit.sets;
     view->queue = e.snapshot.queues[e.as.queue].name;
     ask(&e, &base, view);
     view->in_its_place = e.job != 0;
-    view->larger = sched_possible(ctl->cluster, e.spec, arena, &reason) < 0;
+    view->larger = sched_possible(e.snapshot.cluster, e.spec, arena, &reason) < 0;
     return 0;
 }
 
-void ctl_explain_new(struct ctl *ctl, const struct ctl_newcomer *new, struct explain_view *view)
+void explain_newcomer(struct ctl *ctl, const struct newcomer *new, struct explain_view *view)
 {
     struct explain e = { .ctl = ctl,
                          .arena = new->arena,
@@ -166,9 +158,9 @@ void ctl_explain_new(struct ctl *ctl, const struct ctl_newcomer *new, struct exp
     *view = (struct explain_view){ .name = e.spec->name,
                                    .state = e.spec->suspend ? JOB_SUSPENDED : JOB_QUEUED,
                                    .file = new->file };
-    pass_ask(ctl, e.arena, &e.snapshot);
-    struct plan base = sched_plan(&e.snapshot, core_now(ctl), e.arena);
-    e.as = snapshot_newcomer(ctl, e.spec, e.owner);
+    explain_copy(&e);
+    struct plan base = sched_plan(&e.snapshot, ctl_now(ctl), e.arena);
+    e.as = explain_newest(&e);
     view->queue = e.snapshot.queues[e.as.queue].name;
     ask(&e, &base, view);
     if (new->with_ways)

@@ -1,7 +1,7 @@
 /* When a waiting job starts, as far as can be known: by limits of run time, and by how long jobs
  * like those that run and wait ran before. Data only; words are made at the edge. */
-#ifndef CTL_FORETELL_H
-#define CTL_FORETELL_H
+#ifndef EXPLAIN_FORETELL_H
+#define EXPLAIN_FORETELL_H
 
 #include "ctl/run_times.h"
 #include "sched/forecast.h"

@@ -1,6 +1,6 @@
-/* When waiting jobs start, in numbers: for who holds what explain says against what happens. */
-#ifndef CTL_FORETOLD_H
-#define CTL_FORETOLD_H
+/* When a waiting job starts, in numbers: for whoever compares what was told with what happened. */
+#ifndef EXPLAIN_START_ESTIMATE_H
+#define EXPLAIN_START_ESTIMATE_H
 
 #include "base/arena.h"
 
@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 struct ctl;
-/* The numbers of it, for who holds them against what happens. */
-struct ctl_foretold {
+struct start_estimate {
     uint64_t job;
     uint64_t not_before_ms;       /* these three 0: not known */
     uint64_t limit_ms, learnt_ms; /* starts about then, by limits and by learnt run times */
@@ -18,6 +17,6 @@ struct ctl_foretold {
     size_t n_ahead;
 };
 /* false: the job does not wait for its turn. */
-bool ctl_foretell(struct ctl *, struct arena *, uint64_t job, struct ctl_foretold *);
+bool explain_start(struct ctl *, struct arena *, uint64_t job, struct start_estimate *);
 
 #endif

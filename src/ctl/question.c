@@ -1,0 +1,120 @@
+/* Answers what folders above the core ask for an explanation: a snapshot that is made for asking
+ * only, and facts on live jobs. Specs are read where they are not there yet; nothing else changes.
+ */
+#include "ctl/question.h"
+
+#include "ctl/after.h"
+#include "ctl/array.h"
+#include "ctl/charges.h"
+#include "ctl/core.h"
+#include "ctl/nodes.h"
+#include "ctl/pass.h"
+#include "ctl/reasons.h"
+
+void question_snapshot(struct ctl *ctl, struct arena *arena, struct sched_snapshot *out)
+{
+    pass_ask(ctl, arena, out);
+}
+
+struct queues *question_queues(const struct ctl *ctl)
+{
+    return ctl->queues;
+}
+
+const struct run_times *question_run_times(const struct ctl *ctl)
+{
+    return ctl->run_times;
+}
+
+uint64_t question_next_id(const struct ctl *ctl)
+{
+    return job_id_next(ctl->last_id, core_now(ctl));
+}
+
+const struct job_row *question_row(const struct ctl *ctl, uint64_t job)
+{
+    const struct live_job *live = live_find(ctl->live, job);
+    return live ? &live->row : NULL;
+}
+
+const struct job_spec *question_spec(struct ctl *ctl, uint64_t job)
+{
+    struct live_job *live = live_find(ctl->live, job);
+    return live ? core_spec(ctl, live) : NULL;
+}
+
+uint32_t question_queue(struct ctl *ctl, uint64_t job)
+{
+    struct live_job *live = live_find(ctl->live, job);
+    if (!live)
+        return UINT32_MAX;
+    charges_locate(ctl, live);
+    return live->queue_at;
+}
+
+/* ---- the job that is asked about ---- */
+
+static struct sentence waits_for(struct ctl *ctl, struct arena *arena, struct live_job *job)
+{
+    struct draft *text = ARENA_NEW(arena, struct draft);
+    if (!job->notes.has_after || !after_blocked(ctl, job, text))
+        return (struct sentence){ .text = NULL };
+    return draft_said(text);
+}
+
+static void add_waiting(struct ctl *ctl, struct arena *arena, struct live_job *job,
+                        struct asked_job *out)
+{
+    const struct live_array *array = job->aside ? array_find(ctl, job->row.array) : NULL;
+    out->spec = core_spec(ctl, job);
+    out->at_once = array ? array->spec->array.at_once : 0;
+    out->after = waits_for(ctl, arena, job);
+}
+
+static void add_running(const struct ctl *ctl, struct arena *arena, const struct live_job *job,
+                        struct asked_job *out)
+{
+    struct sched_more more;
+    out->spec = job->spec;
+    if (job->spec && job->tasks && planning_left(ctl, arena, job, &more))
+        out->unplaced = more.n;
+    out->away = nodes_away_of(ctl, arena, job);
+}
+
+int question_about(struct reader *reader, uint64_t id, struct asked_job *out, struct err *err)
+{
+    struct ctl *ctl = reader->ctl;
+    struct live_job *job = live_find(ctl->live, id);
+    *out = (struct asked_job){ .live = NULL };
+    if (core_row(ctl, reader->arena, id, &out->row))
+        return err_set(err, ERR_NOT_FOUND, "no such job");
+    out->array = array_number(&out->row);
+    out->reason = job ? reason_of(reader, job) : out->row.reason;
+    if (!job)
+        return 0;
+    out->live = &job->row;
+    out->waits = job->row.state == JOB_QUEUED || job->row.state == JOB_SUSPENDED;
+    out->bundled = job->notes.has_peers && job->row.generation == 0;
+    out->promised_ms = job->notes.promised_ms;
+    out->why = job->why.why;
+    if (out->waits)
+        add_waiting(ctl, reader->arena, job, out);
+    else
+        add_running(ctl, reader->arena, job, out);
+    return 0;
+}
+
+uint64_t question_member(const struct ctl *ctl, uint64_t id)
+{
+    const struct live_array *array = array_find(ctl, id);
+    uint64_t aside = 0;
+    for (uint32_t i = 1; array && i <= array->row.members; i++) {
+        const struct live_job *job = live_find(ctl->live, id + i);
+        if (!job || job->row.state != JOB_QUEUED)
+            continue;
+        if (job->waits)
+            return job->row.id;
+        aside = aside ? aside : job->row.id;
+    }
+    return aside ? aside : id;
+}
