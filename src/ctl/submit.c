@@ -378,9 +378,6 @@ static int check_member(struct submission *s, struct err *err)
 static int keep_here(struct submission *s, struct err *err)
 {
     const char **engine = &s->read.job->placing.engine;
-    const char *standard = s->ctl->config.place_engine;
-    if (!*engine && standard && *standard && !s->ask.account && !s->read.job->placing.nodes.n)
-        *engine = standard;
     if (!s->ask.account)
         return 0;
     if (!*engine)
@@ -422,15 +419,47 @@ static int refuse_size(struct submission *s, struct err *err)
     return refuse(s, err, ERR_CANNOT);
 }
 
+/* Of a job that has nodes asked for, a queue that is none here is the name of a partition there. */
+static void choose_engine(struct submission *s)
+{
+    struct job_spec *spec = s->read.job;
+    const struct engine *engine = s->ctl->config.engine;
+    const char *standard = s->ctl->config.place_engine, **chosen = &spec->placing.engine;
+    if (!*chosen && standard && *standard && !s->ask.account && !spec->placing.nodes.n)
+        *chosen = standard;
+    if (!admit_asks_nodes(engine->ops->caps(engine), spec) ||
+        resolve_queue(s->ctl->catalogue, spec->queue))
+        return;
+    if (!pairs_get(&spec->placing.labels, "slurm/partition"))
+        pairs_set(&spec->placing.labels, s->arena, "slurm/partition", spec->queue);
+    spec->queue = NULL;
+}
+
+/* The queue of a batch script is a partition where it comes from. */
+static void hint_partition(struct submission *s)
+{
+    const struct engine *engine = s->ctl->config.engine;
+    const struct job_spec *spec = s->read.job;
+    if ((engine->ops->caps(engine) & ENGINE_ALLOCATES) && !spec->placing.engine &&
+        !resolve_queue(s->ctl->catalogue, spec->queue))
+        report_warn(&s->answer->report, (struct place){ 0 }, "place.engine",
+                    "\"%.100s\" as a partition of Slurm is for jobs with place.engine: slurm "
+                    "(--engine slurm, before the file)",
+                    spec->queue);
+}
+
 static int admit(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
     struct job_spec *spec = s->read.job;
     struct report *report = &s->answer->report;
     struct engine *engine = ctl->config.engine;
+    choose_engine(s);
     if (resolve_names(ctl->catalogue, s->read.dialect, spec, report) |
-        after_resolve(ctl, s->ask.owner, spec, report))
+        after_resolve(ctl, s->ask.owner, spec, report)) {
+        hint_partition(s);
         return refuse(s, err, ERR_INPUT);
+    }
     if (check_member(s, err) || keep_here(s, err))
         return -1;
     if (queues_check_job(ctl->queues, spec, report))

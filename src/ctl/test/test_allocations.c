@@ -195,6 +195,23 @@ static void what_is_refused_ends_the_job(void **state)
     assert_int_equal(count(w), 0);
 }
 
+/* The queue of a batch script is a partition of Slurm's. */
+static void a_queue_that_is_not_here_is_a_partition(void **state)
+{
+    struct world *w = *state;
+    static const char text[] =
+        "{\"name\":\"a\",\"queue\":\"gpu\",\"place\":{\"engine\":\"slurm\"},\"roles\":{\"w\":"
+        "{\"run\":\"x\"}}}";
+    assert_int_not_equal(world_submit(w, text), 0);
+    settles(w);
+    struct arena *arena = arena_create();
+    struct allocations_wanted list = wanted(w, arena);
+    assert_int_equal(list.n, 1);
+    assert_string_equal(list.at[0].queue, "default");
+    assert_string_equal(pairs_get(&list.at[0].spec->placing.labels, "slurm/partition"), "gpu");
+    arena_destroy(arena);
+}
+
 /* Nodes that any job may use come first. */
 static void none_is_asked_for_where_there_is_room(void **state)
 {
@@ -213,6 +230,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_is_asked_for_and_given_back, setup, teardown),
         cmocka_unit_test_setup_teardown(a_share_is_asked_for_once, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_refused_ends_the_job, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_queue_that_is_not_here_is_a_partition, setup, teardown),
         cmocka_unit_test_setup_teardown(none_is_asked_for_where_there_is_room, setup, teardown),
     };
     return cmocka_run_group_tests_name("ctl/allocations", tests, NULL, NULL);

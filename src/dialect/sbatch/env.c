@@ -258,7 +258,9 @@ static void put_job(const struct writer *w, const struct site *site)
     put_number(w, "SLURM_JOB_ID", place->number);
     put_number(w, "SLURM_JOBID", place->number);
     put(w, "SLURM_JOB_NAME", job->name);
-    put(w, "SLURM_JOB_PARTITION", job->queue && *job->queue ? job->queue : "default");
+    const char *partition = pairs_get(&job->placing.labels, "slurm/partition");
+    partition = partition ? partition : job->queue;
+    put(w, "SLURM_JOB_PARTITION", partition && *partition ? partition : "default");
     if (job->project)
         put(w, "SLURM_JOB_ACCOUNT", job->project);
     if (place->owner && *place->owner)
