@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Starter
-from harness import FINAL, Json, Server, kill, native, processes, until_there, wait_for
+from harness import FINAL, Json, Server, kill, muster, native, processes, until_there, wait_for
 from slurm_cluster import Slurm, slurm, why_none
 
 pytestmark = [
@@ -177,3 +177,21 @@ def test_a_node_that_dies_is_left(server: Server, cluster: Slurm, tmp_path: Path
     finally:
         cluster.local("up", lost)
     wait_for(lambda: not asked(cluster), what="both to be given back")
+
+
+def test_a_batch_script_with_no_server_there(cluster: Slurm, tmp_path: Path) -> None:
+    """On a login node: a server starts by itself, and opens a port that the nodes reach."""
+    script = tmp_path / "train.sbatch"
+    lines = ["-J login", "-N 1", "--ntasks-per-node=2", "-c 2", "--mem=100M", "-t 5", "-p main"]
+    text = ["#!/bin/bash", *(f"#SBATCH {line}" for line in lines)]
+    script.write_text(
+        "\n".join([*text, "srun -l sh -c 'echo $SLURM_PROCID in $SLURM_JOB_PARTITION'"])
+    )
+    state = tmp_path / "state"
+    try:
+        done = muster("run", "--engine", "slurm", script, state=state, env=cluster.env())
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "1: 1 in main" in done.stdout and "waits: 1 node is asked of Slurm" in done.stderr
+        wait_for(lambda: not asked(cluster), what="the allocation to be given back")
+    finally:
+        muster("server", "stop", state=state)

@@ -10,7 +10,7 @@
 
 #define IDLE_MS 900000u
 
-const char *pilot_note(struct arena *a, const struct text_node *pilot, uint64_t now_ms)
+static const char *note_of(struct arena *a, const struct text_node *pilot, uint64_t now_ms)
 {
     char when[CLOCK_TEXT_MAX];
     const char *reason = answer_text(pilot, "reason", "");
@@ -22,6 +22,13 @@ const char *pilot_note(struct arena *a, const struct text_node *pilot, uint64_t 
     return start ? arena_printf(a, "Slurm: %s; expected at %s", reason,
                                 clock_text(when, start, now_ms))
                  : arena_printf(a, "Slurm: %s", reason);
+}
+
+const char *pilot_note(struct arena *a, const struct text_node *pilot, uint64_t now_ms)
+{
+    const char *note = note_of(a, pilot, now_ms);
+    const unsigned long long job = answer_number(pilot, "job", 0);
+    return job ? arena_printf(a, "for job %llu alone%s%s", job, *note ? "; " : "", note) : note;
 }
 
 int pilot_idle(const char *text, uint64_t *ms, struct err *err)

@@ -259,6 +259,38 @@ static void vacate(void *arg, const struct pilot *p, const char *why)
 
 /* ---- the batch script ---- */
 
+/* Packing takes a while: what an earlier server has packed is used again. */
+static char *packed_path(const struct pilot_nodes *n)
+{
+    return file_join(n->config.state_dir, "muster-node.xz");
+}
+
+static void keep_packed(const struct pilot_nodes *n)
+{
+    AUTO_FREE char *path = packed_path(n);
+    AUTO_BUF struct buf text = BUF_INIT(PACKED_MAX + sizeof n->hash);
+    struct err err;
+    buf_puts(&text, n->hash);
+    buf_add(&text, n->packed, n->packed_len);
+    if (text.overflow || file_replace(path, text.data, text.len, 0600, &err) < 0)
+        log_warn("pilot.packed", "note=\"it cannot be kept for the next server\"");
+}
+
+static bool find_packed(struct pilot_nodes *n)
+{
+    const size_t mark = sizeof n->hash - 1;
+    AUTO_FREE char *path = packed_path(n);
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    if (file_read(path, PACKED_MAX + mark, &text, &len, NULL) < 0 || len <= mark ||
+        memcmp(text, n->hash, mark) != 0)
+        return false;
+    n->packed_len = len - mark;
+    n->packed = mem_new(n->packed_len);
+    memcpy(n->packed, text + mark, n->packed_len);
+    return true;
+}
+
 static void on_packed(void *arg, const struct child_end *end)
 {
     struct pilot_nodes *n = arg;
@@ -273,6 +305,7 @@ static void on_packed(void *arg, const struct child_end *end)
     memcpy(n->packed, end->text, end->len);
     n->packed_len = end->len;
     log_info("pilot.packed", "bytes=%zu hash=%s", n->packed_len, n->hash);
+    keep_packed(n);
 }
 
 static int pack(struct pilot_nodes *n, struct err *err)
@@ -290,6 +323,8 @@ static int pack(struct pilot_nodes *n, struct err *err)
         return -1;
     crypto_hash_sha256(hash, (const unsigned char *)text, len);
     sodium_bin2hex(n->hash, sizeof n->hash, hash, sizeof hash);
+    if (find_packed(n))
+        return 0;
     n->packing = child_start(n->config.loop, &line, on_packed, n, err);
     return n->packing ? 0 : -1;
 }
@@ -302,8 +337,8 @@ static int script(void *arg, const char *join, struct buf *out, struct err *err)
         n->pack_err = (struct err){ .code = ERR_NONE };
         return -1;
     }
-    if (!n->packed)
-        return n->packing ? 0 : pack(n, err);
+    if (!n->packed && (n->packing || pack(n, err) < 0 || !n->packed))
+        return n->packing ? 0 : -1;
     if (n->config.open_agents(n->config.open_arg, err) < 0)
         return -1;
     struct arena *arena = arena_create();

@@ -21,7 +21,7 @@ struct pilot_nodes_config {
     int (*open_agents)(void *arg, struct err *); /* it is to be, when it is not */
     void *open_arg;
     const char *prefix; /* of Slurm's commands; "": none */
-    const char *node_program;
+    const char *node_program, *state_dir;
 };
 struct pilot_nodes;
 /* Those of the records are known from here on: before the core recovers. NULL. */

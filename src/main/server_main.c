@@ -466,7 +466,8 @@ static int make_pilots(struct server *s, struct err *err)
                                                .open_agents = on_need_agents,
                                                .open_arg = s,
                                                .prefix = s->config.at[SETTING_SLURM_PREFIX].text,
-                                               .node_program = s->node_program };
+                                               .node_program = s->node_program,
+                                               .state_dir = s->files.dir };
     s->pilots = pilot_nodes_create(&config, err);
     return s->pilots ? 0 : -1;
 }

@@ -43,6 +43,11 @@ static void what_is_said_of_one(void **state)
     const char *with = note(*state, "pending", "Resources", 1700000060000);
     assert_int_equal(strncmp(with, "Slurm: Resources; expected at ", 30), 0);
     assert_true(strlen(with) > 30);
+    struct text_node *own = text_map(*state, NULL, NULL);
+    text_int(*state, own, "job", 12);
+    assert_string_equal(pilot_note(*state, own, 0), "for job 12 alone");
+    text_str(*state, own, "reason", "its job has ended");
+    assert_string_equal(pilot_note(*state, own, 0), "for job 12 alone; its job has ended");
 }
 
 static void times_of_idleness(void **state)

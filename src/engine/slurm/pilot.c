@@ -514,16 +514,17 @@ void pilot_say_waiting(const struct pilot *p, char *out, size_t size)
 {
     char when[FMT_MAX] = "";
     const uint32_t n = p->ask.nodes;
+    const bool said = *p->reason && strcmp(p->reason, "None") != 0;
+    const char *reason = said ? p->reason : "it is new there";
     if (p->state == PILOT_RUNNING)
         snprintf(out, size, "allocation %s of Slurm has its nodes (%.100s), which are coming",
                  p->id, p->nodes);
     else if (!*p->id)
         snprintf(out, size, "%u node%s asked of Slurm%s%.160s", n, n == 1 ? " is" : "s are",
-                 *p->reason ? ": " : "", p->reason);
+                 said ? ": " : "", said ? p->reason : "");
     else if (p->start_ms)
         snprintf(out, size, "allocation %s waits in Slurm (%.60s), which expects it at %s", p->id,
-                 *p->reason ? p->reason : "new", fmt_time_local(when, p->start_ms));
+                 reason, fmt_time_local(when, p->start_ms));
     else
-        snprintf(out, size, "allocation %s waits in Slurm (%.60s)", p->id,
-                 *p->reason ? p->reason : "new");
+        snprintf(out, size, "allocation %s waits in Slurm (%.60s)", p->id, reason);
 }

@@ -208,9 +208,78 @@ static void what_cannot_be_is_refused(void **state)
         -1);
 }
 
+/* What is to be done about a job's own allocation, by what became of the last one. */
+static void a_job_gets_one_at_a_time(void **state)
+{
+    (void)state;
+    const struct pilot_ask ask = {
+        .nodes = 2, .least = 1, .partition = "", .cpus = 4, .memory = 100ull << 20
+    };
+    unsigned char token[32] = { 1 };
+    struct arena *arena = arena_create();
+    struct pilot *p = pilot_create("p1", "ab", "ada", &ask);
+    char text[200];
+    p->job = 99;
+    p->job_number = 12;
+    assert_int_equal(pilot_next_step(NULL, true, false, 0), PILOT_STEP_ASK);
+    assert_int_equal(pilot_next_step(NULL, false, false, 0), PILOT_STEP_NONE);
+    p->state = PILOT_PENDING;
+    assert_int_equal(pilot_next_step(p, true, true, 0), PILOT_STEP_NONE);
+    assert_int_equal(pilot_next_step(p, false, false, 0), PILOT_STEP_GIVE);
+    pilot_say_waiting(p, text, sizeof text);
+    assert_string_equal(text, "2 nodes are asked of Slurm");
+    const struct slurm_job runs = { .id = "7",
+                                    .name = "",
+                                    .partition = "main",
+                                    .reason = "None",
+                                    .state = SLURM_RUNNING,
+                                    .nodes = "n[1-2]",
+                                    .start_ms = 1000,
+                                    .has_start = true };
+    const struct pilot_world world = { .now_ms = 2000 };
+    assert_true(pilot_hear(p, &runs, &world));
+    assert_int_equal(pilot_next_step(p, true, true, 2000), PILOT_STEP_NONE); /* they may come */
+    assert_int_equal(pilot_next_step(p, true, true, 700000), PILOT_STEP_MOVE);
+    pilot_add_host(p, "n1", "n1", token);
+    pilot_add_host(p, "n2", "n2", token);
+    assert_int_equal(pilot_next_step(p, true, true, 700000), PILOT_STEP_NONE);
+    p->hosts.at[0].gone = true;
+    assert_int_equal(pilot_next_step(p, true, false, 2000), PILOT_STEP_NONE); /* it goes on */
+    assert_int_equal(pilot_next_step(p, true, true, 2000), PILOT_STEP_MOVE);
+    struct slurm_job over = runs;
+    over.state = SLURM_COMPLETING;
+    pilot_hear(p, &over, &world);
+    assert_int_equal(pilot_next_step(p, true, true, 2000), PILOT_STEP_NONE); /* why is not known */
+    over.state = SLURM_CANCELLED;
+    pilot_hear(p, &over, &world);
+    assert_int_equal(pilot_next_step(p, true, true, 2000), PILOT_STEP_STOP);
+    struct pilot *again = pilot_of_row("p1", pilot_row(arena, p)); /* also of the next server */
+    assert_int_equal(pilot_next_step(again, true, true, 2000), PILOT_STEP_STOP);
+    assert_int_equal(again->job, 99);
+    assert_int_equal(again->ask.memory, ask.memory);
+    again->end = PILOT_END_LOST;
+    assert_int_equal(pilot_next_step(again, true, false, 2000), PILOT_STEP_ASK);
+    again->end = PILOT_END_REFUSED;
+    assert_int_equal(pilot_next_step(again, true, false, 2000), PILOT_STEP_REFUSE);
+    again->given_back = true;
+    assert_int_equal(pilot_next_step(again, true, false, 2000), PILOT_STEP_ASK);
+    assert_int_equal(pilot_next_step(again, false, false, 2000), PILOT_STEP_NONE);
+    const char **words = pilot_sbatch(arena, p);
+    bool nodes = false, memory = false;
+    for (; *words; words++) {
+        nodes = nodes || strcmp(*words, "--nodes=1-2") == 0;
+        memory = memory || strcmp(*words, "--mem=100M") == 0;
+    }
+    assert_true(nodes && memory);
+    pilot_destroy(again);
+    pilot_destroy(p);
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_gets_one_at_a_time),
         cmocka_unit_test(it_waits_runs_and_ends),
         cmocka_unit_test(two_witnesses_end_it),
         cmocka_unit_test(what_may_be_being_submitted_is_waited_for),
