@@ -5,7 +5,7 @@
 #define LAUNCH_CHECK_GROUP_H
 
 #include "launch/check_plan.h"
-#include "launch/check_work.h"
+#include "launch/check_task.h"
 
 #define CHECK_PARTNERS_MAX 64u
 

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "launch/settings.h"
 
+uint8_t std_choice_of(const struct std_choice *, uint32_t local_rank);
 /* "3", or "0:1,1:2" (a rank not named has 0). */
 int std_choice_read(const char *text, const char *what, struct arena *, struct std_choice *,
                     struct err *);

@@ -5,7 +5,6 @@
 #include "launch/guard.h"
 
 #include "base/clock.h"
-#include "launch/leftover.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,10 +4,10 @@
 #ifndef LAUNCH_GUARD_H
 #define LAUNCH_GUARD_H
 
+#include "launch/leftover.h"
+
 #include <stddef.h>
 #include <sys/types.h>
-
-#define GUARD_COOKIE "MUSTER_LAUNCH_COOKIE" /* name in the environment of every rank */
 
 /* Forks the guard; -1 when the machine has no process left. The launcher keeps *hold open. */
 pid_t guard_start(const char *cookie, int *hold);

@@ -7,7 +7,7 @@
 #include "launch/error_file.h"
 #include "launch/guard.h"
 #include "launch/member.h"
-#include "launch/settings.h"
+#include "launch/settings_make.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/proc_stat.h"
 #include "base/scan.h"
-#include "launch/guard.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#define GUARD_COOKIE "MUSTER_LAUNCH_COOKIE" /* name in the environment of every rank */
+
 /* Does the process carry GUARD_COOKIE with this cookie in it? (A launcher inside a rank of another
  * launcher has both, with a colon between.) Nothing to see: while it execs or exits, of zombies and
  * of other users' processes, and where the environment is really empty. */

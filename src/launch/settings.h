@@ -1,13 +1,11 @@
 /* What one launcher was told to do: flags, PET_* defaults and the job it is in, decided and
- * checked. Made once by settings_make; read-only afterwards; texts live in its arena or argv. */
+ * checked. Made once (settings_make.h); read-only afterwards; texts live in its arena or argv. */
 #ifndef LAUNCH_SETTINGS_H
 #define LAUNCH_SETTINGS_H
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "flags/flags.h"
 #include "job/job.h"
 #include "job/rendezvous.h"
-#include "launch/launch.h"
 
 #include <sys/resource.h>
 
@@ -29,7 +27,6 @@ struct std_choice {
     } * some;
     size_t n_some;
 };
-uint8_t std_choice_of(const struct std_choice *, uint32_t local_rank);
 
 struct settings {
     enum launch_name name;
@@ -76,10 +73,5 @@ struct settings {
     const char *accelerator, *membind;
     uint32_t training_port;
 };
-
-/* 0; 1: help was printed; -1: err (exit code 2, or 1 where torchrun has it: err->code tells).
- * Warnings for flags that are accepted without effect go to stderr, once each. */
-int settings_make(struct settings *, struct arena *, enum launch_name, int argc, char **argv,
-                  struct err *);
 
 #endif

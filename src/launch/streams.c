@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/console.h"
+#include "launch/flag_lists.h"
 #include "launch/line_filter.h"
 #include "launch/stream_files.h"
 #include "launch/tail.h"

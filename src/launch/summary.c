@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "launch/flag_lists.h"
 #include "launch/summary_words.h"
 
 #include <ctype.h>

@@ -1,10 +1,11 @@
 /* What a command line and an environment decide: meetings, run ids, ranks, terms, devices, names.
  * What is wrong is refused. */
-#include "launch/settings.h"
+#include "launch/settings_make.h"
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "launch/devices.h"
+#include "launch/flag_lists.h"
 #include "launch/meeting.h"
 #include "launch/resolve.h"
 

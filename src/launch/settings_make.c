@@ -1,6 +1,6 @@
 /* From flags and environment to what the launcher does: every value checked, every default
  * decided, everything that will not happen said once. */
-#include "launch/settings.h"
+#include "launch/settings_make.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
