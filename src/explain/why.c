@@ -238,15 +238,19 @@ static void add_reason(struct explain *e, const struct wait_reason *r, struct ex
         view->unfit = unfit_of(e);
 }
 
-/* Of a job that was not looked at because others come first: how many, and which is next. */
+/* Of a job that was not looked at because others come first: how many, and which is next. Where it
+ * would start before all of them in the end, those whose turn is before its own. */
 static const char *behind(struct explain *e)
 {
-    const struct job_row *next = e->ahead ? question_row(e->ctl, e->first[0]) : NULL;
-    uint32_t n = e->ahead ? e->ahead : e->ahead_elsewhere;
+    bool starts_first = e->ahead + e->ahead_elsewhere == 0;
+    uint32_t own = starts_first ? e->when.ahead : e->ahead;
+    uint32_t n = own ? own : starts_first ? e->when.ahead_elsewhere : e->ahead_elsewhere;
     if (n == 0)
         return NULL;
+    const struct job_row *next =
+        own ? question_row(e->ctl, starts_first ? e->when.first[0] : e->first[0]) : NULL;
     const char *text = arena_printf(e->arena, "behind %u job%s of %s", n, n == 1 ? "" : "s",
-                                    e->ahead ? "its queue" : "other queues");
+                                    own ? "its queue" : "other queues");
     if (!next || !reader_may(&e->reader, next))
         return next ? arena_printf(e->arena, "%s, next is %s", text, HIDDEN_JOB) : text;
     return arena_printf(e->arena, "%s, next is %llu %s", text, (unsigned long long)next->number,
