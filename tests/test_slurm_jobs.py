@@ -181,7 +181,9 @@ def test_a_node_that_dies_is_left(server: Server, cluster: Slurm, tmp_path: Path
 
 def test_a_batch_script_with_no_server_there(cluster: Slurm, tmp_path: Path) -> None:
     """On a login node: a server starts by itself, and opens a port that the nodes reach."""
-    script = tmp_path / "train.sbatch"
+    code = tmp_path / "code"
+    code.mkdir()
+    script = code / "train.sbatch"
     lines = ["-J login", "-N 1", "--ntasks-per-node=2", "-c 2", "--mem=100M", "-t 5", "-p main"]
     text = ["#!/bin/bash", *(f"#SBATCH {line}" for line in lines)]
     script.write_text(
@@ -189,7 +191,8 @@ def test_a_batch_script_with_no_server_there(cluster: Slurm, tmp_path: Path) -> 
     )
     state = tmp_path / "state"
     try:
-        done = muster("run", "--engine", "slurm", script, state=state, env=cluster.env())
+        words = ("run", "--engine", "slurm", script)
+        done = muster(*words, state=state, cwd=code, env=cluster.env())
         assert done.returncode == 0, done.stdout + done.stderr
         assert "1: 1 in main" in done.stdout and "waits: 1 node is asked of Slurm" in done.stderr
         wait_for(lambda: not asked(cluster), what="the allocation to be given back")

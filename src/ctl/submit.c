@@ -220,6 +220,13 @@ static int refuse_field(struct submission *s, const char *path, struct err *err)
     return -1;
 }
 
+/* It may be placed on another machine than this one. */
+static bool runs_elsewhere(const struct submission *s)
+{
+    const struct engine *engine = s->ctl->config.engine;
+    return nodes_have_machines(s->ctl) || admit_asks_nodes(engine->ops->caps(engine), s->read.job);
+}
+
 static int check_data(struct submission *s, const struct job_spec *spec, struct err *err)
 {
     AS_FS_USER(files_of(s));
@@ -227,7 +234,7 @@ static int check_data(struct submission *s, const struct job_spec *spec, struct 
         const char *from = spec->inputs.data[i].from;
         const char *path = map_uri(s, from, err);
         bool lacks = path && looked(s, !taped_replays(s->ctl) && !file_can_read(path) ? -1 : 0);
-        if (lacks && nodes_have_machines(s->ctl)) {
+        if (lacks && runs_elsewhere(s)) {
             report_warn(&s->answer->report, (struct place){ 0 },
                         arena_printf(s->arena, "inputs.data[%zu]", i),
                         "%.200s cannot be read at the server: tasks start only on machines that "
@@ -274,7 +281,7 @@ static int check_code(struct submission *s, const char *uri, struct err *err)
 static int check_travel(struct submission *s, struct err *err)
 {
     const char *dir = s->site.code_dir ? s->site.code_dir : s->site.work_dir;
-    if (!dir || !nodes_have_machines(s->ctl))
+    if (!dir || !runs_elsewhere(s))
         return 0;
     AS_FS_USER(files_of(s));
     return looked(s, taped_replays(s->ctl) ? 0 : storage_check_travel(dir, err));
@@ -313,7 +320,7 @@ static int map_storage(struct submission *s, struct err *err)
         s->site.output_dir = map_uri(s, spec->output, err);
         if (!s->site.output_dir)
             return refuse_field(s, "output", err);
-        if (nodes_have_machines(s->ctl))
+        if (runs_elsewhere(s))
             report_warn(&s->answer->report, (struct place){ 0 }, "output",
                         "results lie in %.200s of the machine that a task runs on, and stay there",
                         s->site.output_dir);
