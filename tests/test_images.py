@@ -571,3 +571,32 @@ def test_the_driver_is_shown_in_images(
     assert log.splitlines()[-2:] == ["1", "devices"], log
     job = server.run(native("none", run=f"{run}; true", image=image))
     assert "libcuda" not in server.log(job["number"])
+
+
+# ---- what muster brings ----
+
+
+def test_launcher_and_client_in_an_image(images: Server, registry: Registry) -> None:
+    """Neither is in the image: torchrun starts ranks again in there, and Python imports muster."""
+    python = Path("/usr/bin/python3").resolve()
+    if not python.exists():
+        pytest.skip("there is no Python of the system")
+    layer = tree({**registries.of_host(python.name)})
+    name = registry.push("team/python", busybox(), layer)
+    rank = "cat /etc/marker; test $TORCHELASTIC_RESTART_COUNT = 1 || exit 3"
+    launch = f"torchrun --nproc-per-node 2 --max-restarts 1 --no-python sh -c '{rank}'"
+    client = f"{python} -c 'import muster; print(muster.Client.__name__, muster.__file__)'"
+    library = f"/usr/lib/{python.name}"
+    job = images.run(
+        native(
+            "launch",
+            run=f"{launch} && {client} && ! touch $PYTHONPATH/x",
+            image=name,
+            conventions=["torchrun"],
+            inputs={"data": [{"from": library, "at": library}]},
+        )
+    )
+    assert job["state"] == "succeeded", (job, images.log(job["number"]))
+    log = images.log(job["number"])
+    assert log.count("of the image\n") == 4, log
+    assert "Client /" in log and "Read-only file system" in log, log

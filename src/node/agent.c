@@ -51,7 +51,7 @@ struct agent {
     char *socket;            /* of the relay */
     struct gateway *gateway; /* NULL: the server is on this machine; or it could not be made */
     char *server;            /* that, for tasks */
-    char *programs;
+    char *programs, *client;
     char *code; /* path of site.code */
     char *code_tree;
     char *images; /* of site.images_dir */
@@ -605,6 +605,7 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
     open_relay(agent);
     open_gateway(agent);
     find_programs(agent);
+    agent->site.client = agent->client = site_find_client(agent->site.programs);
 }
 
 static void on_term(uv_signal_t *watch, int number)
@@ -654,6 +655,7 @@ int agent_run(const char *dir, pid_t keeper, int session)
     free(agent->socket);
     free(agent->server);
     free(agent->programs);
+    free(agent->client);
     free(agent->code);
     free(agent->code_tree);
     free(agent->shared);

@@ -49,6 +49,14 @@ static void put_python(struct pairs *out, struct arena *arena, const char *dir, 
         pairs_set(out, arena, "PYTHONUNBUFFERED", "1");
 }
 
+/* Behind what the job or the image says. */
+static void put_client(struct pairs *out, struct arena *arena, const char *client)
+{
+    const char *path = pairs_get(out, "PYTHONPATH");
+    pairs_setf(out, arena, "PYTHONPATH", "%s%s%s", path ? path : "", path && *path ? ":" : "",
+               client);
+}
+
 /* What Python meets first, in tasks with a share of a device. */
 static void put_gpu_share(struct pairs *out, struct arena *arena, const char *own_dir)
 {
@@ -175,6 +183,8 @@ char **environment_make(struct arena *arena, const struct environment *from)
     }
     if (from->python)
         put_python(&out, scratch, from->python, from->base);
+    if (from->client)
+        put_client(&out, scratch, from->client);
     if (from->own_dir && gpu_share_has(from->own))
         put_gpu_share(&out, scratch, from->own_dir);
     if (from->programs)

@@ -110,13 +110,25 @@ static void add_sockets(struct list *list, const struct image_root *r)
         add(list, server + strlen(UNIX), false, true);
 }
 
+static bool lies_in(const char *path, const char *dir)
+{
+    size_t n = dir ? strlen(dir) : 0;
+    return n > 0 && strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* Of muster: with the agent's rights. What the job's directory shows anyway is left writable. */
+static void add_own(struct list *list, const struct launch *launch, const char *path)
+{
+    if (path && !lies_in(path, launch->work_dir))
+        list->at[list->n++] =
+            (struct root_bind){ .from = path, .at = path, .read_only = true, .may_miss = true };
+}
+
 /* Code that is in the working directory anyway needs no place there. */
 static void add_code(struct list *list, const struct image_root *r, struct arena *arena)
 {
     const char *code = r->launch->code_dir, *work = r->work_dir;
-    size_t n = strlen(work);
-    if (!code ||
-        (r->launch->work_dir && strncmp(code, work, n) == 0 && (code[n] == '/' || code[n] == '\0')))
+    if (!code || lies_in(code, r->launch->work_dir))
         return;
     AUTO_FREE char *at = view_code_at(code, work);
     list->at[list->n++] = (struct root_bind){
@@ -169,10 +181,8 @@ static struct list list_all(const struct image_root *r, struct arena *arena)
     add_apt(&list, r, arena);
     add_driver(&list, r, arena);
     add_mounts(&list, launch);
-    if (r->site->programs)
-        list.at[list.n++] = (struct root_bind){
-            .from = r->site->programs, .at = r->site->programs, .read_only = true, .may_miss = true
-        };
+    add_own(&list, launch, r->site->client);
+    add_own(&list, launch, r->site->programs);
     return list;
 }
 

@@ -32,11 +32,16 @@ struct site {
     struct cgroup_site cgroups;
     const char *launch_socket; /* where launchers find this agent; NULL: nowhere */
     const char *programs;      /* directory of muster-node; NULL: not known */
+    const char *client;        /* muster's package for Python, for images; NULL: it is not here */
     char *scratch;             /* OUTPUT_SCRATCH bytes */
     uint64_t wakeups;          /* of the loop, from 1: ends that one of them saw are a tie */
     bool in_allocation;        /* whose end is SIGTERM to all processes of the node */
     bool told_no_cgroup, told_no_shm;
 };
+
+/* The directory that PYTHONPATH is to name for muster's package, as it was installed with the
+ * program in `programs`, or lies in the tree that it was built from; malloc'ed, NULL: neither. */
+char *site_find_client(const char *programs);
 
 /* A launch with the memory it lives in; tasks hold it. */
 struct batch {

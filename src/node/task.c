@@ -135,6 +135,7 @@ static void prepare_stage(struct task *task, const struct image_config *image)
         .tty = what->tty,
         .account = task->site->confine.account,
         .image = image,
+        .client = image ? task->site->client : NULL,
     };
     char **argv = ARENA_ARRAY(batch->arena, what->argv.n + 1, char *);
     for (size_t i = 0; i < what->argv.n; i++)
