@@ -13,7 +13,7 @@
 #define GPU_SERVER_MAX 1024
 
 struct gpu_locks {
-    int *held; /* descriptors: what their process leaves is free */
+    int *held; /* descriptors, up to two a device: what their process leaves is free */
     size_t n;
 };
 struct gpu_ask {
