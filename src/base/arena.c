@@ -95,6 +95,14 @@ void arena_destroy(struct arena *a)
     free(a);
 }
 
+void arena_wipe(struct arena *a)
+{
+    for (struct block *b = a->top; b; b = b->before) {
+        UNPOISON(b->data, b->used);
+        explicit_bzero(b->data, b->used);
+    }
+}
+
 void arena_reset(struct arena *a)
 {
     free_down_to(a, a->first);

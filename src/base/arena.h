@@ -12,6 +12,7 @@ struct arena *arena_create_of(size_t first); /* bytes of the first block, 64 or 
 /* The first block holds copies of these texts (NULL: none) and nothing else. */
 struct arena *arena_create_for(const char *const *texts, size_t n);
 void arena_destroy(struct arena *); /* NULL-safe */
+void arena_wipe(struct arena *);    /* overwrites all that it holds: before it is destroyed */
 void arena_reset(struct arena *);   /* keeps the first block */
 size_t arena_used(const struct arena *);
 

@@ -146,6 +146,12 @@ struct engine_signal {
     void (*done)(void *arg, int heard);
     void *arg;
 };
+struct engine_secrets { /* values that are others now, of what a launch there named */
+    struct generation generation;
+    const char *node;
+    const struct launch_secret *at;
+    size_t n;
+};
 struct engine_known { /* an agent that should be alive */
     const char *dir;  /* its launch directory */
     struct generation generation;
@@ -182,6 +188,9 @@ struct engine_ops {
     int (*exec)(struct engine *, const struct engine_exec *, struct err *);
     int (*attach)(struct engine *, const struct engine_attach *, struct err *); /* may be NULL */
     int (*signal)(struct engine *, const struct engine_signal *, struct err *); /* may be NULL */
+    /* For the tasks that run there: nothing where the agent is not connected, which is told when it
+     * joins. May be NULL: nothing of this engine holds any. */
+    void (*secrets)(struct engine *, const struct engine_secrets *);
     /* Bytes for the launcher on that channel of the node's agent; bytes NULL: hang up on it.
      * Nothing happens when the channel or the agent's connection is gone. May be NULL: then nobody
      * in this engine's tasks can reach the core, and no LAUNCHER facts come. */

@@ -34,6 +34,18 @@ struct launch_file { /* made in the agent's directory */
     bool program;
 };
 
+/* Values go down beside launches, and again when one is set anew. */
+struct launch_secret {
+    const char *name; /* no other's in the job */
+    const void *at;
+    size_t len;
+};
+struct secret_place { /* what one of them becomes in a task; neither: its output is masked alone */
+    const char *name;
+    const char *env;  /* the variable; NULL: none */
+    const char *file; /* absolute, or below the directory of $MUSTER_SECRETS; NULL: none */
+};
+
 enum gpu_hold {
     GPU_HOLD_NONE, /* declared devices */
     GPU_HOLD_WHOLE,
@@ -63,6 +75,8 @@ struct launch_task {
     uint64_t run_time_ms; /* 0: none */
     bool hold_failed;     /* keep directory and view after a failure, for exec */
     bool open_stdin, tty; /* as of its role */
+    struct secret_place *secrets;
+    size_t n_secrets;
 };
 
 struct launch {
@@ -104,6 +118,8 @@ struct launch {
     const char *registry_auth; /* credentials for its images, as docker login writes them; NULL:
                                 * none */
     size_t registry_auth_len;
+    struct launch_secret *secrets; /* of its tasks */
+    size_t n_secrets;
     uint64_t grace_ms;
     uint64_t log_head, log_tail; /* bytes kept per attempt at the front and at the end */
     struct launch_task *tasks;

@@ -104,6 +104,8 @@ static void keep_frame(struct kept_launch *kept, struct shared_bytes *shared, st
 
 static void free_kept(struct kept_launch *kept)
 {
+    if (kept->frame)
+        sodium_memzero(kept->frame, kept->len); /* it may have values of secrets */
     free(kept->frame);
     let_go(kept->shared);
     *kept = (struct kept_launch){ .seq = kept->seq };
@@ -230,22 +232,30 @@ bool link_came(const struct link_hub *hub, struct generation g, const char *node
 
 /* ---- down ---- */
 
+#define KEPT_MAX (2 * WIRE_MAX_FRAME) /* a launch with its files and secrets */
+
 /* An agent of before this server: what it cannot read it need not know, as it was before. */
 static void say_older(struct agent *a, struct kept_launch *kept)
 {
-    struct wire_frame frame;
+    struct wire_frame frame = { .kind = WIRE_NONE };
     struct launch launch;
-    size_t used;
-    AUTO_BUF struct buf older = BUF_INIT(WIRE_MAX_FRAME);
-    AUTO_BUF struct buf whole = BUF_INIT(WIRE_MAX_FRAME);
+    size_t used, at = 0;
+    AUTO_BUF struct buf older = BUF_INIT(KEPT_MAX);
+    AUTO_BUF struct buf whole = BUF_INIT(KEPT_MAX);
     put_kept(&whole, kept);
-    if (wire_next(whole.data, whole.len, &frame, &used) != 1 ||
-        wire_get(&frame, a->hub->scratch, &launch) < 0)
+    for (; frame.kind != WIRE_LAUNCH; at += used) {
+        if (wire_next(whole.data + at, whole.len - at, &frame, &used) != 1)
+            BUG("a launch of this server cannot be read");
+        if (frame.kind == WIRE_FILE)
+            buf_add(&older, whole.data + at, used);
+    }
+    if (wire_get(&frame, a->hub->scratch, &launch) < 0)
         BUG("a launch of this server cannot be read");
     if (!wire_limit_launch(&launch, a->launch_form))
         return;
     log_warn("agent.older",
-             "agent=%s note=\"it holds its devices against no other server, or runs no images\"",
+             "agent=%s note=\"it holds its devices against no other server, or knows no images or "
+             "secrets\"",
              a->key);
     wire_put(&older, 0, &launch);
     free_kept(kept);
@@ -254,7 +264,7 @@ static void say_older(struct agent *a, struct kept_launch *kept)
 
 static void send_launch(struct agent *a, struct kept_launch *kept)
 {
-    if (a->launch_form < WIRE_LAUNCH_FORM && !kept->files)
+    if (a->launch_form < WIRE_LAUNCH_FORM)
         say_older(a, kept);
     put_kept(conn_out(a->conn), kept);
 }
@@ -267,24 +277,40 @@ int link_launch(struct link_hub *hub, const struct launch *launch, struct err *e
     for (size_t i = 0; i < a->launches.n; i++)
         if (a->launches.at[i].seq == launch->seq)
             return 0;
-    AUTO_BUF struct buf frame = BUF_INIT(WIRE_MAX_FRAME);
+    AUTO_BUF struct buf frame = BUF_INIT(KEPT_MAX);
     for (size_t i = 0; i < launch->n_files; i++)
         wire_put(&frame, 0, &launch->files[i]);
+    if (launch->n_secrets)
+        wire_put(&frame, 0,
+                 &(struct wire_secrets){ .at = launch->secrets, .n = launch->n_secrets });
+    size_t front = frame.len;
     wire_put(&frame, 0, launch);
-    if (frame.overflow)
+    if (frame.overflow || frame.len - front > WIRE_MAX_FRAME)
         return err_set(err, ERR_TOO_LARGE,
                        "the tasks of %s on %s take more than %u MiB to describe", launch->job_name,
                        launch->node, WIRE_MAX_FRAME >> 20);
     agent_logs_launch(a->logs, launch);
     struct kept_launch *kept = vec_add(&a->launches);
     kept->seq = launch->seq;
-    kept->files = launch->n_files > 0;
     keep_frame(kept, shared_hosts(hub, launch), &frame);
     if (a->hello) {
         send_launch(a, kept);
         conn_flush(a->conn);
     }
+    if (launch->n_secrets)
+        sodium_memzero(frame.data, frame.len);
     return 0;
+}
+
+void link_secrets(struct link_hub *hub, const struct engine_secrets *secrets)
+{
+    struct agent *a = hub_find(hub, secrets->generation, secrets->node);
+    if (!a || !a->hello || a->launch_form < 3)
+        return;
+    wire_put(conn_out(a->conn), 0,
+             &(struct wire_secrets){ .at = (struct launch_secret *)(uintptr_t)secrets->at,
+                                     .n = secrets->n });
+    conn_flush(a->conn);
 }
 
 void link_stop(struct link_hub *hub, struct generation g, const char *node,

@@ -22,11 +22,10 @@ struct shared_bytes {
 };
 struct kept_launch {
     uint32_t seq;
-    char *frame; /* and those of its files before it; without the shared bytes */
+    char *frame; /* and those of its files and secrets before it; without the shared bytes */
     size_t len;
     struct shared_bytes *shared; /* before frame[cut]; NULL: none */
     size_t cut;
-    bool files; /* agents that are sent some are none of before */
 };
 struct kept_stop {
     struct wire_stop stop;

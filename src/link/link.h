@@ -58,6 +58,8 @@ int link_join(struct link_hub *, const struct engine_attach *, struct err *); /*
  * HEARD_NEVER. */
 int link_signal(struct link_hub *, const struct engine_signal *, struct err *);
 
+void link_secrets(struct link_hub *, const struct engine_secrets *); /* as engine_ops.secrets */
+
 /* As engine_ops.tell_launcher. */
 struct launcher_end { /* which launcher */
     struct generation generation;

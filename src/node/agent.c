@@ -14,6 +14,7 @@
 #include "node/output.h"
 #include "node/rebase.h"
 #include "node/relay.h"
+#include "node/secrets.h"
 #include "node/shells.h"
 #include "node/uplink.h"
 
@@ -21,6 +22,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define CODE_ROOM ((uint64_t)8 << 30)
@@ -399,6 +401,30 @@ static int take_piece(struct agent *agent, const struct wire_frame *frame)
     return 0;
 }
 
+/* Nothing of its memory is written to a disk from then on. */
+static void forbid_core(void)
+{
+    struct rlimit core;
+    if (getrlimit(RLIMIT_CORE, &core) != 0)
+        return;
+    core.rlim_cur = 0;
+    (void)setrlimit(RLIMIT_CORE, &core);
+}
+
+static int take_secrets(struct agent *agent, const struct wire_frame *frame)
+{
+    struct arena *arena = arena_create();
+    struct wire_secrets secrets;
+    int rc = wire_get(frame, arena, &secrets);
+    if (rc == 0) {
+        forbid_core();
+        if (secrets_take(agent->site.secrets, secrets.at, secrets.n))
+            crew_renew_secrets(agent->crew);
+    }
+    arena_destroy(arena);
+    return rc;
+}
+
 static int take_launcher_data(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_data data;
@@ -438,6 +464,7 @@ static int on_frame(void *arg, const struct wire_frame *frame)
         [WIRE_LOG_KEPT] = take_log_kept,
         [WIRE_PIECE] = take_piece,
         [WIRE_FILE] = take_file,
+        [WIRE_SECRETS] = take_secrets,
     };
     struct agent *agent = arg;
     return takers[frame->kind] ? takers[frame->kind](agent, frame) : -1;
@@ -569,6 +596,7 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
                        .server = conf_server(&agent->conf),
                        .keeper = keeper,
                        .view = VIEW_INIT,
+                       .secrets = secrets_create(),
                        .scratch = malloc(OUTPUT_SCRATCH) };
     if (!agent->site.scratch)
         BUG("no memory to start with");
@@ -651,6 +679,7 @@ int agent_run(const char *dir, pid_t keeper, int session)
     outbox_destroy(agent->outbox);
     view_fini(&agent->site.view);
     free(agent->site.scratch);
+    secrets_destroy(agent->site.secrets);
     batch_drop(agent->coming);
     free(agent->socket);
     free(agent->server);

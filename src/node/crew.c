@@ -618,6 +618,12 @@ void crew_launch(struct crew *crew, struct batch *batch)
     go_on_if_ready(crew);
 }
 
+void crew_renew_secrets(struct crew *crew)
+{
+    for (size_t i = 0; i < crew->members.n; i++)
+        task_renew_secrets(crew->members.at[i].task);
+}
+
 uint32_t crew_applied(const struct crew *crew)
 {
     return crew->applied;

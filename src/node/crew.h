@@ -30,6 +30,7 @@ void crew_destroy(struct crew *); /* NULL-safe; kills nothing */
 /* Starts the tasks of batch->launch, unless its seq was applied before. The crew holds batch as
  * long as it needs it. */
 void crew_launch(struct crew *, struct batch *);
+void crew_renew_secrets(struct crew *);     /* task_renew_secrets() of each */
 uint32_t crew_applied(const struct crew *); /* seq of the last launch; 0: none */
 void crew_stop(struct crew *, const struct wire_stop *);
 /* The allocation of the node ends, and its tasks have been told: what ends from here on does so

@@ -194,6 +194,8 @@ char **environment_make(struct arena *arena, const struct environment *from)
     pairs_set(&out, scratch, "MUSTER_COOKIE", from->cookie);
     pairs_set(&out, scratch, "MUSTER_ATTEMPT_COOKIE", from->attempt);
     char **list = as_list(arena, &out, from->before);
+    if (from->secret)
+        arena_wipe(scratch);
     arena_destroy(scratch);
     return list;
 }

@@ -201,6 +201,7 @@ int image_root_make(const struct image_root *r, struct arena *arena, struct root
                           .binds = list.at,
                           .n_binds = list.n,
                           .work_dir = r->work_dir,
-                          .shm = r->task->shm };
+                          .shm = r->task->shm,
+                          .memory = r->memory };
     return 0;
 }

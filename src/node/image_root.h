@@ -14,6 +14,7 @@ struct image_root {
     const char *work_dir;      /* where it starts */
     const char *own_dir;       /* its own directory on the node, shown under the same name; NULL:
                                 * it has none */
+    const struct memory_dirs *memory; /* of its secrets; NULL: it has no files of them */
 };
 /* Where a task of the launch starts in that image: in the job's directory, else where the image
  * says, else in its own directory. */

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "node/masks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,8 @@ struct output {
     struct logfile *log;
     char *scratch;
     struct output_sink sink;
-    int handles; /* known to libuv */
+    const struct masks *masks; /* NULL: none */
+    int handles;               /* known to libuv */
     bool doomed;
     size_t tail_len;
     bool tail_cut;
@@ -62,6 +64,11 @@ struct output *output_create(uv_loop_t *loop, struct logfile *log, char *scratch
         output->streams[i].fd = -1;
     }
     return output;
+}
+
+void output_mask(struct output *output, const struct masks *masks)
+{
+    output->masks = masks;
 }
 
 static void free_if_done(struct output *output)
@@ -120,9 +127,11 @@ static void keep_tail(struct output *output, const char *bytes, size_t len)
     output->tail_len += len;
 }
 
-static void write_record(struct stream *stream, const char *bytes, size_t len)
+static void write_record(struct stream *stream, char *bytes, size_t len)
 {
     struct timespec now;
+    if (stream->output->masks)
+        masks_cover(stream->output->masks, bytes, len);
     clock_gettime(CLOCK_REALTIME, &now);
     struct record record = { .stream = stream->kind,
                              .time_us =
@@ -131,18 +140,28 @@ static void write_record(struct stream *stream, const char *bytes, size_t len)
     keep_tail(stream->output, bytes, len);
 }
 
-static void flush_hold(struct stream *stream)
+/* What is at the end of the bytes and may go on as something that is not to be shown. */
+static size_t undecided(const struct stream *stream, const char *bytes, size_t len)
 {
-    if (stream->held == 0)
+    return stream->output->masks ? masks_open(stream->output->masks, bytes, len) : 0;
+}
+
+/* But for the last `keep` bytes. */
+static void flush_hold(struct stream *stream, size_t keep)
+{
+    size_t len = stream->held - keep;
+    if (len == 0)
         return;
-    write_record(stream, stream->hold, stream->held);
-    stream->held = 0;
+    write_record(stream, stream->hold, len);
+    memmove(stream->hold, stream->hold + len, keep);
+    stream->held = keep;
     stream->output->sink.grew(stream->output->sink.arg);
 }
 
 static void on_held_long_enough(uv_timer_t *timer)
 {
-    flush_hold(timer->data);
+    struct stream *stream = timer->data;
+    flush_hold(stream, undecided(stream, stream->hold, stream->held));
 }
 
 /* len bytes lie in scratch, what was held in front of them. */
@@ -152,7 +171,7 @@ static void take(struct stream *stream, size_t len)
     const char *end = memrchr(bytes, '\n', len);
     size_t lines = end ? (size_t)(end - bytes) + 1 : 0;
     if (stream->tty || len - lines > HOLD_MAX)
-        lines = len;
+        lines = len - undecided(stream, bytes, len);
     if (lines > 0) {
         write_record(stream, bytes, lines);
         uv_timer_stop(&stream->timer);
@@ -184,7 +203,7 @@ static enum reading read_once(struct stream *stream)
 
 static void end_stream(struct stream *stream)
 {
-    flush_hold(stream);
+    flush_hold(stream, 0);
     close_stream(stream);
 }
 

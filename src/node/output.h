@@ -22,6 +22,9 @@ struct output_sink {
 struct output;
 struct output *output_create(uv_loop_t *, struct logfile * /* given away */, char *scratch,
                              struct output_sink);
+/* What its log is not to show; they stay the caller's. */
+struct masks;
+void output_mask(struct output *, const struct masks *);
 void output_destroy(struct output *); /* NULL-safe; memory goes when libuv has let go of it */
 
 /* Opens a pipe for one stream (once each); *child_end is the caller's to hand to a process and to

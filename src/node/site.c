@@ -42,6 +42,8 @@ void batch_drop(struct batch *batch)
 {
     if (!batch || --batch->holders > 0)
         return;
+    if (batch->secret)
+        arena_wipe(batch->arena);
     arena_destroy(batch->arena);
     free(batch);
 }

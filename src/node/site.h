@@ -13,6 +13,7 @@
 
 struct images;
 struct removals;
+struct secrets;
 struct site {
     uv_loop_t *loop;
     const char *dir;      /* the agent's own */
@@ -27,6 +28,7 @@ struct site {
     uint64_t images_room;      /* bytes it may have; 0: a default */
     struct images *images;     /* of the tasks; NULL: not made yet */
     struct removals *removals; /* of their layers */
+    struct secrets *secrets;   /* of the job's tasks */
     pid_t keeper;              /* whatever loses its parent ends up as its child */
     struct view view;
     struct cgroup_site cgroups;
@@ -49,6 +51,7 @@ struct batch {
     struct launch launch;
     char **last_env; /* of the task made last */
     unsigned holders;
+    bool secret; /* values of secrets lie in the arena */
 };
 void batch_hold(struct batch *);
 void batch_drop(struct batch *); /* the last one frees it; NULL-safe */

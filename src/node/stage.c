@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,6 +117,13 @@ static void make_root(const struct stage *stage, int status)
         (void)!write(status, &failure, sizeof failure);
         _exit(127);
     }
+    struct err err;
+    if (stage->fill && stage->fill(stage->fill_arg, &err) != 0) {
+        snprintf(failure.reason, sizeof failure.reason, "image %.80s: %.110s", stage->image,
+                 err.what);
+        (void)!write(status, &failure, sizeof failure);
+        _exit(127);
+    }
     if (devices_show(&stage->devices, true) != 0)
         fail(status, errno, "cannot make a /dev of its own");
 }
@@ -162,6 +170,8 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
     (stage->root ? make_root : enter_view)(stage, status);
     if (view_show_code(&stage->code) != 0)
         fail(status, errno, "cannot show the code at %.120s", stage->code.at);
+    if (stage->no_core && setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 }) != 0)
+        fail(status, errno, "cannot forbid core files");
     if (confine_drop(stage->confine) != 0)
         fail(status, errno, "cannot give up the rights of the agent");
     if (stage->root && view_send(status, is_in_user_ns(stage->confine, agent)) != 0)

@@ -20,12 +20,16 @@ struct stage {
     const char *work_dir;
     const struct view *view;
     const struct root *root; /* "/" of a view that is made on the way, instead; NULL: view */
+    /* In that root, with the agent's rights, before the program; NULL: nothing is to be done. */
+    int (*fill)(void *arg, struct err *);
+    void *fill_arg;
     struct view_code code;
     const struct cgroup *cgroup;
     const struct confine *confine;
     struct devices devices;
     const char *image;     /* its name when it runs in one: what is missing is missing there */
     bool libraries;        /* some are shown in its image that the image does not know */
+    bool no_core;          /* it has secrets: no core file, whatever it asks for */
     bool or_sh;            /* where argv[0] is not there, sh is started */
     const cpu_set_t *cpus; /* it may use only these; NULL: any */
 };

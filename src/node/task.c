@@ -18,6 +18,7 @@
 #include "node/image_root.h"
 #include "node/pin.h"
 #include "node/ports.h"
+#include "node/secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +51,7 @@ struct task {
     struct confine confine;
     struct root root;
     bool in_image; /* with root, and a layer of its own */
+    struct secret_files secret_files;
     struct cgroup cgroup;
     struct pin pin;
     struct ports_own ports;
@@ -109,6 +111,30 @@ static void open_output(struct task *task)
     }
     struct output_sink sink = { .grew = on_output_grew, .closed = on_output_closed, .arg = task };
     task->output = output_create(task->site->loop, log, task->site->scratch, sink);
+    if (task->site->secrets)
+        output_mask(task->output, secrets_masks(task->site->secrets));
+}
+
+static const char *secrets_dir(const struct task *task)
+{
+    return arena_printf(task->batch->arena, "%s/secrets/%s.%u", task->site->user_dir,
+                        task->what->role, task->what->ref.index);
+}
+
+/* What the launch says, and the secrets that are variables. */
+static struct pairs own_env(struct task *task)
+{
+    const struct launch_task *what = task->what;
+    struct arena *arena = task->batch->arena;
+    struct pairs own = { .n = 0 };
+    if (what->n_secrets == 0)
+        return what->env;
+    task->batch->secret = true;
+    for (size_t i = 0; i < what->env.n; i++)
+        pairs_put(&own, arena, what->env.at[i].name, what->env.at[i].value);
+    secrets_put_env(task->site->secrets, what, arena, &own);
+    pairs_set(&own, arena, SECRETS_VARIABLE, secrets_dir(task));
+    return own;
 }
 
 /* image: that it runs in, once that is known. */
@@ -119,8 +145,10 @@ static void prepare_stage(struct task *task, const struct image_config *image)
     const char *id = arena_printf(batch->arena, "%s.%s.%u.%u", task->site->cookie, what->role,
                                   what->ref.index, what->attempt);
     task->mark = arena_printf(batch->arena, ATTEMPT_COOKIE "=%s", id);
+    const struct pairs own = own_env(task);
     struct environment environment = {
-        .own = &what->env,
+        .own = &own,
+        .secret = what->n_secrets > 0,
         .cookie = task->site->cookie,
         .attempt = id,
         .launch_socket = task->site->launch_socket,
@@ -150,6 +178,7 @@ static void prepare_stage(struct task *task, const struct image_config *image)
         .cgroup = &task->cgroup,
         .confine = &task->confine,
         .image = what->image,
+        .no_core = what->n_secrets > 0,
         /* Who runs as the agent and is not root could have every device in other ways. */
         .devices = { .own = task->site->confine.sandbox && geteuid() == 0,
                      .gpus = what->gpus,
@@ -185,6 +214,7 @@ struct task *task_create(struct site *site, struct batch *batch, const struct la
 static void drop_view(struct task *task)
 {
     task->stage.view = &task->site->view;
+    secret_files_close(&task->secret_files);
     task->confine.user_ns = NULL;
     if (task->in_image)
         image_root_remove(task->site, task->what, &task->view);
@@ -543,15 +573,30 @@ static void on_watch(uv_timer_t *timer)
 
 /* ---- starting ---- */
 
+/* In its view: the files of its secrets. */
+static int fill_secrets(struct task *task, struct err *err)
+{
+    struct secret_files *files = &task->secret_files;
+    if (files->n == 0)
+        return 0;
+    return secret_files_open(files, task->view.root, err) != 0 ||
+                   secret_files_write(files, task->site->secrets, task->what, err) != 0
+               ? -1
+               : 0;
+}
+
 static void on_status(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
     struct task *task = poll->data;
+    struct err err;
     int outcome = stage_outcome(task->status, task->in_image ? &task->view : NULL, &task->failure);
     if (outcome < 0 || task->phase != PHASE_STARTING)
         return;
     if (task->in_image && task->view.mount_ns >= 0) {
+        if (fill_secrets(task, &err) != 0) /* what was set anew meanwhile */
+            log_error("secrets.renew", "%s", err.what);
         task->stage.view = &task->view;
         task->stage.root = NULL;
         task->stage.libraries = false;   /* for who enters later they are known */
@@ -603,21 +648,50 @@ static void make_cgroup(struct task *task)
     task->site->told_no_cgroup = true;
 }
 
-static void make_shm(struct task *task)
+/* In the task's own process, in the root that it has just made: the program finds them there. */
+static int fill_in_root(void *arg, struct err *err)
 {
-    struct err err;
+    struct task *task = arg;
+    task->view.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return task->view.root < 0 ? err_sys(err, "its root") : fill_secrets(task, err);
+}
+
+static int make_own_view(struct task *task, const struct view_own *own, struct err *err)
+{
+    if (view_own(&task->site->view, &task->batch->launch, own, &task->view, err) != 0)
+        return -1;
+    task->stage.view = &task->view;
+    return 0;
+}
+
+static void say_no_shm(struct task *task, const struct err *why)
+{
     char size[FMT_MAX];
-    if (task->what->shm == 0 || task->in_image)
-        return;
-    if (view_own_shm(&task->site->view, &task->batch->launch, task->what->shm, &task->view, &err) ==
-        0) {
-        task->stage.view = &task->view;
-        return;
-    }
     if (!task->site->told_no_shm)
         output_say(task->output, "/dev/shm is the machine's, not one of %s for each task: %s",
-                   fmt_size(size, task->what->shm), err.what);
+                   fmt_size(size, task->what->shm), why->what);
     task->site->told_no_shm = true;
+}
+
+/* It starts without a /dev/shm of its own where there can be none, but not without its secrets. */
+static int make_places(struct task *task, struct err *err)
+{
+    struct view_own own = { .shm = task->what->shm,
+                            .memory = task->secret_files.n ? &task->secret_files.dirs : NULL };
+    struct err why;
+    if (task->in_image || (own.shm == 0 && !own.memory))
+        return 0;
+    if (make_own_view(task, &own, &why) == 0)
+        return fill_secrets(task, err);
+    bool shm = own.shm > 0;
+    own.shm = 0;
+    *err = why;
+    if (own.memory && (!shm || make_own_view(task, &own, err) != 0)) {
+        err_in(err, "secrets as files, in memory that only the task sees");
+        return err_hint(err, "hand them over as variables: secrets: [{name: ..., env: ...}]");
+    }
+    say_no_shm(task, &why);
+    return fill_secrets(task, err);
 }
 
 static void bind_cores(struct task *task)
@@ -742,10 +816,14 @@ static int enter_image(struct task *task, struct err *err)
                                      .task = task->what,
                                      .image = image,
                                      .work_dir = task->work_dir,
-                                     .own_dir = fresh ? own : NULL };
+                                     .own_dir = fresh ? own : NULL,
+                                     .memory =
+                                         task->secret_files.n ? &task->secret_files.dirs : NULL };
     task->in_image = true;
     task->stage.root = &task->root;
     task->stage.libraries = image_root_has_gpus(task->what);
+    task->stage.fill = task->secret_files.n ? fill_in_root : NULL;
+    task->stage.fill_arg = task;
     return image_root_make(&root, task->batch->arena, &task->root, err);
 }
 
@@ -764,6 +842,9 @@ int task_prepare(struct task *task, struct err *err)
         return 0;
     if (!task->output)
         return err_set(err, ERR_SYSTEM, "its log cannot be written");
+    if (secret_files_plan(&task->secret_files, task->batch->arena, task->what, secrets_dir(task),
+                          task->site->confine.account, err) != 0)
+        return -1;
     if ((task->what->image ? enter_image : prepare_on_host)(task, err) != 0)
         return -1;
     if (!task->stage.shell && task->what->argv.n == 0)
@@ -819,12 +900,20 @@ void task_start(struct task *task)
         return;
     }
     make_cgroup(task);
-    make_shm(task);
     bind_cores(task);
-    if (launch_process(task, &err) != 0) {
+    if (make_places(task, &err) != 0 || launch_process(task, &err) != 0) {
         struct ending why = task_fault(&err);
         task_refuse(task, &why);
     }
+}
+
+void task_renew_secrets(struct task *task)
+{
+    struct err err;
+    if (task->secret_files.n > 0 && task->secret_files.fd[0] >= 0 && task->phase < PHASE_OVER &&
+        secret_files_write(&task->secret_files, task->site->secrets, task->what, &err) != 0)
+        log_error("secrets.renew", "role=%s index=%u: %s", task->what->role, task->what->ref.index,
+                  err.what);
 }
 
 /* ---- questions ---- */

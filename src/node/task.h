@@ -49,6 +49,9 @@ void task_stop(struct task *, const struct task_stop *);
  * another to all. How many got it; 0 too for one that is not for people. */
 size_t task_signal(const struct task *, int number);
 
+/* Values are others now: its files have those. */
+void task_renew_secrets(struct task *);
+
 bool task_waits(const struct task *); /* not started yet */
 bool task_is_over(const struct task *);
 bool task_has_image(const struct task *); /* it runs in one */

@@ -40,9 +40,9 @@ struct view_point { /* a mount point */
 struct building {
     const struct launch *launch; /* whose mounts and hosts; NULL: none */
     const struct view *base;     /* to be entered first; NULL: the machine's */
-    uint64_t shm;                /* bytes of a new /dev/shm; 0: as it is */
-    const char *tmp;             /* shown at /tmp and /var/tmp; NULL: they are the machine's */
-    bool job_shm;                /* a /dev/shm for all tasks, of the kernel's usual size */
+    struct view_own own;
+    const char *tmp; /* shown at /tmp and /var/tmp; NULL: they are the machine's */
+    bool job_shm;    /* a /dev/shm for all tasks, of the kernel's usual size */
 };
 enum built { BUILT, BUILT_NO_NAMESPACE, BUILT_NO_HOSTS, BUILT_NO_MOUNT };
 struct built_report { /* from the child that builds, through a pipe */
@@ -174,6 +174,13 @@ static void build_own(const struct building *building, struct built_report *out)
         failed(out, BUILT_NO_MOUNT, SHM);
 }
 
+static void build_memory(const struct memory_dirs *dirs, struct built_report *out)
+{
+    for (size_t i = 0; dirs && i < dirs->n && out->what == BUILT; i++)
+        if (memory_mount(dirs->at[i], dirs) != 0)
+            failed(out, BUILT_NO_MOUNT, dirs->at[i]);
+}
+
 static void build_inside(const struct building *building, struct built_report *out)
 {
     if ((building->base && view_enter(building->base) != 0) || enter_new(&out->user_ns) != 0 ||
@@ -184,8 +191,9 @@ static void build_inside(const struct building *building, struct built_report *o
     if (building->launch)
         build_launch(building->launch, out);
     build_own(building, out); /* what is mounted may come from there */
-    if (building->shm)
-        build_shm(building->shm, out);
+    if (building->own.shm)
+        build_shm(building->own.shm, out);
+    build_memory(building->own.memory, out);
 }
 
 static _Noreturn void build_child(const struct building *building, int report, int release)
@@ -429,16 +437,33 @@ int view_enter(const struct view *view)
 
 /* ---- paths ---- */
 
-int view_own_shm(const struct view *base, const struct launch *launch, uint64_t bytes,
-                 struct view *out, struct err *err)
+static int hold_memory(struct view *out, const struct launch *launch,
+                       const struct memory_dirs *dirs, struct err *err)
 {
-    struct building building = { .base = base, .shm = bytes };
+    for (size_t i = 0; dirs && i < dirs->n; i++) {
+        const struct view_point point = { .at = dirs->at[i], .dir = true };
+        const char *held = held_in(launch, dirs->at[i]);
+        if (held)
+            return err_set(err, ERR_INPUT, "%s would lie under it", held);
+        if (hold_point(out, launch, launch->account, &point, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int view_own(const struct view *base, const struct launch *launch, const struct view_own *own,
+             struct view *out, struct err *err)
+{
+    struct building building = { .base = base, .own = *own };
     struct built_report report = { .what = BUILT_NO_NAMESPACE };
-    const char *held = held_in(launch, SHM);
+    const char *held = own->shm ? held_in(launch, SHM) : NULL;
     if (held)
         return err_set(err, ERR_CANNOT, "%s lies in it", held);
-    if (run_builder(out, &building, &report, err) != 0)
+    if (hold_memory(out, launch, own->memory, err) != 0 ||
+        run_builder(out, &building, &report, err) != 0) {
+        view_fini(out);
         return -1;
+    }
     if (report.what == BUILT && out->mount_ns >= 0)
         return 0;
     view_fini(out);

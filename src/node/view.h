@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "job/launch.h"
 #include "node/ids.h"
+#include "node/runtime/memory.h"
 #include "node/runtime/root.h"
 
 #include <stdbool.h>
@@ -29,11 +30,14 @@ void view_fini(struct view *);
  * something that the job needs (a mount) cannot be had; hosts that cannot be shown are told by
  * view->hosts and why_not. */
 int view_prepare(struct view *, const struct launch *, struct err *);
-/* A view for one task: base, which may be none, with a /dev/shm of its own of so many bytes. -1
- * where there can be none, or where it would cover what the job needs. *out is VIEW_INIT before,
- * and then too. */
-int view_own_shm(const struct view *base, const struct launch *, uint64_t bytes, struct view *out,
-                 struct err *err);
+/* A view for one task: base, which may be none, with places of its own. -1 where there can be none,
+ * or where one would cover what the job needs. *out is VIEW_INIT before, and then too. */
+struct view_own {
+    uint64_t shm;                     /* bytes of a /dev/shm; 0: as it is */
+    const struct memory_dirs *memory; /* NULL: none */
+};
+int view_own(const struct view *base, const struct launch *, const struct view_own *,
+             struct view *out, struct err *err);
 /* The launch's names alone, for tasks that have a root of their own (LAUNCH.dir/hosts). */
 int view_write_hosts(const struct launch *, struct err *err);
 /* Whose rights a mount of the launch takes: files that were written for the launch are the server's

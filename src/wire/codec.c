@@ -97,6 +97,7 @@ static bool says(const struct codec_row *row, const void *base)
     case CODEC_U64:
     case CODEC_FLAG: return number_at(member, row->size) != 0;
     case CODEC_STRUCT: return any_says(row->table, member);
+    case CODEC_LIST: return count_at(row, base) > 0;
     case CODEC_EACH:
         list = pointer_at(member);
         for (size_t i = 0, n = count_at(row, base); i < n; i++)

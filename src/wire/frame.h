@@ -50,7 +50,8 @@
     X(PIECE)                                                                                       \
     X(FILE)                                                                                        \
     X(HOST_JOIN)                                                                                   \
-    X(HOST_JOINED)
+    X(HOST_JOINED)                                                                                 \
+    X(SECRETS)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

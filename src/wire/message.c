@@ -254,6 +254,18 @@ static const struct codec_row image_rows[] = {
     ROW(MAYBE, struct launch_task, image, "name of the image it runs in; none: on the host"),
     ROW_END,
 };
+static const struct codec_row secret_place_rows[] = {
+    ROW(TEXT, struct secret_place, name, "of SECRETS"),
+    ROW(MAYBE, struct secret_place, env, "variable that has the value; none: none has"),
+    ROW(MAYBE, struct secret_place, file,
+        "file that has it, absolute or below $MUSTER_SECRETS; none: none has"),
+    ROW_END,
+};
+static const struct codec_row secrets_of_task_rows[] = {
+    ROW_MANY(LIST, struct launch_task, secrets, n_secrets, "what it gets",
+             .table = secret_place_rows),
+    ROW_END,
+};
 #define TASKS(kind, ...) ROW_MANY(kind, struct launch, tasks, n_tasks, __VA_ARGS__)
 
 static const struct codec_row launch_rows[] = {
@@ -285,16 +297,22 @@ static const struct codec_row launch_rows[] = {
     TASKS(EACH, "images", .table = image_rows, .flags = CODEC_TAIL),
     ROW_BYTES(BLOB, struct launch, registry_auth, registry_auth_len,
               "credentials for the images' registries", .flags = CODEC_TAIL),
+    TASKS(EACH, "secrets", .table = secrets_of_task_rows, .flags = CODEC_TAIL),
     ROW_END,
 };
 
-/* An agent that knows no images is not to run the task on the host in place of it. */
-static bool say_too_old(struct launch_task *task)
+/* An agent that knows no images is not to run the task on the host in place of it, and one that
+ * knows no secrets not without them. */
+static bool say_too_old(struct launch_task *task, uint32_t form)
 {
-    if (!task->image)
+    bool image = form < 2 && task->image, secrets = form < 3 && task->n_secrets > 0;
+    if (!image && !secrets)
         return false;
     task->image = NULL;
-    task->run = "echo 'the muster-node of this machine is too old to run images' >&2; exit 1";
+    task->n_secrets = 0;
+    task->run = image
+                    ? "echo 'the muster-node of this machine is too old to run images' >&2; exit 1"
+                    : "echo 'the muster-node of this machine is too old for secrets' >&2; exit 1";
     task->argv = (struct words){ .n = 0 };
     return true;
 }
@@ -308,8 +326,8 @@ bool wire_limit_launch(struct launch *launch, uint32_t form)
         task->gpu_hold = GPU_HOLD_NONE;
         task->parts = NULL;
     }
-    for (size_t i = 0; form < 2 && i < launch->n_tasks; i++)
-        taken = say_too_old(&launch->tasks[i]) || taken;
+    for (size_t i = 0; form < 3 && i < launch->n_tasks; i++)
+        taken = say_too_old(&launch->tasks[i], form) || taken;
     if (form < 2)
         launch->registry_auth = NULL;
     return taken;
@@ -321,6 +339,16 @@ static const struct codec_row file_rows[] = {
     ROW(TEXT, struct launch_file, name, "below the agent's directory", .max = 255),
     ROW_BYTES(BLOB, struct launch_file, at, len, "what it holds; none: it is a directory"),
     ROW(FLAG, struct launch_file, program, "it can be started"),
+    ROW_END,
+};
+
+static const struct codec_row secret_rows[] = {
+    ROW(TEXT, struct launch_secret, name, "of the secret", .max = 512),
+    ROW_BYTES(BYTES, struct launch_secret, at, len, "its value"),
+    ROW_END,
+};
+static const struct codec_row secrets_rows[] = {
+    ROW_MANY(LIST, struct wire_secrets, at, n, "values", .table = secret_rows),
     ROW_END,
 };
 
@@ -599,6 +627,9 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
                                 "have; the next one is by its own. It may say it again" },
     MESSAGE(HOST_JOINED, struct wire_host_joined, wire_host_joined_rows, TO_HOST,
             "the answer, once it is committed"),
+    MESSAGE(SECRETS, struct wire_secrets, secrets_rows, TO_AGENT,
+            "values of secrets that tasks get; before the LAUNCH that names them, and when one is "
+            "another"),
 };
 
 void wire_put_as(struct buf *out, enum wire_kind kind, uint64_t seq, const void *message)

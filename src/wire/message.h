@@ -22,8 +22,9 @@ struct wire_hello { /* agent -> server */
     uint32_t launch_form; /* newest form of LAUNCH that it reads; 0: an agent of version 0.1, which
                            * does not say */
 };
-/* 1 says how tasks hold their devices (gpu_hold, parts), 2 in which images they run. */
-#define WIRE_LAUNCH_FORM 2u
+/* 1 says how tasks hold their devices (gpu_hold, parts), 2 in which images they run, 3 which
+ * secrets they get; who reads that one reads SECRETS too. */
+#define WIRE_LAUNCH_FORM 3u
 struct wire_stop {
     bool all; /* else one attempt */
     struct task_ref task;
@@ -159,6 +160,13 @@ struct wire_piece {        /* the answer */
     size_t len;
 };
 
+/* server -> agent: values of secrets, before the LAUNCH that names them, and again whenever one is
+ * another: files are written anew then, and its variable is in later attempts. */
+struct wire_secrets {
+    struct launch_secret *at; /* values inside the frame */
+    size_t n;
+};
+
 /* A message is of the kind that its type says: wire_put(out, 0, &stop). seq is 0 but for facts. */
 #define WIRE_TYPES(X)                                                                              \
     X(struct wire_hello, HELLO)                                                                    \
@@ -180,7 +188,8 @@ struct wire_piece {        /* the answer */
     WIRE_HOST_TYPES(X)                                                                             \
     X(struct wire_want, WANT)                                                                      \
     X(struct wire_piece, PIECE)                                                                    \
-    X(struct launch_file, FILE)
+    X(struct launch_file, FILE)                                                                    \
+    X(struct wire_secrets, SECRETS)
 #define WIRE_OF(type, kind)             , type : WIRE_##kind
 #define WIRE_KIND_OF(...)               _Generic(*(__VA_ARGS__), char : WIRE_NONE WIRE_TYPES(WIRE_OF))
 #define wire_put(out, seq, ...)         wire_put_as(out, WIRE_KIND_OF(__VA_ARGS__), seq, __VA_ARGS__)

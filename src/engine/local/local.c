@@ -192,6 +192,11 @@ static int local_signal(struct engine *e, const struct engine_signal *ask, struc
     return link_signal(local_of(e)->link, ask, err);
 }
 
+static void local_secrets(struct engine *e, const struct engine_secrets *secrets)
+{
+    link_secrets(local_of(e)->link, secrets);
+}
+
 static void local_tell_launcher(struct engine *e, struct generation g, const char *node,
                                 uint32_t channel, const void *bytes, size_t len)
 {
@@ -247,6 +252,7 @@ static const struct engine_ops local_ops = {
     .exec = local_exec,
     .attach = local_attach,
     .signal = local_signal,
+    .secrets = local_secrets,
     .tell_launcher = local_tell_launcher,
     .find_process = local_find_process,
     .room = local_room,

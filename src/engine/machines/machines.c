@@ -517,6 +517,11 @@ static int machines_signal(struct engine *e, const struct engine_signal *ask, st
     return link_signal(machines_of(e)->link, ask, err);
 }
 
+static void machines_secrets(struct engine *e, const struct engine_secrets *secrets)
+{
+    link_secrets(machines_of(e)->link, secrets);
+}
+
 static void machines_tell_launcher(struct engine *e, struct generation g, const char *node,
                                    uint32_t channel, const void *bytes, size_t len)
 {
@@ -559,6 +564,7 @@ static const struct engine_ops machines_ops = {
     .exec = machines_exec,
     .attach = machines_attach,
     .signal = machines_signal,
+    .secrets = machines_secrets,
     .tell_launcher = machines_tell_launcher,
     .caps = machines_caps,
     .destroy = machines_destroy,

@@ -104,6 +104,13 @@ static int several_signal(struct engine *e, const struct engine_signal *ask, str
     return to->ops->signal ? to->ops->signal(to, ask, err) : cannot(ask->node, err);
 }
 
+static void several_secrets(struct engine *e, const struct engine_secrets *secrets)
+{
+    struct engine *to = engine_of(e, secrets->node);
+    if (to->ops->secrets)
+        to->ops->secrets(to, secrets);
+}
+
 static void several_tell_launcher(struct engine *e, struct generation g, const char *node,
                                   uint32_t channel, const void *bytes, size_t len)
 {
@@ -151,6 +158,7 @@ static const struct engine_ops several_ops = {
     .exec = several_exec,
     .attach = several_attach,
     .signal = several_signal,
+    .secrets = several_secrets,
     .tell_launcher = several_tell_launcher,
     .find_process = several_find_process,
     .room = several_room,

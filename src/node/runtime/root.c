@@ -200,11 +200,25 @@ static int show_shm(const struct making *m)
     return 0;
 }
 
+static int show_memory(const struct making *m)
+{
+    const struct memory_dirs *dirs = m->root->memory;
+    char at[FD_PATH];
+    for (size_t i = 0; dirs && i < dirs->n; i++) {
+        AUTO_CLOSE int point = open_point(m, dirs->at[i], true);
+        if (point < 0 || memory_mount(fd_path(point, at), dirs) != 0)
+            return fail(m, "no secrets can lie in %.60s of the image", dirs->at[i]);
+    }
+    return 0;
+}
+
 static int show_all(const struct making *m)
 {
     for (size_t i = 0; i < m->n_shown; i++)
         if (show(m, &m->shown[i]) != 0 || (m->shown[i].bind == &usual[DEV] && show_shm(m) != 0))
             return -1;
+    if (show_memory(m) != 0)
+        return -1;
     if (!m->root->work_dir)
         return 0;
     AUTO_CLOSE int work = open_point(m, m->root->work_dir, true);
@@ -232,6 +246,8 @@ static int make_skeleton(const struct making *m, int tree)
     skeleton_init(tree, skeleton);
     for (size_t i = 0; i < m->n_shown; i++)
         skeleton_add(tree, skeleton, m->shown[i].bind->at, m->shown[i].dir);
+    for (size_t i = 0; root->memory && i < root->memory->n; i++)
+        skeleton_add(tree, skeleton, root->memory->at[i], true);
     if (root->work_dir)
         skeleton_add(tree, skeleton, root->work_dir, true);
     return skeleton;

@@ -5,6 +5,8 @@
 
 #include "base/fs_user.h"
 
+#include "node/runtime/memory.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +23,9 @@ struct root {
     const char *at;   /* an empty directory, to mount at; of several tasks the same may be */
     const struct root_bind *binds;
     size_t n_binds;
-    const char *work_dir; /* made where it is not there; NULL: none */
-    uint64_t shm;         /* bytes of /dev/shm; 0: the kernel's usual size */
+    const char *work_dir;             /* made where it is not there; NULL: none */
+    uint64_t shm;                     /* bytes of /dev/shm; 0: the kernel's usual size */
+    const struct memory_dirs *memory; /* NULL: none */
 };
 #define ROOT_WHY 160
 

@@ -204,6 +204,21 @@ static void launches(struct fixture *f)
     launch.registry_auth = "{\"auths\":{}}";
     launch.registry_auth_len = strlen(launch.registry_auth);
     one_launch(f, "launch-registry-auth", &launch);
+    static struct secret_place places[] = { { .name = "a", .env = "A" },
+                                            { .name = "db/b", .file = "/run/b" },
+                                            { .name = "w=C" } };
+    tasks[1].secrets = places;
+    tasks[1].n_secrets = 3;
+    one_launch(f, "launch-secrets", &launch);
+    static struct launch_secret values[] = { { .name = "a", .at = "x\0y", .len = 3 },
+                                             { .name = "db/b", .at = "", .len = 0 } };
+    const struct wire_secrets secrets = { .at = values, .n = 2 };
+    struct wire_secrets those;
+    struct wire_frame of_secrets;
+    wire_put(&f->out, 0, &secrets);
+    assert_int_equal(wire_get(frame_of(&f->out, &of_secrets), f->arena, &those), 0);
+    wire_put(&f->again, 0, &those);
+    add(f, "secrets");
     const struct launch_file file = { .name = "config.json", .at = "{}", .len = 2 };
     struct launch_file got;
     struct wire_frame frame;
