@@ -73,6 +73,7 @@ NATIVE = table(
         GET /v1/users
         GET /v1/keys
         GET /v1/tokens
+        GET /v1/secrets
         POST /v1/tokens
         POST /v1/login-link
         POST /v1/explain""",
@@ -141,6 +142,8 @@ NATIVE = table(
         POST /v1/keys/{key}/disable
         POST /v1/keys/{key}/enable""",
     ),
+    (USERS, "PUT /v1/secrets/{secret}\nPUT /v1/secrets/{secret}/{member}"),
+    (NONE_TO_CHANGE, "DELETE /v1/secrets/{secret}\nDELETE /v1/secrets/{secret}/{member}"),
     (OWN_TOKEN, "DELETE /v1/tokens/{token}"),
     (NOBODY, "GET /login"),  # needs a link
     ((401,) * 7, "GET /v1/agents"),  # needs an agent's token

@@ -391,6 +391,8 @@ def test_native_routes(world: World) -> None:
         "user": Part([ME], [(OTHER, "absent")]),
         "key": Part(["LTAIx"]),
         "token": Part(["x"]),
+        "secret": Part(["x"]),
+        "member": Part(["x"]),
     }
     values = {
         "what_if": "priority=9",

@@ -666,6 +666,21 @@ def list_tokens(p: Place) -> None:
 
 
 @case
+def list_secrets(p: Place) -> None:
+    p.server()
+    shows(p, "secrets", "secret", "rm", "zz")
+
+
+@case
+def set_secret(p: Place) -> None:
+    p.server()
+    job = p.write("job.yaml", "name: a\nrun: 'true'\nsecrets: [token]\n")
+    line = fails(p, "submit", job)["set it"]
+    works(p, f"echo value | {line}")
+    p.good("submit", job)
+
+
+@case
 def runtimes(p: Place) -> None:
     p.server()
     file = p.write("job.json", native("a", image="debian:12"))

@@ -293,6 +293,8 @@ class Native:
             "user": world.new_user() if row.startswith("DELETE") else of.owner,
             "key": of.key,
             "token": of.token,
+            "secret": "none",
+            "member": "none",
         }
         path = re.sub(r"\{(\w+)\}", lambda m: quote(str(values[m[1]])), path)
         query = {

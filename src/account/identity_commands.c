@@ -6,6 +6,7 @@
 #include "account/identities.h"
 #include "account/rights.h"
 #include "account/secrets.h"
+#include "account/vault.h"
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -270,6 +271,7 @@ struct user_view *remove_user(struct accounts *all, struct arena *arena, const c
     for (size_t i = 0; i < keys.n; i++)
         identities_drop_key(all, keys.at[i]);
     end_tokens(&c, name);
+    drop_secrets_of(all, name);
     identities_drop_user(all, name);
     tell(&c, "user.removed", arena_printf(c.arena, "user %s", name));
     return view;

@@ -65,6 +65,8 @@
     X(LIST_KIND, "declared", "get %", "what there is")                                             \
     X(LIST_KEYS, "keys", "key ls --user %", "the oldest may go: key rm ID")                        \
     X(LIST_TOKENS, "tokens", "token ls", "")                                                       \
+    X(LIST_SECRETS, "secrets", "secret ls", "names, no values")                                    \
+    X(SET_SECRET, "set it", "secret set %", "its value from stdin")                                \
     X(OPEN_PAGE, "open", "open", "makes a new link")                                               \
     X(RUNTIMES, "see", "doctor", "lists container runtimes among the rest")                        \
     X(DROP_KEPT, "drop it", "config --drop %", "")                                                 \

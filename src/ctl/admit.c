@@ -37,10 +37,6 @@ static bool role_stdin(const struct role *r)
 {
     return r->open_stdin;
 }
-static bool role_secrets(const struct role *r)
-{
-    return r->secrets.n > 0;
-}
 static bool asks_stdin(const struct job_spec *j)
 {
     return any_role(j, role_stdin);
@@ -56,10 +52,6 @@ static bool asks_run_as(const struct job_spec *j)
 static bool asks_git(const struct job_spec *j)
 {
     return j->inputs.code.git != NULL;
-}
-static bool asks_secrets(const struct job_spec *j)
-{
-    return j->inputs.secrets.n > 0 || any_role(j, role_secrets);
 }
 static bool asks_tolerations(const struct job_spec *j)
 {
@@ -131,11 +123,6 @@ static const struct {
       .severity = SEVERITY_ERROR,
       .what = "inputs.code.git: this server does not clone",
       .hint = "clone it yourself and give dir:" },
-    { .path = "inputs.secrets",
-      .asked = asks_secrets,
-      .severity = SEVERITY_ERROR,
-      .what = "inputs.secrets: this server hands no secrets to tasks",
-      .hint = "use env: (masked for others)" },
     { .path = "inputs.data",
       .asked = asks_data,
       .unless = ENGINE_MOUNTS,

@@ -52,7 +52,6 @@ struct counters {
 struct accounts;
 struct packing;
 struct run_times;
-struct afters;
 
 struct ctl {
     struct ctl_config config;
@@ -87,6 +86,7 @@ struct ctl {
                                         * leaving. Nodes that cannot be reached (nodes.h) */
     struct run_times *run_times;
     struct accounts *accounts;
+    struct secrets *secrets;
     uint32_t noted; /* version of the queues for which live_running() is up to date */
     struct counters counters;
     struct meetings *meetings;

@@ -12,6 +12,7 @@
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
+#include "ctl/secrets.h"
 #include "ctl/strangers.h"
 #include "store/seal.h"
 
@@ -126,6 +127,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->left = smap_create();
     ctl->away = smap_create();
     ctl->run_times = run_times_create();
+    ctl->secrets = secrets_create();
     ctl->queues =
         queues_create(&(struct queues_config){ .store = config->store,
                                                .cluster = ctl->cluster,
@@ -192,6 +194,7 @@ void ctl_destroy(struct ctl *ctl)
     afters_destroy(ctl->afters);
     cluster_destroy(ctl->cluster);
     run_times_destroy(ctl->run_times);
+    secrets_destroy(ctl->secrets);
     smap_destroy_with(ctl->closed, free);
     smap_destroy(ctl->left);
     smap_destroy_with(ctl->away, free);

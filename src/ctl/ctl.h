@@ -21,6 +21,7 @@ struct submitted_view;
 struct user_view;
 struct key_view;
 struct token_view;
+struct secret_view;
 struct event_list;
 
 struct ctl *ctl_create(const struct ctl_config *, struct err *);
@@ -49,6 +50,7 @@ struct ctl_made { /* what became of what the command is about; the others are NU
     const struct user_view *user;    /* these three also of what was removed */
     const struct key_view *key;
     const struct token_view *token;
+    const struct secret_view *secret;
 };
 struct ctl_answer {
     const struct err *err; /* NULL on success */

@@ -7,6 +7,7 @@
 #include "ctl/meeting.h"
 #include "ctl/nodes.h"
 #include "ctl/quiet.h"
+#include "ctl/secrets.h"
 #include "ctl/silence.h"
 
 #include "base/log.h"
@@ -224,6 +225,7 @@ static void agent_joined(struct ctl *ctl, struct live_job *job, const struct eng
         return;
     agent->state = next;
     agent->changed = true;
+    secrets_tell(ctl, job, fact->node);
     core_touch(ctl, job);
 }
 

@@ -9,6 +9,7 @@
 #include "ctl/job_token.h"
 #include "ctl/looks.h"
 #include "ctl/minutes.h"
+#include "ctl/secrets.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -476,7 +477,7 @@ static void report_failure(struct ctl *ctl, struct live_job *job, const struct d
             .node = due->node,
             .task = { .role = (uint16_t)task->place.role, .index = task->place.index },
             .attempt = task->attempt,
-            .ending = { .by = BY_PLATFORM,
+            .ending = { .by = err->code == ERR_INPUT ? BY_ITSELF : BY_PLATFORM,
                         .cause = err->code == ERR_FULL ? CAUSE_NODE_FULL : CAUSE_NONE,
                         .reason = err->what },
         };
@@ -625,6 +626,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
     images_add_auth(ctl, job, arena, &launch);
     note_told(agent);
     int rc = make_user_dir(ctl, &launch, &err) ||
+                     secrets_add(ctl, job, arena, &launch, &err) ||
                      add_mounts(ctl, job, round, arena, &launch, &err) ||
                      add_files(ctl, job, round, arena, &launch, &err) ||
                      (!has_files(round, due->node) && add_config(job->spec, &launch, &err))
@@ -636,6 +638,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
     }
     bool taken = launched(ctl, job, share, rc, &err);
     sodium_memzero(launch.token, sizeof launch.token);
+    secrets_wipe(&launch);
     arena_destroy(arena);
     return taken;
 }

@@ -11,6 +11,7 @@
 #include "ctl/nodes.h"
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
+#include "ctl/secrets.h"
 
 #include "base/mem.h"
 
@@ -88,6 +89,10 @@ static const struct participant table[] = {
       .undo = meetings_undone },
     { .name = "deleted jobs", .load = look_for_deleted, .undo = undo_deleted },
     { .name = "accounts", .undo = undo_accounts },
+    { .name = "secrets",
+      .record = secrets_record,
+      .committed = secrets_committed,
+      .undo = secrets_undone },
     { .name = "catalogue", .undo = undo_catalogue },
     { .name = "nodes", .load = read_nodes, .undo = undo_nodes },
     { .name = "queues", .load = read_queues, .record = charges_record, .undo = undo_queues },

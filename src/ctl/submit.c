@@ -12,6 +12,7 @@
 #include "ctl/redact.h"
 #include "ctl/registry_auth.h"
 #include "ctl/resolve.h"
+#include "ctl/secrets.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
 
@@ -469,6 +470,8 @@ static int admit(struct submission *s, struct err *err)
     }
     if (check_member(s, err) || keep_here(s, err))
         return -1;
+    if (secrets_check(ctl, s->ask.owner, spec, report))
+        return refuse(s, err, ERR_INPUT);
     if (queues_check_job(ctl->queues, spec, report))
         return refuse(s, err, ERR_CANNOT);
     if (!(engine->ops->caps(engine) & ENGINE_NUMBERS) && settle_runtime(s))

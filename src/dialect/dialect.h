@@ -132,6 +132,8 @@ struct convention {
     /* While the resources of an ended job are still held, instead of job_word. */
     const char *(*held_word)(enum job_outcome);
     const char *(*task_word)(enum task_state);
+    const char *secret_variables; /* variables whose names begin so have values that no output is
+                                   * to show; NULL: none */
     const struct pod_words *pods; /* NULL: its tasks are no pods */
     /* A value of the role's own env as this task gets it (Kubernetes' $(NAME)), in arena or value
      * itself; known: what the task has so far. */
@@ -212,6 +214,8 @@ const char *dialect_host(const struct dialects *, struct arena *, const struct d
 /* The files of the first convention of the job that has any. */
 const struct dialect_file *dialect_files(const struct dialects *, struct arena *,
                                          const struct dialect_task *, size_t *n);
+/* convention.secret_variables of the first convention of the job that has it; NULL: none has. */
+const char *dialect_secret_variables(const struct dialects *, const struct job_spec *);
 /* What its conventions promise together. */
 unsigned dialect_launchers(const struct dialects *, const struct job_spec *);
 /* Is the world of its launchers the whole job, by one of its conventions? */

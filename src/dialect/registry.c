@@ -159,6 +159,16 @@ unsigned dialect_launchers(const struct dialects *all, const struct job_spec *jo
     return launchers;
 }
 
+const char *dialect_secret_variables(const struct dialects *all, const struct job_spec *job)
+{
+    for (size_t i = 0; i < job->conventions.n; i++) {
+        const struct convention *convention = convention_find(all, job->conventions.at[i]);
+        if (convention && convention->secret_variables)
+            return convention->secret_variables;
+    }
+    return NULL;
+}
+
 bool dialect_one_world(const struct dialects *all, const struct job_spec *job)
 {
     for (size_t i = 0; i < job->conventions.n; i++) {

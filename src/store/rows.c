@@ -537,6 +537,27 @@ int store_put_secret(struct store *st, const char *owner, const char *name, cons
     return db_run(st, s, err);
 }
 
+static int delete_secrets(struct store *st, enum stmt_id id, const char *owner, const char *name,
+                          struct err *err)
+{
+    sqlite3_stmt *s = db_write(st, id, err);
+    if (!s)
+        return -1;
+    db_text(s, 1, owner);
+    db_text(s, 2, name);
+    return db_run(st, s, err);
+}
+
+int store_delete_secret(struct store *st, const char *owner, const char *name, struct err *err)
+{
+    return delete_secrets(st, STMT_DELETE_SECRET, owner, name, err);
+}
+
+int store_drop_secrets(struct store *st, const char *owner, const char *front, struct err *err)
+{
+    return delete_secrets(st, STMT_DROP_SECRETS, owner, front, err);
+}
+
 int store_get_secret(struct store *st, struct arena *a, const char *owner, const char *name,
                      const char **value, struct err *err)
 {

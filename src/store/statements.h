@@ -67,6 +67,8 @@
                   " WHERE kind = ? AND project = ?")                                               \
     X(PUT_SECRET, "INSERT OR REPLACE INTO secret (owner, name, value) VALUES (?,?,?)")             \
     X(GET_SECRET, "SELECT CAST(value AS TEXT) FROM secret WHERE owner = ? AND name = ?")           \
+    X(DELETE_SECRET, "DELETE FROM secret WHERE owner = ? AND name = ?")                            \
+    X(DROP_SECRETS, "DELETE FROM secret WHERE owner = ?1 AND substr(name, 1, length(?2)) = ?2")    \
     X(PUT_META, "INSERT OR REPLACE INTO meta (name, value) VALUES (?,?)")                          \
     X(GET_META, "SELECT value FROM meta WHERE name = ?")                                           \
     X(DELETE_META, "DELETE FROM meta WHERE name = ?")                                              \

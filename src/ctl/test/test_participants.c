@@ -14,6 +14,7 @@
 #include "ctl/array.h"
 #include "ctl/participants.h"
 #include "ctl/run_times.h"
+#include "ctl/secrets.h"
 #include "wire/rendezvous.h"
 
 #include <signal.h>
@@ -228,6 +229,21 @@ static bool run_time_is_known(struct part *p)
     return run_times_find(p->w.ctl->run_times, &row, &samples) && samples.n == RUN_TIMES_NAME;
 }
 
+static void set_secret(struct part *p)
+{
+    const struct secret_change ask = {
+        .by = p->w.ctl->admin, .name = "token", .value = "abc", .len = 3
+    };
+    ctl_secret_put(p->w.ctl, &ask, on_answer, NULL);
+    world_run(&p->w);
+}
+
+static bool secret_is_kept(struct part *p)
+{
+    const struct secret_user user = { .name = p->w.ctl->admin };
+    return has_secret(p->w.ctl->accounts, &user, "token");
+}
+
 static void submit_other(struct part *p)
 {
     world_submit(&p->w, "{\"name\":\"o\",\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":3,"
@@ -273,6 +289,7 @@ static const struct how {
     { "launchers", meet, round_is_told, KEPT },
     { "deleted jobs", delete_ended, directory_is_gone, LOST },
     { "accounts", add_user, user_is_known, LOST },
+    { "secrets", set_secret, secret_is_kept, LOST },
     { "catalogue", declare, queue_is_declared, LOST },
     { "nodes", drain, node_is_drained, LOST },
     { "queues", end_job, usage_is_written, KEPT },

@@ -71,6 +71,7 @@ const struct dialect openpai_v2 = {
 };
 
 const struct convention openpai_v2_convention = {
+    .secret_variables = V2_SECRET,
     .name = V2_CONVENTION,
     .env = v2_env,
     .classify = v2_classify,
