@@ -19,8 +19,8 @@ GOLDEN = golden_files.GOLDEN / "elasticjob"
 SHARED = golden_files.SHARED / "cases" / "elasticjob"
 PAGE = golden_files.SHARED / "seeds" / "004_89d6b646eeac31f8.txt"
 
-RIGHT = ("gang", "suspended", "servers", "pod-group")
-WRONG = ("bad", "wrong", "no-min", "lost")
+RIGHT = ("gang", "suspended", "servers", "pod-group", "secrets")
+WRONG = ("bad", "wrong", "no-min", "lost", "bad-secrets")
 TASKS = (
     ("gang", "worker/3"),
     ("servers", "ps/1"),

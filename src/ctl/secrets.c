@@ -354,10 +354,14 @@ static int add_set(struct adding *a, struct launch_task *task, const struct job_
         struct secret_place place = { .name = name };
         if (secret->env)
             place.env = arena_printf(a->arena, "%s%s", secret->env, key);
+        if (place.env && pairs_get(&a->job->spec->roles[task->ref.role].env, place.env))
+            place.env = NULL; /* the job's own variable wins */
         if (secret->file)
             place.file = arena_printf(a->arena, "%s/%s", secret->file, key);
         else if (!secret->env)
             place.file = name;
+        if (!place.env && !place.file)
+            continue;
         int found = want_value(a, name, true);
         if (found < 0 || (found && put_place(a, task, place)))
             return -1;

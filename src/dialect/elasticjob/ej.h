@@ -25,9 +25,20 @@ struct ej_metadata {
     const char *name, *namespace;
     struct pairs labels, annotations;
 };
+struct ej_secret { /* secretKeyRef; of secretRef without a key */
+    const char *name, *key;
+    bool optional;
+};
 struct ej_from { /* valueFrom */
     const char *field, *resource;
-    bool has_field, has_resource;
+    struct ej_secret secret;
+    bool has_field, has_resource, has_secret;
+};
+struct ej_env_from {
+    const char *prefix;
+    struct ej_secret secret;
+    bool has_secret;
+    struct place place;
 };
 struct ej_env {
     const char *name, *value;
@@ -49,6 +60,8 @@ struct ej_container {
     bool open_stdin, tty;
     struct ej_env *env;
     size_t n_env;
+    struct ej_env_from *from;
+    size_t n_from;
     struct ej_amounts resources;
     struct ej_volume_mount *mounts;
     size_t n_mounts;
@@ -64,12 +77,23 @@ struct ej_claim {
     const char *name;
     bool read_only;
 };
+struct ej_key_path {
+    const char *key, *path;
+    struct place place;
+};
+struct ej_secret_volume {
+    const char *name;
+    bool optional;
+    struct ej_key_path *items;
+    size_t n_items;
+};
 struct ej_volume {
     const char *name;
+    struct ej_secret_volume secret;
     struct ej_host_path host;
     struct ej_empty_dir empty;
     struct ej_claim claim;
-    bool has_host, has_empty, has_claim;
+    bool has_host, has_empty, has_claim, has_secret;
     struct place place;
 };
 struct ej_pod {
@@ -145,6 +169,12 @@ const struct text_node *ej_documents(struct ej_reader *, const struct text_node 
 /* The template of a type as a role: program, environment, resources, mounts (pod.c, volume.c). */
 void ej_pod_role(struct ej_reader *, enum ej_type, struct role *);
 void ej_volumes(struct ej_reader *, enum ej_type, const struct ej_container *, struct role *);
+/* Secrets that variables, all variables or a mounted volume are of (secrets.c). */
+void ej_secret_env(const struct ej_reader *, struct role *, const struct ej_env *, struct ej_spot);
+void ej_secrets_from(const struct ej_reader *, struct role *, const struct ej_container *,
+                     struct ej_spot list);
+void ej_secret_volume(const struct ej_reader *, struct role *, const struct ej_volume_mount *,
+                      const struct ej_secret_volume *, struct ej_spot);
 /* The container that gets the environment: named main, or the first. NULL when there is none. */
 const struct ej_container *ej_main_container(const struct ej_pod *, size_t *position);
 /* Does text refer to a variable by $(NAME), and where (at the '$'); *len: of the whole reference.

@@ -69,13 +69,38 @@ static const struct field resource_ref_fields[] = {
           .doc = "see *Environment of the pod*"),
     FIELD_END,
 };
+#define SECRET_NAME(key, st, member)                                                               \
+    FIELD(TEXT, key, st, member, .flags = FIELD_REQUIRED, .min = 1, .max = 253,                    \
+          .doc = "the front of `secrets[].name`: NAME/KEY")
+static const struct field secret_key_fields[] = {
+    SECRET_NAME("name", struct ej_secret, name),
+    FIELD(TEXT, "key", struct ej_secret, key, .flags = FIELD_REQUIRED, .min = 1, .max = 253,
+          .doc = "behind it"),
+    FIELD(BOOL, "optional", struct ej_secret, optional, .doc = "`secrets[].optional`"),
+    FIELD_END,
+};
+static const struct field secret_ref_fields[] = {
+    SECRET_NAME("name", struct ej_secret, name),
+    FIELD(BOOL, "optional", struct ej_secret, optional, .doc = "`secrets[].optional`"),
+    FIELD_END,
+};
+static const struct field env_from_fields[] = {
+    FIELD(TEXT, "prefix", struct ej_env_from, prefix, .max = 255, .doc = "`secrets[].env`"),
+    FIELD(OBJECT, "secretRef", struct ej_env_from, secret, .table = secret_ref_fields,
+          .has_offset = offsetof(struct ej_env_from, has_secret),
+          .doc = "each key is a variable; one of `env` wins"),
+    REFUSED("configMapRef", "there are no ConfigMaps; write the values under env"),
+    FIELD_END,
+};
 static const struct field from_fields[] = {
     FIELD_SAME(OBJECT, "fieldRef", .table = field_ref_fields,
                .has_offset = offsetof(struct ej_from, has_field), .doc = "a fact of the pod"),
     FIELD_SAME(OBJECT, "resourceFieldRef", .table = resource_ref_fields,
                .has_offset = offsetof(struct ej_from, has_resource), .doc = "an amount of the pod"),
     REFUSED("configMapKeyRef", "there are no ConfigMaps; write the value"),
-    REFUSED("secretKeyRef", "there are no Secrets; give it at submit, `--env NAME=VALUE`"),
+    FIELD(OBJECT, "secretKeyRef", struct ej_from, secret, .table = secret_key_fields,
+          .has_offset = offsetof(struct ej_from, has_secret),
+          .doc = "`secrets`: of whoever submits, see [secrets](secrets.md)"),
     REFUSED("fileKeyRef", "give the value"),
     FIELD_END,
 };
@@ -123,7 +148,9 @@ static const struct field container_fields[] = {
     FIELD_MANY(LIST, "env", struct ej_container, env, n_env, .table = env_fields, .max = 4096,
                .place_offset = offsetof(struct ej_env, place),
                .doc = "`env`; names that the platform sets are left to it, with a warning"),
-    REFUSED("envFrom", "there are no ConfigMaps and Secrets; write the values under env"),
+    FIELD_MANY(LIST, "envFrom", struct ej_container, from, n_from, .table = env_from_fields,
+               .max = 64, .place_offset = offsetof(struct ej_env_from, place),
+               .doc = "`secrets`, of Secrets"),
     FIELD(OBJECT, "resources", struct ej_container, resources, .table = amount_fields,
           .doc = "`resources`"),
     FIELD_MANY(LIST, "volumeMounts", struct ej_container, mounts, n_mounts,
@@ -169,6 +196,23 @@ static const struct field claim_fields[] = {
     FIELD(BOOL, "readOnly", struct ej_claim, read_only, .doc = "`inputs.data[].read_only`"),
     FIELD_END,
 };
+static const struct field key_path_fields[] = {
+    FIELD(TEXT, "key", struct ej_key_path, key, .flags = FIELD_REQUIRED, .min = 1, .max = 253,
+          .doc = "which one"),
+    FIELD(TEXT, "path", struct ej_key_path, path, .flags = FIELD_REQUIRED, .min = 1, .max = 253,
+          .doc = "its file, without /"),
+    IGNORED("mode", "files of secrets have mode 0400"),
+    FIELD_END,
+};
+static const struct field secret_volume_fields[] = {
+    SECRET_NAME("secretName", struct ej_secret_volume, name),
+    FIELD_MANY(LIST, "items", struct ej_secret_volume, items, n_items, .table = key_path_fields,
+               .max = 64, .place_offset = offsetof(struct ej_key_path, place),
+               .doc = "these keys alone"),
+    IGNORED("defaultMode", "files of secrets have mode 0400"),
+    FIELD(BOOL, "optional", struct ej_secret_volume, optional, .doc = "`secrets[].optional`"),
+    FIELD_END,
+};
 #define NO_VOLUME "mount it on the nodes and name the directory as hostPath"
 static const struct field volume_fields[] = {
     FIELD(TEXT, "name", struct ej_volume, name, .flags = FIELD_REQUIRED, .min = 1,
@@ -194,7 +238,10 @@ static const struct field volume_fields[] = {
     REFUSED("ephemeral", NO_VOLUME),
     REFUSED("image", NO_VOLUME),
     REFUSED("configMap", "there are no ConfigMaps; put the file beside the program"),
-    REFUSED("secret", "there are no Secrets; put the file on the nodes, as hostPath"),
+    FIELD(OBJECT, "secret", struct ej_volume, secret, .table = secret_volume_fields,
+          .has_offset = offsetof(struct ej_volume, has_secret),
+          .doc = "`secrets`: each key is a file in memory, in a directory that is to be empty "
+                 "without them"),
     REFUSED("downwardAPI", "give it as env with valueFrom.fieldRef"),
     REFUSED("projected", "name its sources one by one"),
     FIELD_END,
@@ -379,12 +426,17 @@ void elasticjob_reference(struct buf *out)
         { "`…containers[]`", container_fields },
         { "`…containers[].env[]`", env_fields },
         { "`…env[].valueFrom`", from_fields },
+        { "`…valueFrom.secretKeyRef`", secret_key_fields },
+        { "`…containers[].envFrom[]`", env_from_fields },
+        { "`…envFrom[].secretRef`", secret_ref_fields },
         { "`…containers[].resources`", amount_fields },
         { "`…containers[].volumeMounts[]`", volume_mount_fields },
         { "`…volumes[]`", volume_fields },
         { "`…volumes[].hostPath`", host_path_fields },
         { "`…volumes[].emptyDir`", empty_dir_fields },
         { "`…volumes[].persistentVolumeClaim`", claim_fields },
+        { "`…volumes[].secret`", secret_volume_fields },
+        { "`…volumes[].secret.items[]`", key_path_fields },
         { "`spec` of a PodGroup", group_spec_fields },
         { "Annotations of the job", ej_annotation_fields },
     };

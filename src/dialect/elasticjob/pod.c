@@ -439,15 +439,37 @@ static const char *env_value(const struct making *m, const struct ej_env *env, s
     return NULL;
 }
 
+/* $(NAME) of a variable that only the task knows. */
+static void refuse_secrets(const struct making *m, const char *value, struct ej_spot at)
+{
+    size_t len;
+    for (const char *p = value; (p = ej_reference(p, &len)); p += len)
+        for (size_t i = 0; i < m->container->n_env; i++) {
+            const struct ej_env *env = &m->container->env[i];
+            if (!env->has_from || !env->from.has_secret || strlen(env->name) != len - 3 ||
+                strncmp(env->name, p + 2, len - 3) != 0)
+                continue;
+            report_hint(m->r->report,
+                        ej_fail(m->r, at, "has the secret %.60s put into it", env->name),
+                        "the program reads the variable itself");
+        }
+}
+
 static void make_env(const struct making *m)
 {
     struct ej_spot all = ej_in(m->r, m->at, "env");
     for (size_t i = 0; i < m->container->n_env; i++) {
         const struct ej_env *env = &m->container->env[i];
         struct ej_spot at = ej_item(m->r, all, i);
+        if (env->has_from && env->from.has_secret && !env->value && !env->from.has_field &&
+            !env->from.has_resource) {
+            ej_secret_env(m->r, m->role, env, at);
+            continue;
+        }
         const char *value = env_value(m, env, at);
         if (!value)
             continue;
+        refuse_secrets(m, value, at);
         if (ej_own_variable(env->name)) {
             struct problem *p = ej_warn(m->r, at, "sets %.60s, which has no effect", env->name);
             report_hint(m->r->report, p, "the platform sets it, and wins");
@@ -523,6 +545,7 @@ void ej_pod_role(struct ej_reader *r, enum ej_type type, struct role *role)
     role->image = m.container->image;
     make_resources(&m);
     make_env(&m);
+    ej_secrets_from(r, role, m.container, ej_in(r, m.at, "envFrom"));
     make_program(&m);
     make_input(&m);
     name_others(&m, containers);

@@ -101,6 +101,8 @@ static void mount_one(const struct mounting *m, const struct ej_volume_mount *mo
     if (mount->at[0] != '/' || strstr(mount->at, "/../")) {
         report_hint(m->r->report, ej_fail(m->r, m->at, "is at \"%.80s\"", mount->at),
                     "an absolute path");
+    } else if (volume->has_secret) {
+        ej_secret_volume(m->r, m->role, mount, &volume->secret, m->at);
     } else if (volume->has_host) {
         warn_type(m, volume, at);
         add_mount(m, mount, volume->host.path, mount->read_only);

@@ -105,6 +105,38 @@ static void write_env(const struct writer *w, struct text_node *container, const
     }
 }
 
+static void write_ref(const struct writer *w, struct text_node *parent, const char *key,
+                      const struct job_secret *secret)
+{
+    size_t front = strcspn(secret->name, "/");
+    struct text_node *ref = text_map(w->arena, parent, key);
+    text_str(w->arena, ref, "name", arena_strndup(w->arena, secret->name, front));
+    if (strcmp(secret->name + front, SECRET_ALL) != 0)
+        text_str(w->arena, ref, "key", secret->name + front + 1);
+    if (secret->optional)
+        text_bool(w->arena, ref, "optional", true);
+}
+
+/* Those that are variables of a Secret's keys. */
+static void write_secrets(const struct writer *w, struct text_node *container,
+                          const struct role *role)
+{
+    size_t len;
+    for (size_t i = 0; i < role->secrets.n; i++) {
+        const struct job_secret *secret = &role->secrets.at[i];
+        if (!secret->env || secret->file || !strchr(secret->name, '/'))
+            continue;
+        bool all = secret_is_set(secret->name, &len);
+        struct text_node *one =
+            text_map(w->arena, items(w, container, all ? "envFrom" : "env"), NULL);
+        text_str(w->arena, one, all ? "prefix" : "name", secret->env);
+        if (all)
+            write_ref(w, one, "secretRef", secret);
+        else
+            write_ref(w, text_map(w->arena, one, "valueFrom"), "secretKeyRef", secret);
+    }
+}
+
 static void write_resources(const struct writer *w, struct text_node *container,
                             const struct resources *r)
 {
@@ -218,6 +250,7 @@ static void write_template(const struct writer *w, struct text_node *replica,
     if (role->tty)
         text_bool(w->arena, pod.container, "tty", true);
     write_env(w, pod.container, role);
+    write_secrets(w, pod.container, role);
     write_resources(w, pod.container, &role->resources);
     write_volumes(w, pod, role);
 }
