@@ -331,7 +331,7 @@ class Nobody:
         if not reached:
             self.why_not = f"{program()} is out of reach for other users"
 
-    def muster(self, *args: str | Path) -> Done:
+    def muster(self, *args: str | Path, stdin: str = "") -> Done:
         return subprocess.run(
             [str(program()), *map(str, args)],
             env=environment(self.state, HOME=str(self.home), MUSTER_LISTEN="none"),
@@ -339,7 +339,7 @@ class Nobody:
             user=self.entry.pw_uid,
             group=self.entry.pw_gid,
             extra_groups=[],
-            stdin=subprocess.DEVNULL,
+            input=stdin,
             capture_output=True,
             text=True,
             errors="replace",

@@ -104,6 +104,41 @@ def test_a_plain_user_without_a_daemon(image: str, short_path: Path) -> None:
         nobody.stop_server()
 
 
+LOOK_AT_SECRETS = """
+cat $MUSTER_SECRETS/token | wc -c
+stat -c '%a %u' $MUSTER_SECRETS/token /run/keys/key
+stat -f -c %T $MUSTER_SECRETS /run/keys
+test "$T" = "$(cat /run/keys/key)" && echo same; echo $T
+"""
+SAW_SECRETS = ["9", "400 0", "400 0", "tmpfs", "tmpfs", "same", "*********"]
+SECRETS = ["token", {"name": "token", "env": "T"}, {"name": "token", "file": "/run/keys/key"}]
+
+
+def test_secrets_in_an_image(images: Server, image: str, short_path: Path) -> None:
+    """As root and as a plain user, whose tasks are root in a user namespace."""
+    text = native("secrets", run=LOOK_AT_SECRETS, image=image, secrets=SECRETS)
+    assert images.muster("secret", "set", "token", stdin="abcdefghi").returncode == 0
+    job = images.run(text)
+    assert job["state"] == "succeeded", images.log(job["number"])
+    assert images.log(job["number"]).splitlines() == SAW_SECRETS
+    wrong = native("x", image=image, secrets=[{"name": "token", "file": "/etc/marker"}])
+    assert "no secrets can lie in /etc" in images.run(wrong)["reason"], "it has other files"
+    nobody = Nobody(short_path)
+    if nobody.why_not:
+        pytest.skip(nobody.why_not)
+    (nobody.home / "job.yaml").write_text(text)
+    assert nobody.muster("server", "start").returncode == 0
+    try:
+        done = nobody.muster("secret", "set", "token", stdin="abcdefghi")
+        assert done.returncode == 0, done.stderr
+        done = nobody.muster("run", "--runtime", "auto", "job.yaml")
+        assert done.returncode == 0, done.stdout + done.stderr
+        lines = [one.split("  ", 1)[1] for one in done.stdout.splitlines() if "worker/0  " in one]
+        assert lines[-len(SAW_SECRETS) :] == SAW_SECRETS
+    finally:
+        nobody.stop_server()
+
+
 def test_the_default_is_the_host_with_a_warning(server: Server, image: str) -> None:
     done = server.muster("submit", "--image", image, "--", "true")
     assert done.returncode == 0

@@ -8,12 +8,14 @@ import json
 import os
 import pty
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
+from accounts import Account, Shared
 from conftest import Starter
 from harness import FINAL, Server, environment, muster, native, program, until_there, wait_for
+from test_machines import AGENTS, add, host, wait_state, write_conf
 from test_secrets_at_rest import FORMS, WORD, Client, in_clear
 
 SECOND = "qwopqwop-second-17"
@@ -207,3 +209,167 @@ touch {seen}; exec sleep 600
         native("next", f'test "$T" = {SECOND}', secrets=[{"name": "token", "env": "T"}])
     )
     assert again["state"] == "succeeded", "a new attempt has the new value"
+
+
+def elastic(name: str, seen: Path) -> str:
+    wait = f"until grep -q {SECOND} /run/tls/ca.pem; do sleep 0.01; done; touch {seen}"
+    return f"""
+apiVersion: elastic.iml.github.io/v1alpha1
+kind: ElasticJob
+metadata: {{name: {name}}}
+spec:
+  distributionStrategy: AllreduceStrategy
+  replicaSpecs:
+    worker:
+      replicas: 1
+      template:
+        spec:
+          containers:
+            - name: main
+              image: x
+              command:
+                - sh
+                - -c
+                - echo $PASSWORD $S3_key; cat /run/tls/ca.pem; {wait}; exec sleep 600
+              env:
+                - name: PASSWORD
+                  valueFrom: {{secretKeyRef: {{name: db, key: password}}}}
+              envFrom: [{{secretRef: {{name: s3}}, prefix: S3_}}]
+              volumeMounts: [{{name: tls, mountPath: /run/tls}}]
+          volumes: [{{name: tls, secret: {{secretName: tls}}}}]
+"""
+
+
+OPENPAI = f"""
+protocolVersion: 2
+name: pai
+type: job
+prerequisites: [{{type: dockerimage, name: i, uri: "r.example/a:1"}}]
+secrets:
+  pw: {WORD}
+taskRoles:
+  w:
+    dockerImage: i
+    resourcePerInstance: {{cpu: 1, memoryMB: 100, gpu: 0}}
+    commands: ["echo <% $secrets.pw %>; exec sleep 600"]
+"""
+SCRIPT = """#!/bin/bash
+#SBATCH -J script -n 1
+echo $TOKEN
+exec sleep 600
+"""
+DLC = {
+    "DisplayName": "dlc",
+    "JobType": "PyTorchJob",
+    "UserCommand": "echo $TOKEN; exec sleep 600",
+    "JobSpecs": [{"Type": "Worker", "Image": "r.example/a:1", "EcsSpec": "ecs.c6.large"}],
+}
+
+
+def test_each_format_has_them_and_no_file_does(start: Starter, tmp_path: Path) -> None:
+    """Secrets of Kubernetes by muster, by kubectl's document, by the job's own text, by --set."""
+    rec, seen = tmp_path / "rec", tmp_path / "seen"
+    server = start(nodes="1x64cpu,64Gi", flags=("--record", str(rec), "--log-level", "debug"))
+    client = Client(server)
+    for name in ("db/password", "token"):
+        keep(server, name, WORD)
+    for name, key in (("s3", "key"), ("tls", "ca.pem")):
+        secret = {"metadata": {"name": name}, "stringData": {key: WORD}}
+        client.call("POST", "/api/v1/namespaces/default/secrets", json.dumps(secret))
+    sets = "inputs.secrets=[{name: token, env: TOKEN}]"
+    jobs = {
+        server.submit(elastic("elastic", seen)): 3,
+        server.submit(OPENPAI): 1,
+        server.submit(SCRIPT, set=sets): 1,
+        server.submit(json.dumps(DLC), set=sets): 1,
+    }
+    stars = "*" * len(WORD)
+
+    def masked(number: int, times: int) -> bool:
+        log = server.log(number)
+        assert WORD not in log
+        return log.count(stars) == times
+
+    for number, times in jobs.items():
+        server.wait(number, "running")
+        wait_for(lambda number=number, times=times: masked(number, times))
+    backup = tmp_path / "backup.tar"
+    assert server.muster("backup", backup).returncode == 0
+    assert in_clear(server.state, rec) == []
+    assert not any(form in backup.read_bytes() for form in FORMS)
+    for number in jobs:
+        for path in ("", "/origin", "/events", "/explain"):
+            assert WORD not in server.api("GET", f"/v1/jobs/{number}{path}").text
+    # what kubectl changes is in the file at once, and no task is started anew
+    secret = {"metadata": {"name": "tls"}, "stringData": {"ca.pem": SECOND}}
+    client.call("PUT", "/api/v1/namespaces/default/secrets/tls", json.dumps(secret))
+    until_there(seen)
+    assert server.log(min(jobs)).count("*") == 3 * len(WORD)
+
+    server.kill()  # the next server tells agents what is set anew
+    server.start()
+    keep(server, "db/password", SECOND)
+    for number in jobs:
+        server.stop(number, now=True)
+        server.wait(number, *FINAL)
+    server.end()
+    assert in_clear(server.state, rec) == []
+    done = muster("replay", rec, "--quiet", env={"MUSTER_STATE_DIR": "/nonexistent/state"})
+    assert done.returncode == 0 and "same as recorded" in done.stdout, done.stdout + done.stderr
+
+
+def test_on_a_machine_nothing_is_on_its_disk(start: Starter, tmp_path: Path) -> None:
+    server = start(nodes="name=here,1cpu,1Gi", flags=AGENTS)
+    home, first, seen = tmp_path / "machine", tmp_path / "first", tmp_path / "seen"
+    keep(server, "token", WORD)
+    keep(server, "db/password", PEM)
+    write_conf(server, home, add(server))
+    look = f"""
+echo $TOKEN; cat $MUSTER_SECRETS/db/password; touch {first}
+until grep -q {SECOND} /run/mine/token; do sleep 0.01; done
+cat /run/mine/token; touch {seen}; exec sleep 600
+"""
+    secrets = [
+        {"name": "token", "env": "TOKEN"},
+        {"name": "token", "file": "/run/mine/token"},
+        "db/password",
+    ]
+    with host(home):
+        wait_state(server, "up")
+        job = server.submit(native("far", look, secrets=secrets, place={"engine": "machines"}))
+        until_there(first)
+        assert in_clear(server.state, home) == []
+        keep(server, "token", SECOND)
+        until_there(seen)
+        stars = [len(WORD), 19, len(WORD) + 9, len(WORD) + 13, 17, len(SECOND)]
+        wait_for(lambda: [len(one) for one in server.log(job).splitlines()] == stars)
+        assert set(server.log(job)) == {"*", "\n"}
+        server.stop(job, now=True)
+        server.wait(job, *FINAL)
+        assert in_clear(server.state, home) == []
+
+
+def test_each_user_has_their_own(
+    shared: Callable[..., Shared], accounts: list[Account]
+) -> None:
+    """Files belong to the account of the task; another's secret is not there for one."""
+    server = shared()
+    ann, ben, _ = accounts
+    server.muster("user", "set", ann.name, "--project", "vision")
+    done = server.ask(ann, "PUT", "/v1/secrets/token", WORD)
+    assert done.status == 200, done.text
+    assert server.ask(ann, "PUT", "/v1/secrets/shared", WORD, project="vision").status == 200
+    look = "cat $MUSTER_SECRETS/token; echo; stat -c '%a %U' $MUSTER_SECRETS $MUSTER_SECRETS/token"
+    lines = server.output(ann, look, secrets=["token"]).splitlines()
+    assert lines == ["*" * len(WORD), f"700 {ann.name}", f"400 {ann.name}"]
+    for secret, project in (("token", None), ("shared", "vision"), ("../" + ann.name, None)):
+        more = {"project": project} if project else {}
+        reply = server.ask(ben, "POST", "/v1/jobs", native("no", secrets=[secret], **more))
+        assert reply.status == 400, reply.text
+    assert server.ask(ben, "GET", "/v1/secrets").json() == {"secrets": []}
+    assert server.ask(ben, "GET", "/v1/secrets", owner=ann.name).status == 403
+    assert server.ask(ben, "DELETE", "/v1/secrets/token", owner=ann.name).status == 403
+    number = server.submit_as(
+        ann, f"test $S = {WORD}", project="vision", secrets=[{"name": "shared", "env": "S"}]
+    )
+    assert server.wait(number, *FINAL)["state"] == "succeeded"
