@@ -9,6 +9,7 @@ import os
 import pty
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,8 @@ def test_a_typed_value_is_not_shown(start: Starter) -> None:
                 said += more
     os.close(ours)
     assert typing.returncode == 0 and WORD.encode() not in said, said
-    job = server.run(native("typed", 'test "$T" = ' + WORD, secrets=[{"name": "typed", "env": "T"}]))
+    secrets = [{"name": "typed", "env": "T"}]
+    job = server.run(native("typed", 'test "$T" = ' + WORD, secrets=secrets))
     assert job["state"] == "succeeded", job
 
 
@@ -292,7 +294,7 @@ def test_each_format_has_them_and_no_file_does(start: Starter, tmp_path: Path) -
 
     for number, times in jobs.items():
         server.wait(number, "running")
-        wait_for(lambda number=number, times=times: masked(number, times))
+        wait_for(partial(masked, number, times))
     backup = tmp_path / "backup.tar"
     assert server.muster("backup", backup).returncode == 0
     assert in_clear(server.state, rec) == []
@@ -349,9 +351,7 @@ cat /run/mine/token; touch {seen}; exec sleep 600
         assert in_clear(server.state, home) == []
 
 
-def test_each_user_has_their_own(
-    shared: Callable[..., Shared], accounts: list[Account]
-) -> None:
+def test_each_user_has_their_own(shared: Callable[..., Shared], accounts: list[Account]) -> None:
     """Files belong to the account of the task; another's secret is not there for one."""
     server = shared()
     ann, ben, _ = accounts
@@ -362,9 +362,9 @@ def test_each_user_has_their_own(
     look = "cat $MUSTER_SECRETS/token; echo; stat -c '%a %U' $MUSTER_SECRETS $MUSTER_SECRETS/token"
     lines = server.output(ann, look, secrets=["token"]).splitlines()
     assert lines == ["*" * len(WORD), f"700 {ann.name}", f"400 {ann.name}"]
-    for secret, project in (("token", None), ("shared", "vision"), ("../" + ann.name, None)):
-        more = {"project": project} if project else {}
-        reply = server.ask(ben, "POST", "/v1/jobs", native("no", secrets=[secret], **more))
+    for secret, project in (("token", "default"), ("shared", "vision"), ("../x", "default")):
+        text = native("no", secrets=[secret], project=project)
+        reply = server.ask(ben, "POST", "/v1/jobs", text)
         assert reply.status == 400, reply.text
     assert server.ask(ben, "GET", "/v1/secrets").json() == {"secrets": []}
     assert server.ask(ben, "GET", "/v1/secrets", owner=ann.name).status == 403

@@ -200,7 +200,7 @@ static int check_value(const struct accounts *all, struct arena *arena, const ch
     struct object_row *rows;
     if (ask->len == 0) {
         err_set(err, ERR_INPUT, "the value of secret \"%.80s\" is empty", ask->name);
-        return err_hint(err, "printf %%s VALUE | muster secret set NAME");
+        return err_hint(err, "it comes on standard input");
     }
     if (ask->len > SECRET_VALUE_MAX)
         return err_set(err, ERR_TOO_LARGE, "the value of secret \"%.80s\" has more than %u bytes",

@@ -3,6 +3,7 @@
 #include "api/call.h"
 
 #include "api/facade.h"
+#include "api/secret_calls.h"
 #include "base/mem.h"
 #include "base/turn_meter.h"
 

@@ -1,5 +1,7 @@
 /* Secrets by name over HTTP: a value comes as the body of a request, of any bytes, and in no
  * answer. A name with a slash is two parts of the path. */
+#include "api/secret_calls.h"
+
 #include "api/call.h"
 
 #include "account/vault.h"

@@ -12,7 +12,7 @@
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
-#include "ctl/secrets.h"
+#include "ctl/secret_news.h"
 #include "ctl/strangers.h"
 #include "store/seal.h"
 

@@ -6,7 +6,6 @@
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "ctl/images.h"
-#include "ctl/job_token.h"
 #include "ctl/looks.h"
 #include "ctl/minutes.h"
 #include "ctl/secrets.h"
@@ -267,22 +266,6 @@ void launch_say_left_out(struct ctl *ctl, const struct live_job *job)
 
 /* ---- one task ---- */
 
-/* What only tasks of this generation know: they tell each other by it, and the server. */
-static void secret_env(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
-                       struct pairs *env)
-{
-    unsigned char raw[TOKEN_LEN];
-    char hex[2 * TOKEN_LEN + 1], token[JOB_TOKEN_TEXT];
-    launch_token(ctl, job, "/job", raw); /* no node has such a name */
-    sodium_bin2hex(hex, sizeof hex, raw, sizeof raw);
-    pairs_set(env, arena, "MUSTER_JOB_SECRET", hex);
-    job_token_make(ctl, job, token);
-    pairs_set(env, arena, "MUSTER_JOB_TOKEN", token);
-    sodium_memzero(raw, sizeof raw);
-    sodium_memzero(hex, sizeof hex);
-    sodium_memzero(token, sizeof token);
-}
-
 const char *launch_server(const struct ctl *ctl, struct arena *arena, const struct account *account)
 {
     const char *socket =
@@ -352,7 +335,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
                                     .gpu_memory = devices.memory,
                                     .gpu_mps = devices_mps(ctl, arena, round->notes.account) };
     task_env(&host, arena, &as_placed, &task.env);
-    secret_env(ctl, job, arena, &task.env);
+    secrets_put_own(ctl, job, arena, &task.env);
     if (spec->config)
         pairs_setf(&task.env, arena, "MUSTER_CONFIG", "%s/%s", round->dir, CONFIG_FILE);
     task_ports(arena, place, &task);
@@ -625,8 +608,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
     images_add_auth(ctl, job, arena, &launch);
     note_told(agent);
-    int rc = make_user_dir(ctl, &launch, &err) ||
-                     secrets_add(ctl, job, arena, &launch, &err) ||
+    int rc = make_user_dir(ctl, &launch, &err) || secrets_add(ctl, job, arena, &launch, &err) ||
                      add_mounts(ctl, job, round, arena, &launch, &err) ||
                      add_files(ctl, job, round, arena, &launch, &err) ||
                      (!has_files(round, due->node) && add_config(job->spec, &launch, &err))

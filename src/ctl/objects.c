@@ -9,9 +9,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/secrets.h"
+#include "ctl/secret_news.h"
 #include "ctl/taped.h"
 #include "job/ids.h"
+#include "job/secret.h"
 #include "text/json.h"
 
 #include <string.h>
@@ -189,8 +190,9 @@ static int put(struct ctl *ctl, struct arena *arena, const struct ctl_objects *a
     text_copy(arena, root, "spec", object->spec);
     AUTO_BUF struct buf text = BUF_INIT(2 * OBJECT_MAX);
     json_print(root, 0, &text);
-    if (strcmp(object->kind, SECRETS_KUBE) == 0)
-        secrets_kube_changed(ctl, *owner_of(was) ? owner_of(was) : ask->by, object->name);
+    if (strcmp(object->kind, OBJECT_SECRET) == 0)
+        secrets_changed(ctl->secrets, *owner_of(was) ? owner_of(was) : ask->by, NULL,
+                        arena_printf(arena, "%s" SECRET_ALL, object->name));
     row.spec = arena_strdup(arena, buf_str(&text));
     return store_put_object(ctl->config.store, &row, err);
 }

@@ -12,6 +12,8 @@
 #define OBJECT_OF_JOB "job."
 #define OBJECT_MAX    (2u << 20)
 
+#define OBJECT_SECRET "k8s.secrets" /* its data are secrets, NAME/KEY (ctl/secrets.h) */
+
 struct ctl_object {
     const char *kind, *project, *name;
     const struct text_node *spec; /* a map; NULL: remove it */

@@ -1,4 +1,4 @@
-/* Names in a job that only this server's catalogue can explain. */
+/* Names in a job that only this server can explain: its catalogue, its secrets. */
 #ifndef CTL_RESOLVE_H
 #define CTL_RESOLVE_H
 
@@ -15,5 +15,8 @@ const struct entry *resolve_queue(const struct catalogue *, const char *queue);
  * arena) is what to say. */
 const struct entry *resolve_dataset(const struct catalogue *, struct arena *, const char *uri,
                                     const char **id);
+/* Its secrets: those that are not there for its owner are refused in report, with names that are
+ * near (secrets.c). 0, or -1. */
+int resolve_secrets(struct ctl *, const char *owner, const struct job_spec *, struct report *);
 
 #endif

@@ -7,7 +7,10 @@
 #include "ctl/secrets.h"
 
 #include "ctl/core.h"
+#include "ctl/job_token.h"
 #include "ctl/objects.h"
+#include "ctl/resolve.h"
+#include "ctl/secret_news.h"
 #include "ctl/taped.h"
 
 #include "base/buf.h"
@@ -21,70 +24,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PLACES_MAX  256          /* of one task */
-#define VALUES_MAX  128          /* of one launch */
-#define BYTES_MAX   (8u << 20)   /* of all of them */
-#define ENV_MAX     (128u << 10) /* the kernel's bound for one string of an environment */
-#define PENDING_MAX 100000u
-
-struct changed {                  /* in the open transaction */
-    char *owner, *project, *name; /* owner or project; name may be a whole set */
-};
-struct used { /* told with the next commit */
-    char *owner, *project, *name, *what;
-    uint64_t job;
-};
-struct secrets {
-    VEC(struct changed) changed;
-    VEC(struct used) used;
-};
-
-/* ---- what waits for a commit ---- */
-
-struct secrets *secrets_create(void)
-{
-    return mem_new(sizeof(struct secrets));
-}
-
-static void clear_changed(struct secrets *s)
-{
-    for (size_t i = 0; i < s->changed.n; i++) {
-        free(s->changed.at[i].owner);
-        free(s->changed.at[i].project);
-        free(s->changed.at[i].name);
-    }
-    vec_clear(&s->changed);
-}
-
-static void clear_used(struct secrets *s)
-{
-    for (size_t i = 0; i < s->used.n; i++) {
-        free(s->used.at[i].owner);
-        free(s->used.at[i].project);
-        free(s->used.at[i].name);
-        free(s->used.at[i].what);
-    }
-    vec_clear(&s->used);
-}
-
-void secrets_destroy(struct secrets *s)
-{
-    if (!s)
-        return;
-    clear_changed(s);
-    clear_used(s);
-    vec_fini(&s->changed);
-    vec_fini(&s->used);
-    free(s);
-}
-
-static void add_changed(struct ctl *ctl, const char *owner, const char *project, const char *name)
-{
-    *vec_add(&ctl->secrets->changed) =
-        (struct changed){ .owner = owner ? mem_strdup(owner) : NULL,
-                          .project = project ? mem_strdup(project) : NULL,
-                          .name = mem_strdup(name) };
-}
+#define PLACES_MAX 256          /* of one task */
+#define VALUES_MAX 128          /* of one launch */
+#define BYTES_MAX  (8u << 20)   /* of all of them */
+#define ENV_MAX    (128u << 10) /* the kernel's bound for one string of an environment */
 
 void ctl_secret_put(struct ctl *ctl, const struct secret_change *ask, ctl_done *done, void *arg)
 {
@@ -93,13 +36,22 @@ void ctl_secret_put(struct ctl *ctl, const struct secret_change *ask, ctl_done *
     const struct secret_view *view = change_secret(ctl->accounts, answer->arena, ask, &answer->err);
     answer->made.secret = view;
     if (view && ask->value)
-        add_changed(ctl, view->owner, view->project, view->name);
+        secrets_changed(ctl->secrets, view->owner, view->project, view->name);
 }
 
-void secrets_kube_changed(struct ctl *ctl, const char *owner, const char *name)
+void secrets_put_own(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
+                     struct pairs *env)
 {
-    AUTO_FREE char *set = mem_printf("%s" SECRET_ALL, name);
-    add_changed(ctl, owner, NULL, set);
+    unsigned char raw[TOKEN_LEN];
+    char hex[2 * TOKEN_LEN + 1], token[JOB_TOKEN_TEXT];
+    launch_token(ctl, job, "/job", raw); /* no node has such a name */
+    sodium_bin2hex(hex, sizeof hex, raw, sizeof raw);
+    pairs_set(env, arena, "MUSTER_JOB_SECRET", hex);
+    job_token_make(ctl, job, token);
+    pairs_set(env, arena, "MUSTER_JOB_TOKEN", token);
+    sodium_memzero(raw, sizeof raw);
+    sodium_memzero(hex, sizeof hex);
+    sodium_memzero(token, sizeof token);
 }
 
 /* ---- finding ---- */
@@ -119,7 +71,7 @@ static const struct text_node *kube_data(struct ctl *ctl, struct arena *arena,
                                          const struct secret_user *user, const char *set,
                                          size_t len)
 {
-    const struct ctl_object of = { .kind = SECRETS_KUBE,
+    const struct ctl_object of = { .kind = OBJECT_SECRET,
                                    .project = project_of(user->project),
                                    .name = arena_strndup(arena, set, len) };
     const struct object_view *view = ctl_object_view(ctl, arena, &of);
@@ -225,8 +177,8 @@ static bool has_any(const struct job_spec *spec)
     return any;
 }
 
-int secrets_check(struct ctl *ctl, const char *owner, const struct job_spec *spec,
-                  struct report *report)
+int resolve_secrets(struct ctl *ctl, const char *owner, const struct job_spec *spec,
+                    struct report *report)
 {
     size_t errors = report->errors;
     struct err err = { .code = ERR_NONE };
@@ -287,7 +239,6 @@ static int add_value(struct adding *a, const char *name, const void *at, size_t 
 static int want_value(struct adding *a, const char *name, bool optional)
 {
     struct secret_value value;
-    struct secrets *all = a->ctl->secrets;
     if (added(a->launch, name))
         return 1;
     int found = find_value(a->ctl, a->arena, &a->user, name, &value, a->err);
@@ -304,18 +255,18 @@ static int want_value(struct adding *a, const char *name, bool optional)
     if (add_value(a, name, value.at, value.len))
         return -1;
     const struct launch_task *first = &a->launch->tasks[0];
-    if (all->used.n < PENDING_MAX)
-        *vec_add(&all->used) = (struct used){
-            .owner = mem_strdup(a->user.name ? a->user.name : ""),
-            .project = a->user.project ? mem_strdup(a->user.project) : NULL,
-            .name = mem_strdup(name),
-            .what = mem_printf(
-                "secret %s of %s%s, job %llu, from %s/%u on %s, %zu task%s", name,
-                value.project ? "project " : "", value.project ? value.project : a->user.name,
-                (unsigned long long)a->job->row.number, first->role, first->ref.index,
-                a->launch->node, a->launch->n_tasks, a->launch->n_tasks == 1 ? "" : "s"),
-            .job = a->job->row.number
-        };
+    secrets_used(a->ctl->secrets,
+                 (struct secret_used){
+                     .owner = mem_strdup(a->user.name ? a->user.name : ""),
+                     .project = a->user.project ? mem_strdup(a->user.project) : NULL,
+                     .name = mem_strdup(name),
+                     .what = mem_printf("secret %s of %s%s, job %llu, from %s/%u on %s, %zu task%s",
+                                        name, value.project ? "project " : "",
+                                        value.project ? value.project : a->user.name,
+                                        (unsigned long long)a->job->row.number, first->role,
+                                        first->ref.index, a->launch->node, a->launch->n_tasks,
+                                        a->launch->n_tasks == 1 ? "" : "s"),
+                     .job = a->job->row.number });
     return 1;
 }
 
@@ -490,13 +441,7 @@ static void tell_agent(struct ctl *ctl, struct live_job *job, const char *node)
     if (secrets_add(ctl, job, arena, &launch, &err))
         log_warn("secrets.tell", "job=%llu node=%s: %s", (unsigned long long)job->row.number, node,
                  err.what);
-    while (ctl->secrets->used.n > used) { /* they are used since they were launched */
-        struct used *one = &ctl->secrets->used.at[--ctl->secrets->used.n];
-        free(one->owner);
-        free(one->project);
-        free(one->name);
-        free(one->what);
-    }
+    secrets_clear_used(ctl->secrets, used); /* they are used since they were launched */
     const struct engine_secrets secrets = { .generation = { .job = job->row.id,
                                                             .number = job->row.generation },
                                             .node = node,
@@ -515,7 +460,7 @@ void secrets_tell(struct ctl *ctl, struct live_job *job, const char *node)
         tell_agent(ctl, job, node);
 }
 
-static bool concerns(const struct changed *changed, const struct live_job *job)
+static bool concerns(const struct secret_changed *changed, const struct live_job *job)
 {
     if (changed->project)
         return strcmp(project_of(job->row.project), changed->project) == 0;
@@ -542,12 +487,12 @@ void secrets_committed(struct ctl *ctl)
         if (is)
             tell_job(ctl, job);
     }
-    clear_changed(s);
+    secrets_clear_changed(s);
 }
 
 void secrets_undone(struct ctl *ctl)
 {
-    clear_changed(ctl->secrets);
+    secrets_clear_changed(ctl->secrets);
 }
 
 void secrets_record(struct ctl *ctl)
@@ -556,11 +501,11 @@ void secrets_record(struct ctl *ctl)
     if (!s->used.n || !store_dirty(ctl->config.store))
         return;
     for (size_t i = 0; i < s->used.n; i++) {
-        const struct used *one = &s->used.at[i];
+        const struct secret_used *one = &s->used.at[i];
         const struct secret_user user = { .name = one->owner, .project = one->project };
         note_secret_use(ctl->accounts,
                         &(struct secret_use){
                             .user = &user, .name = one->name, .what = one->what, .job = one->job });
     }
-    clear_used(s);
+    secrets_clear_used(s, 0);
 }

@@ -9,9 +9,6 @@
 #include "job/launch.h"
 
 struct live_job;
-struct secrets;
-
-#define SECRETS_KUBE "k8s.secrets" /* documents that kubectl left: members of sets by key */
 
 /* ---- commands and questions of the edges ---- */
 /* made.secret. Tasks that run get a value that is another: in files at once, in variables with
@@ -19,10 +16,9 @@ struct secrets;
 void ctl_secret_put(struct ctl *, const struct secret_change *, ctl_done *, void *arg);
 
 /* ---- inside ctl/ ---- */
-struct secrets *secrets_create(void);
-void secrets_destroy(struct secrets *);
-/* Says in report which are not there, with names that are near. 0, or -1. */
-int secrets_check(struct ctl *, const char *owner, const struct job_spec *, struct report *);
+/* What only tasks of this generation know: they tell each other by it, and the server. */
+void secrets_put_own(const struct ctl *, const struct live_job *, struct arena *,
+                     struct pairs *env);
 /* What the tasks of the launch get, and the values: in arena, until secrets_wipe(). That they got
  * them is written with the next commit. ERR_INPUT: one is not there any more, or cannot be what it
  * is to be. */
@@ -30,8 +26,6 @@ int secrets_add(struct ctl *, struct live_job *, struct arena *, struct launch *
 void secrets_wipe(struct launch *);
 /* An agent has joined: what was set anew meanwhile it does not have. */
 void secrets_tell(struct ctl *, struct live_job *, const char *node);
-/* A document of kubectl's is another one now, in the open transaction. */
-void secrets_kube_changed(struct ctl *, const char *owner, const char *name);
 /* The turn's part (participants.h). */
 void secrets_record(struct ctl *);
 void secrets_committed(struct ctl *);

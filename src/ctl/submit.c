@@ -12,7 +12,6 @@
 #include "ctl/redact.h"
 #include "ctl/registry_auth.h"
 #include "ctl/resolve.h"
-#include "ctl/secrets.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
 
@@ -470,7 +469,7 @@ static int admit(struct submission *s, struct err *err)
     }
     if (check_member(s, err) || keep_here(s, err))
         return -1;
-    if (secrets_check(ctl, s->ask.owner, spec, report))
+    if (resolve_secrets(ctl, s->ask.owner, spec, report))
         return refuse(s, err, ERR_INPUT);
     if (queues_check_job(ctl->queues, spec, report))
         return refuse(s, err, ERR_CANNOT);

@@ -14,7 +14,6 @@
 #include "node/output.h"
 #include "node/rebase.h"
 #include "node/relay.h"
-#include "node/secrets.h"
 #include "node/shells.h"
 #include "node/uplink.h"
 
@@ -22,7 +21,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define CODE_ROOM ((uint64_t)8 << 30)
@@ -401,26 +399,13 @@ static int take_piece(struct agent *agent, const struct wire_frame *frame)
     return 0;
 }
 
-/* Nothing of its memory is written to a disk from then on. */
-static void forbid_core(void)
-{
-    struct rlimit core;
-    if (getrlimit(RLIMIT_CORE, &core) != 0)
-        return;
-    core.rlim_cur = 0;
-    (void)setrlimit(RLIMIT_CORE, &core);
-}
-
 static int take_secrets(struct agent *agent, const struct wire_frame *frame)
 {
     struct arena *arena = arena_create();
     struct wire_secrets secrets;
     int rc = wire_get(frame, arena, &secrets);
-    if (rc == 0) {
-        forbid_core();
-        if (secrets_take(agent->site.secrets, secrets.at, secrets.n))
-            crew_renew_secrets(agent->crew);
-    }
+    if (rc == 0 && secrets_take(agent->site.secrets, secrets.at, secrets.n))
+        crew_renew_secrets(agent->crew);
     arena_destroy(arena);
     return rc;
 }

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,9 +58,20 @@ static struct value *find(const struct secrets *s, const char *name)
     return NULL;
 }
 
+/* Nothing of this process's memory is written to a disk from then on. */
+static void forbid_core(void)
+{
+    struct rlimit core;
+    if (getrlimit(RLIMIT_CORE, &core) != 0)
+        return;
+    core.rlim_cur = 0;
+    (void)setrlimit(RLIMIT_CORE, &core);
+}
+
 bool secrets_take(struct secrets *s, const struct launch_secret *list, size_t n)
 {
     bool other = false;
+    forbid_core();
     for (size_t i = 0; i < n; i++) {
         struct value *value = find(s, list[i].name);
         if (value && value->len == list[i].len && memcmp(value->at, list[i].at, list[i].len) == 0)

@@ -5,6 +5,7 @@
 #include "job/launch.h"
 #include "node/cgroup.h"
 #include "node/confine.h"
+#include "node/secrets.h"
 #include "node/view.h"
 
 #include <stdbool.h>
@@ -13,7 +14,6 @@
 
 struct images;
 struct removals;
-struct secrets;
 struct site {
     uv_loop_t *loop;
     const char *dir;      /* the agent's own */

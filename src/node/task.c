@@ -18,7 +18,6 @@
 #include "node/image_root.h"
 #include "node/pin.h"
 #include "node/ports.h"
-#include "node/secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,4 +8,8 @@
 int store_get_secret(struct store *, struct arena *, const char *owner, const char *name,
                      const char **value, struct err *err);
 
+int store_delete_secret(struct store *, const char *owner, const char *name, struct err *);
+/* All of that owner whose names begin so. */
+int store_drop_secrets(struct store *, const char *owner, const char *front, struct err *);
+
 #endif

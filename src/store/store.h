@@ -158,9 +158,6 @@ int store_delete_object(struct store *, const struct object_row *, struct err *e
 int store_drop_objects(struct store *, const char *kind, const char *project, struct err *);
 int store_put_secret(struct store *, const char *owner, const char *name, const void *value,
                      size_t len, struct err *);
-int store_delete_secret(struct store *, const char *owner, const char *name, struct err *);
-/* All of that owner whose names begin so. */
-int store_drop_secrets(struct store *, const char *owner, const char *front, struct err *);
 int store_set_keep(struct store *, uint64_t job, uint64_t until_ms, struct err *); /* 0: for ever */
 
 /* ---- queries ---- */

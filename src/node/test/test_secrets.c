@@ -1,4 +1,5 @@
-/* What no output may show, in whole and in parts, and files of secrets in their directories. */
+/* What no output may show, in whole and in parts, values by name, and files of secrets in their
+ * directories. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
