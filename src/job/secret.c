@@ -1,4 +1,5 @@
-/* Names of secrets: what is safe as a part of a path on a node and of an address over HTTP. */
+/* Names of secrets: what is safe as a part of a path on a node and of an address over HTTP, and
+ * stands for one value or for a set. */
 #include "job/secret.h"
 
 #include <string.h>

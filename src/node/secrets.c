@@ -159,7 +159,8 @@ int secret_files_plan(struct secret_files *files, struct arena *arena,
 int secret_files_open(struct secret_files *files, int root, struct err *err)
 {
     for (size_t i = 0; i < files->n; i++) {
-        files->fd[i] = memory_open(root, files->at[i]);
+        if (files->fd[i] < 0)
+            files->fd[i] = memory_open(root, files->at[i]);
         if (files->fd[i] < 0)
             return err_sys(err, "%s in memory", files->at[i]);
     }
