@@ -242,7 +242,8 @@ class World:
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    server = Server(nodes="2x64cpu,64Gi", flags=("--roots", "nas://x.cn-hangzhou/=/tmp"))
+    flags = ("--roots", "nas://x.cn-hangzhou/=/tmp", "--slurm-prefix", "none")
+    server = Server(nodes="2x64cpu,64Gi", flags=flags)
     try:
         server.start()
         yield World(server)

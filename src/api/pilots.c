@@ -17,8 +17,8 @@ static bool can(struct call *call)
     struct err err;
     if (pilots_of(call)->start)
         return true;
-    err_set(&err, ERR_CANNOT, "this server has no port for agents of other machines");
-    err_hint(&err, "start it with --agents 0.0.0.0:6879");
+    err_set(&err, ERR_CANNOT, "this server finds no sbatch, or is set not to use Slurm");
+    err_hint(&err, "start it on a login node of Slurm, or with --slurm-prefix=\"ssh LOGIN\"");
     call_problem(call, &err, NULL);
     return false;
 }

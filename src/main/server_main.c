@@ -457,17 +457,19 @@ static int on_need_agents(void *arg, struct err *err);
 /* Also where no port is open for their nodes: what they run is not lost. */
 static int make_pilots(struct server *s, struct err *err)
 {
-    const struct pilot_nodes_config config = { .loop = &s->loop,
-                                               .link = s->link,
-                                               .ctl = s->ctl,
-                                               .machines = s->machines,
-                                               .sink = { .fact = on_fact, .arg = s },
-                                               .agents = &s->agents,
-                                               .open_agents = on_need_agents,
-                                               .open_arg = s,
-                                               .prefix = s->config.at[SETTING_SLURM_PREFIX].text,
-                                               .node_program = s->node_program,
-                                               .state_dir = s->files.dir };
+    const struct pilot_nodes_config config = {
+        .loop = &s->loop,
+        .link = s->link,
+        .ctl = s->ctl,
+        .machines = s->machines,
+        .sink = { .fact = on_fact, .arg = s },
+        .agents = &s->agents,
+        .open_agents = on_need_agents,
+        .open_arg = s,
+        .prefix = s->no_allocations ? "" : s->config.at[SETTING_SLURM_PREFIX].text,
+        .node_program = s->node_program,
+        .state_dir = s->files.dir
+    };
     s->pilots = pilot_nodes_create(&config, err);
     return s->pilots ? 0 : -1;
 }
@@ -701,9 +703,10 @@ static int make_http(struct server *s, struct err *err)
 /* Why no nodes can be asked of Slurm; NULL: they can. */
 static const char *find_slurm(struct server *s)
 {
-    const char *path = getenv("PATH");
-    if (*s->config.at[SETTING_SLURM_PREFIX].text ||
-        (path && interpreter_in_path(s->arena, path, "sbatch")))
+    const char *path = getenv("PATH"), *prefix = s->config.at[SETTING_SLURM_PREFIX].text;
+    if (strcmp(prefix, "none") == 0)
+        return "this server is set not to use Slurm (slurm_prefix: none)";
+    if (*prefix || (path && interpreter_in_path(s->arena, path, "sbatch")))
         return NULL;
     return "this server finds no sbatch: start it on a login node of Slurm, or with "
            "--slurm-prefix=\"ssh LOGIN\"";
