@@ -27,8 +27,7 @@ int untar(int in, int dir, const struct untar_limits *, struct untar_found *, st
  * this machine are run, so that SIGCHLD has to be as usual. ERR_CONFLICT: it has another hash. */
 int untar_gzipped(int fd, const char *hash, int dir, const struct untar_limits *,
                   struct untar_found *, struct err *);
-/* The same for what may be a plain tar, too. */
-int untar_packed(int fd, const char *hash, int dir, const struct untar_limits *,
-                 struct untar_found *, struct err *);
+/* The same for what may be a plain tar, too, and whose hash the caller has compared. */
+int untar_packed(int fd, int dir, const struct untar_limits *, struct untar_found *, struct err *);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/untar.h"
+#include "node/fetch/layer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +47,16 @@ static char *half_of(const struct site *site)
     return mem_printf("%s.half", site->code_tree);
 }
 
+static int compare_hash(int archive, const char *hash, struct err *err)
+{
+    char hex[IMAGE_DIGEST_LEN + 1];
+    if (layer_hash(archive, hex, err) != 0)
+        return -1;
+    if (strcmp(hex, hash) != 0)
+        return err_set(err, ERR_CONFLICT, "the bytes that came are not those of this hash");
+    return lseek(archive, 0, SEEK_SET) == 0 ? 0 : err_sys(err, "the archive");
+}
+
 static int fill_tree(const struct launch *launch, int archive, const char *half, struct err *err)
 {
     const struct untar_limits as_it_is = { UINT64_MAX, UINT64_MAX }; /* looked at when it came */
@@ -56,7 +67,9 @@ static int fill_tree(const struct launch *launch, int archive, const char *half,
         mkdir(half, 0700) != 0 ? -1 : open(half, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(err, "%s", half);
-    return untar_packed(archive, name_of(launch->archive), dir, &as_it_is, &found, err);
+    if (compare_hash(archive, name_of(launch->archive), err) != 0)
+        return -1;
+    return untar_packed(archive, dir, &as_it_is, &found, err);
 }
 
 static int make_tree(const struct site *site, const struct launch *launch, int archive,

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <mbedtls/sha256.h>
+#include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -350,29 +350,28 @@ static int make_all(struct maker *m)
 
 static void saw(void *arg, const void *bytes, size_t n)
 {
-    (void)mbedtls_sha256_update_ret(arg, bytes, n);
+    sha256_update(arg, n, bytes);
 }
 
-static void print_hash(mbedtls_sha256_context *sum, char hex[IMAGE_DIGEST_LEN + 1])
+static void print_hash(struct sha256_ctx *sum, char hex[IMAGE_DIGEST_LEN + 1])
 {
     unsigned char raw[IMAGE_DIGEST_LEN / 2];
-    (void)mbedtls_sha256_finish_ret(sum, raw);
+    sha256_digest(sum, sizeof raw, raw);
     for (size_t i = 0; i < sizeof raw; i++)
         snprintf(hex + 2 * i, 3, "%02x", raw[i]);
 }
 
 int layer_hash(int fd, char hex[IMAGE_DIGEST_LEN + 1], struct err *err)
 {
-    mbedtls_sha256_context sum;
+    struct sha256_ctx sum;
     AUTO_FREE unsigned char *buffer = mem_new(BUFFER);
     ssize_t n;
-    mbedtls_sha256_init(&sum);
-    (void)mbedtls_sha256_starts_ret(&sum, 0);
+    sha256_init(&sum);
     while ((n = read(fd, buffer, BUFFER)) > 0 || (n < 0 && errno == EINTR))
         if (n > 0)
             saw(&sum, buffer, (size_t)n);
     if (n < 0)
-        return err_sys(err, "reading the image");
+        return err_sys(err, "reading what is hashed");
     print_hash(&sum, hex);
     return 0;
 }
@@ -420,9 +419,8 @@ static int await_unpacker(pid_t pid, const char *name, struct err *err)
 static int apply_stream(const struct layer *layer, int in, int root, struct layer_limits *limits,
                         bool *ended, struct err *err)
 {
-    mbedtls_sha256_context sum;
-    mbedtls_sha256_init(&sum);
-    (void)mbedtls_sha256_starts_ret(&sum, 0);
+    struct sha256_ctx sum;
+    sha256_init(&sum);
     const struct tar_source source = { .fd = in, .most = limits->bytes, .saw = saw, .arg = &sum };
     struct maker m = { .layer = layer,
                        .from = tar_reader_create(&source),
