@@ -81,6 +81,7 @@ def test_each_machine_pulls_into_its_own_store(
     homes = [tmp_path / "m1", tmp_path / "m2"]
     go = tmp_path / "go"
     wait = f"until test -e {go}; do sleep 0.05; done"
+    before = len(private.log)
     with machines(server, *homes):
         inputs: dict[str, Any] = {"registry_auth": str(auth)}
         inputs["data"] = [{"from": str(tmp_path), "at": str(tmp_path)}]
@@ -96,6 +97,12 @@ def test_each_machine_pulls_into_its_own_store(
         stores = [sorted(one.name for one in (home / "images/trees").iterdir()) for home in homes]
         assert stores[0] == stores[1] and len(stores[0]) == 1, stores
         assert not (server.state / "images/trees").exists(), "the server has pulled nothing"
+        # The layers came once from the registry, to the server, and from there to both.
+        lines = private.log[before:].splitlines()
+        asked = [one for one in lines if one.startswith("127.") and "GET /v2/team/far/blobs" in one]
+        assert len(asked) == 3, asked
+        assert len(list((server.state / "images-packed").glob("?" * 64))) == 1
+        assert not list(tmp_path.glob("m?/images/packed/*")), "what was unpacked is not kept twice"
         # Both are machines of the server's account: its store serves others with credentials only.
         (digest,) = server.job(number)["images"].values()
         by_digest = f"{image.rpartition(':')[0]}@{digest}"

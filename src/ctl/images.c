@@ -12,6 +12,7 @@
 #include "ctl/taped.h"
 #include "image/reference.h"
 #include "job/image_news.h"
+#include "sched/cluster.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static struct words find_unknown(const struct ctl *ctl, const struct live_job *j
     return names;
 }
 
-static void send_question(struct ctl *ctl, struct live_job *job, struct words names)
+static void send_question(struct ctl *ctl, struct live_job *job, struct words names, bool pack)
 {
     struct job_row row;
     struct site_notes site = { .parent = 0 };
@@ -83,6 +84,7 @@ static void send_question(struct ctl *ctl, struct live_job *job, struct words na
         notes_read_site(ctl->scratch, row.site, &site);
     const struct image_question question = { .job = job->row.id,
                                              .names = names,
+                                             .pack = pack,
                                              .account = site.account,
                                              .auth = registry_auth_find(ctl->config.store,
                                                                         ctl->scratch, &job->row) };
@@ -98,13 +100,76 @@ void images_ask(struct ctl *ctl, struct live_job *job)
     job->images_asked = true;
     job->images_open = (uint32_t)names.n;
     if (names.n > 0 && ctl->config.ask_images)
-        send_question(ctl, job, names);
+        send_question(ctl, job, names, false);
+}
+
+/* ---- machines: the server fetches an image for several ---- */
+
+/* So many share no disk with the server and with each other; no more than two are counted. */
+static unsigned count_machines(const struct ctl *ctl, const struct live_job *job)
+{
+    const char *first = NULL;
+    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
+        const char *node = live_due(&job->tasks[flat]) ? job->tasks[flat].place.node : NULL;
+        uint32_t at = node ? cluster_find(ctl->cluster, node) : UINT32_MAX;
+        if (at == UINT32_MAX || !cluster_node(ctl->cluster, at).spec->machine)
+            continue;
+        if (first && strcmp(first, node) != 0)
+            return 2;
+        first = node;
+    }
+    return first != NULL;
+}
+
+static struct words find_pinned(const struct ctl *ctl, const struct live_job *job)
+{
+    const struct job_spec *spec = job->spec;
+    struct words names = { .at = ARENA_ARRAY(ctl->scratch, spec->n_roles, const char *) };
+    for (size_t i = 0; i < spec->n_roles; i++) {
+        const char *name = images_of_launch(job, ctl->scratch, &spec->roles[i]);
+        if (name && strchr(name, '@') && !has(&names, name))
+            names.at[names.n++] = name;
+    }
+    return names;
+}
+
+static void ask_to_pack(struct ctl *ctl, struct live_job *job)
+{
+    if (job->images_packing || job->spec->runtime != RUNTIME_BWRAP ||
+        !(ctl->config.ask_images || taped_replays(ctl)) || count_machines(ctl, job) < 2)
+        return;
+    const struct words names = find_pinned(ctl, job);
+    job->images_packing = true;
+    job->images_open = (uint32_t)names.n;
+    if (names.n > 0 && ctl->config.ask_images)
+        send_question(ctl, job, names, true);
+}
+
+const char *ctl_packed_image(struct ctl *ctl, struct arena *arena, uint64_t id, const char *digest)
+{
+    const struct live_job *job = live_find(ctl->live, id);
+    if (!job || !has(&job->images_packed, digest))
+        return NULL;
+    return arena_printf(arena, "%s/" CTL_PACKED_IMAGES "/%s", ctl->config.state_dir, digest);
+}
+
+static void note_packed(struct live_job *job, const char *digest)
+{
+    const size_t n = job->images_packed.n;
+    const char **all = ARENA_ARRAY(job->arena, n + 1, const char *);
+    if (n)
+        memcpy(all, job->images_packed.at, n * sizeof *all);
+    all[n] = arena_strdup(job->arena, digest);
+    job->images_packed = (struct words){ .at = all, .n = n + 1 };
 }
 
 const char *images_wait(struct ctl *ctl, struct live_job *job)
 {
     images_ask(ctl, job);
-    return job->images_open ? "waits until the registry has said which image it is" : NULL;
+    if (job->images_open && !job->images_packing)
+        return "waits until the registry has said which image it is";
+    ask_to_pack(ctl, job);
+    return job->images_open ? "waits until the server has its image for the machines" : NULL;
 }
 
 /* ---- answers ---- */
@@ -177,6 +242,11 @@ void images_answer(struct ctl *ctl, const struct engine_fact *fact)
         return;
     if (news->step == IMAGE_PINNED && is_digest(news->digest)) {
         pin(ctl, job, fact, name);
+        return;
+    }
+    if (news->step == IMAGE_READY && is_digest(news->digest)) {
+        if (!has(&job->images_packed, news->digest))
+            note_packed(job, news->digest);
         return;
     }
     char text[640];

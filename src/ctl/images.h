@@ -9,9 +9,12 @@
 struct ctl;
 struct account;
 
+#define CTL_PACKED_IMAGES "images-packed" /* below the state directory, by their digests */
+
 struct image_question { /* what registries are asked of a job (ctl_config.ask_images) */
     uint64_t job;
-    struct words names;            /* without digests */
+    struct words names;            /* without digests; to pack: with them */
+    bool pack;                     /* makes a file of each in CTL_PACKED_IMAGES: READY */
     const struct account *account; /* whose configuration and rights; NULL: the server's own */
     const char *auth;              /* its credentials, as docker login writes them; NULL: none */
 };
@@ -26,6 +29,8 @@ void images_hear(struct ctl *, struct live_job *, const struct engine_fact *); /
 const char *images_of_launch(const struct live_job *, struct arena *, const struct role *);
 /* The credentials that the agent pulls with. */
 void images_add_auth(const struct ctl *, const struct live_job *, struct arena *, struct launch *);
+/* The path of an image that was packed for that live job, in arena; else NULL. */
+const char *ctl_packed_image(struct ctl *, struct arena *, uint64_t job, const char *digest);
 struct image_news *images_copy(struct arena *, const struct image_news *); /* of NULL: NULL */
 
 #endif

@@ -141,19 +141,21 @@ struct live_job {
     uint32_t peers; /* jobs it starts together with, itself included, as the last pass found */
     uint32_t apart; /* position among those asked one by one, from 1; 0: is none */
     enum stop_level stop_sent;
-    struct line *line;    /* in which it waits; NULL: in none */
-    bool waits;           /* is in the waiting list */
-    bool wanting;         /* is in the list of those that want places */
-    bool slot, aside;     /* member of an array: has one of the at_once; queued and waits for one */
-    bool touched;         /* is in the turn's list */
-    bool later;           /* is in the list of the next tick */
-    bool ending;          /* the end of an agent is applied in slices: nothing is decided before */
-    bool cut_off;         /* it was loaded while it was placing */
-    bool fails_now;       /* a task failed for good in this turn */
-    bool images_asked;    /* their registries, by this process */
-    uint32_t images_open; /* of them still to answer: launches wait */
-    uint64_t images_said_ms; /* the last event of how far one is */
-    uint64_t expected_ms;    /* it starts by then as far as is known now; 0: not known */
+    struct line *line;   /* in which it waits; NULL: in none */
+    bool waits;          /* is in the waiting list */
+    bool wanting;        /* is in the list of those that want places */
+    bool slot, aside;    /* member of an array: has one of the at_once; queued and waits for one */
+    bool touched;        /* is in the turn's list */
+    bool later;          /* is in the list of the next tick */
+    bool ending;         /* the end of an agent is applied in slices: nothing is decided before */
+    bool cut_off;        /* it was loaded while it was placing */
+    bool fails_now;      /* a task failed for good in this turn */
+    bool images_asked;   /* their registries, by this process */
+    bool images_packing; /* were asked to be packed for its machines, by this process */
+    struct words images_packed; /* digests of those that are */
+    uint32_t images_open;       /* of them still to answer: launches wait */
+    uint64_t images_said_ms;    /* the last event of how far one is */
+    uint64_t expected_ms;       /* it starts by then as far as is known now; 0: not known */
     struct live_why why;
     struct live_refusal refusal; /* for that reason */
     uint32_t first;              /* flat position of the first in notes.first */

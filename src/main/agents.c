@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/archives.h"
+#include "ctl/images.h"
 #include "link/agent_listener.h"
 #include "tls/identity.h"
 
@@ -71,12 +72,14 @@ static int listen_there(struct agents *agents, const struct agents_config *confi
     return 0;
 }
 
-/* An agent is given the code of its own job, and no other. */
+/* An agent is given the code and the packed images of its own job, and no other. */
 static int open_code(void *arg, struct generation of, const char *hash)
 {
     const struct agents *agents = arg;
     struct arena *arena = arena_create();
     const char *path = ctl_code_path(agents->ctl, arena, of.job, hash);
+    if (!path)
+        path = ctl_packed_image(agents->ctl, arena, of.job, hash);
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     arena_destroy(arena);
     return fd;

@@ -19,12 +19,15 @@
 #include <unistd.h>
 
 #define LIMIT_MS     10000u /* launches wait for it */
+#define PACK_MS      3600000u
+#define PACKED_MOST  "68719476736" /* bytes of all packed images */
 #define AT_ONCE      4u
 #define ANSWER_MAX   512u
 #define QUESTION_MAX (1u << 20)
 
 struct ask {
     struct image_asks *all;
+    bool pack;
     char *name, *question;
     size_t len;
     VEC(uint64_t) jobs;
@@ -33,7 +36,7 @@ struct ask {
 };
 struct image_asks {
     uv_loop_t *loop;
-    char *program;
+    char *program, *folder; /* folder: of packed images */
     struct engine_sink sink;
     struct ask *first; /* oldest first; those that run stand in front */
     size_t running;
@@ -57,6 +60,7 @@ struct image_asks *image_asks_create(uv_loop_t *loop, const char *program, const
     struct image_asks *all = mem_new(sizeof *all);
     all->loop = loop;
     all->program = mem_strdup(program);
+    all->folder = mem_printf("%s/" CTL_PACKED_IMAGES, dir);
     uv_idle_init(loop, &all->later);
     all->later.data = all;
     return all;
@@ -75,6 +79,7 @@ static void on_closed(uv_handle_t *handle)
 {
     struct image_asks *all = handle->data;
     free(all->program);
+    free(all->folder);
     free(all);
 }
 
@@ -100,7 +105,8 @@ void image_asks_begin(struct image_asks *all, struct engine_sink sink)
 
 static void tell(const struct ask *ask, const char *digest, const char *problem)
 {
-    const struct image_news news = { .step = *digest ? IMAGE_PINNED : IMAGE_FAILED,
+    enum image_step good = ask->pack ? IMAGE_READY : IMAGE_PINNED;
+    const struct image_news news = { .step = *digest ? good : IMAGE_FAILED,
                                      .name = ask->name,
                                      .digest = digest,
                                      .problem = problem };
@@ -132,9 +138,10 @@ static void on_end(void *arg, const struct child_end *end)
     end->text[end->len] = '\0';
     end->text[strcspn(end->text, "\n")] = '\0';
     bool good = end->good && strncmp(end->text, front, sizeof front - 1) == 0;
-    if (end->killed || (!good && !*end->text)) {
-        snprintf(late, sizeof late, "image %.200s: its registry did not answer within %u s",
-                 ask->name, LIMIT_MS / 1000);
+    if (!good && (end->killed || !*end->text)) {
+        snprintf(late, sizeof late, "image %.*s %s", (int)strcspn(ask->name, "@"), ask->name,
+                 end->killed ? "cannot be had: its registry did not answer in time"
+                             : "cannot be asked for: muster-node failed");
         tell(ask, "", late);
     } else {
         tell(ask, good ? end->text + sizeof front - 1 : "", good ? "" : end->text);
@@ -163,16 +170,19 @@ static char *print_question(const char *name, const struct image_question *q, si
 
 static int start(struct ask *ask, struct err *err)
 {
-    char *args[] = { (char[]){ "muster-node" }, (char[]){ "image-digest" }, NULL };
+    struct image_asks *all = ask->all;
+    char *digest[] = { (char[]){ "muster-node" }, (char[]){ "image-digest" }, NULL };
+    char *pack[] = { (char[]){ "muster-node" }, (char[]){ "image-pack" }, all->folder,
+                     (char[]){ PACKED_MOST }, NULL };
     AUTO_CLOSE int in = memfd_create("question", MFD_CLOEXEC);
     if (in < 0 || file_write_all(in, ask->question, ask->len) != 0 || lseek(in, 0, SEEK_SET) != 0)
         return err_sys(err, "a copy in memory");
-    const struct child_line line = { .program = ask->all->program,
-                                     .args = args,
+    const struct child_line line = { .program = all->program,
+                                     .args = ask->pack ? pack : digest,
                                      .input = in,
                                      .text_max = ANSWER_MAX - 1,
-                                     .limit_ms = LIMIT_MS };
-    ask->child = child_start(ask->all->loop, &line, on_end, ask, err);
+                                     .limit_ms = ask->pack ? PACK_MS : LIMIT_MS };
+    ask->child = child_start(all->loop, &line, on_end, ask, err);
     return ask->child ? 0 : -1;
 }
 
@@ -194,10 +204,12 @@ static void go_on(struct image_asks *all)
     }
 }
 
-static struct ask *find_same(const struct image_asks *all, const char *question, size_t len)
+static struct ask *find_same(const struct image_asks *all, bool pack, const char *question,
+                             size_t len)
 {
     struct ask *ask = all->first;
-    while (ask && (ask->child || ask->len != len || memcmp(ask->question, question, len) != 0))
+    while (ask && (ask->child || ask->pack != pack || ask->len != len ||
+                   memcmp(ask->question, question, len) != 0))
         ask = ask->next;
     return ask;
 }
@@ -217,12 +229,13 @@ void image_asks_ask(struct image_asks *all, const struct image_question *q)
     for (size_t i = 0; i < q->names.n; i++) {
         size_t len;
         char *question = print_question(q->names.at[i], q, &len);
-        struct ask *ask = find_same(all, question, len);
+        struct ask *ask = find_same(all, q->pack, question, len);
         if (ask) {
             explicit_bzero(question, len);
             free(question);
         } else {
             ask = add(all, q->names.at[i], question, len);
+            ask->pack = q->pack;
         }
         vec_push(&ask->jobs, q->job);
     }

@@ -6,6 +6,7 @@
 #include "launch/launch.h"
 #include "node/host.h"
 #include "node/image_digest.h"
+#include "node/image_pack.h"
 #include "node/keeper.h"
 #include "node/pilot.h"
 #include "node/runtimes.h"
@@ -129,6 +130,9 @@ static const struct verb {
     { .name = "image-digest",
       .help = "which image a name stands for, as stdin asks",
       .run = say_image_digest },
+    { .name = "image-pack",
+      .help = "DIR BYTES an image as a file for machines, as stdin asks",
+      .run = image_pack_main },
     { .name = "launch", .help = "ARGS    start the ranks of this node (--help)", .run = launch },
     { .name = "torchrun", .help = NULL, .run = torchrun },
     { .name = "dlrover-run", .help = NULL, .run = dlrover_run },

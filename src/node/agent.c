@@ -593,6 +593,7 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
         *agent->conf.images ? mem_strdup(agent->conf.images) : mem_printf("%s/images", dir);
     agent->site.images_dir = agent->images;
     agent->site.images_room = agent->conf.images_size;
+    agent->site.away = agent->conf.send_logs;
     cgroup_find(&agent->site.cgroups);
     agent->outbox = outbox_create();
     agent->crew = crew_create(&agent->site, (struct crew_sink){ .expect = expect_facts,

@@ -54,6 +54,7 @@ static void on_images(void *arg);
 static void say_of_image(void *arg, const char *text);
 static void on_image_news(void *arg, const struct image_news *news);
 static void on_removed(void *arg);
+static void ask_for_piece(void *arg, const struct wire_want *want);
 static void close_if_over(struct crew *crew);
 
 struct crew *crew_create(struct site *site, struct crew_sink sink)
@@ -64,9 +65,11 @@ struct crew *crew_create(struct site *site, struct crew_sink sink)
     uv_timer_init(site->loop, &crew->log_timer);
     uv_timer_init(site->loop, &crew->close_timer);
     crew->log_timer.data = crew->close_timer.data = crew;
-    crew->images = images_create(
-        site, (struct images_sink){
-                  .settled = on_images, .say = say_of_image, .news = on_image_news, .arg = crew });
+    crew->images = images_create(site, (struct images_sink){ .settled = on_images,
+                                                             .say = say_of_image,
+                                                             .news = on_image_news,
+                                                             .want = ask_for_piece,
+                                                             .arg = crew });
     site->images = crew->images;
     site->removals = crew->removals =
         removals_create(site->loop, (struct removals_sink){ .done = on_removed, .arg = crew });
@@ -536,6 +539,7 @@ static void on_fetched(void *arg, const struct err *problem)
 {
     struct crew *crew = arg;
     fetch_destroy(TAKE(crew->fetch));
+    images_hold(crew->images, false);
     if (!problem) {
         unpack_held(crew);
         return;
@@ -556,6 +560,7 @@ static void fetch_then_unpack(struct crew *crew)
         unpack_held(crew);
         return;
     }
+    images_hold(crew->images, true);
     crew->fetch =
         fetch_start(crew->site->loop, crew->site->code, crew->site->code_room,
                     (struct fetch_sink){ .ask = ask_for_piece, .done = on_fetched, .arg = crew });
@@ -565,12 +570,16 @@ void crew_piece(struct crew *crew, const struct wire_piece *piece)
 {
     if (crew->fetch)
         fetch_piece(crew->fetch, piece);
+    else
+        images_piece(crew->images, piece);
 }
 
 void crew_want_again(struct crew *crew)
 {
     if (crew->fetch)
         fetch_again(crew->fetch);
+    else
+        images_want_again(crew->images);
 }
 
 static void add_members(struct crew *crew, struct batch *batch)

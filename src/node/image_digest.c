@@ -73,7 +73,13 @@ static int copy_auth(const char *text, struct err *err)
     return mem_give_fd(&fd);
 }
 
-static int answer(char *question, char digest[IMAGE_DIGEST_LEN + 1], struct err *err)
+struct work {
+    int (*run)(void *arg, const struct registry *, char digest[IMAGE_DIGEST_LEN + 1], struct err *);
+    void *arg;
+};
+
+static int answer(const struct work *work, char *question, char digest[IMAGE_DIGEST_LEN + 1],
+                  struct err *err)
 {
     char *name = strsep(&question, "\n"), *home = strsep(&question, "\n");
     char *numbers = strsep(&question, "\n");
@@ -87,11 +93,14 @@ static int answer(char *question, char digest[IMAGE_DIGEST_LEN + 1], struct err 
     if (auth < 0)
         return -1;
     const struct registry registry = { .ref = &ref, .auth = auth, .home = *home ? home : NULL };
-    return image_resolve(&registry, digest, err);
+    return work->run(work->arg, &registry, digest, err);
 }
 
-int image_digest_main(void)
+int image_answer(int (*run)(void *arg, const struct registry *, char digest[IMAGE_DIGEST_LEN + 1],
+                            struct err *),
+                 void *arg)
 {
+    const struct work work = { .run = run, .arg = arg };
     AUTO_BUF struct buf text = BUF_INIT(QUESTION_MAX);
     struct err err = { .code = ERR_SYSTEM };
     char digest[IMAGE_DIGEST_LEN + 1];
@@ -99,7 +108,7 @@ int image_digest_main(void)
     int rc = read_question(&text, &err);
     if (rc == 0) {
         char *question = mem_strdup(buf_str(&text));
-        rc = answer(question, digest, &err);
+        rc = answer(&work, question, digest, &err);
         explicit_bzero(question, text.len);
         free(question);
     }
@@ -108,4 +117,16 @@ int image_digest_main(void)
     else
         printf("%s%s%s\n", err.what, *err.hint ? "; " : "", err.hint);
     return fflush(stdout) == 0 && rc == 0 ? 0 : 1;
+}
+
+static int resolve(void *arg, const struct registry *registry, char digest[IMAGE_DIGEST_LEN + 1],
+                   struct err *err)
+{
+    (void)arg;
+    return image_resolve(registry, digest, err);
+}
+
+int image_digest_main(void)
+{
+    return image_answer(resolve, NULL);
 }

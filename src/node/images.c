@@ -7,11 +7,13 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
+#include "node/fetch/grants.h"
 #include "node/fetch/pull.h"
 #include "node/fetch/store.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define ROUNDS     3 /* of pulling and finding it gone */
 #define SAY_MS     5000u
@@ -22,6 +24,8 @@ struct entry {
     struct images *owner;
     struct pull *pull;
     struct arena *arena;
+    char *packed;              /* path where the server's comes to; NULL: none is asked for */
+    bool asks;                 /* it waits for its turn to be asked for, or comes */
     char *name, *shown, *auth; /* shown: name without its digest */
     size_t auth_len;
     int use; /* its lock in the store; -1: none */
@@ -32,6 +36,8 @@ struct entry {
 struct images {
     struct site *site;
     struct images_sink sink;
+    struct fetch *fetch; /* of the one whose turn it is */
+    bool held;
     VEC(struct entry *) all;
 };
 
@@ -163,6 +169,7 @@ static void start(struct entry *entry)
     struct pull_ask ask = { .store = site->images_dir,
                             .auth = entry->auth,
                             .auth_len = entry->auth_len,
+                            .packed = entry->packed,
                             .home = account ? account->home : NULL,
                             .limit = site->images_room ? site->images_room : IMAGE_ROOM,
                             .drop_rights = drop_rights,
@@ -251,6 +258,89 @@ static void on_news(void *arg, const struct pull_news *news)
     }
 }
 
+/* ---- of the server ---- */
+
+static void ask_next(struct images *images);
+
+static void on_packed(void *arg, const struct err *problem)
+{
+    struct entry *entry = arg;
+    struct images *images = entry->owner;
+    struct stat st;
+    fetch_destroy(TAKE(images->fetch));
+    entry->asks = false;
+    if (problem)
+        free(TAKE(entry->packed));
+    else if (stat(entry->packed, &st) == 0)
+        entry->bytes = (uint64_t)st.st_size;
+    start(entry);
+    ask_next(images);
+    tell_settled(images);
+}
+
+static void on_want(void *arg, const struct wire_want *want)
+{
+    struct entry *entry = arg;
+    entry->owner->sink.want(entry->owner->sink.arg, want);
+}
+
+static void ask_next(struct images *images)
+{
+    for (size_t i = 0; i < images->all.n && !images->fetch && !images->held; i++) {
+        struct entry *entry = images->all.at[i];
+        if (!entry->asks)
+            continue;
+        const struct site *site = images->site;
+        const struct fetch_sink sink = { .ask = on_want, .done = on_packed, .arg = entry };
+        images->fetch = fetch_start(site->loop, entry->packed,
+                                    site->images_room ? site->images_room : IMAGE_ROOM, sink);
+    }
+}
+
+void images_hold(struct images *images, bool hold)
+{
+    images->held = hold;
+    ask_next(images);
+}
+
+void images_piece(struct images *images, const struct wire_piece *piece)
+{
+    if (images->fetch)
+        fetch_piece(images->fetch, piece);
+}
+
+void images_want_again(struct images *images)
+{
+    if (images->fetch)
+        fetch_again(images->fetch);
+}
+
+/* Only of a machine that has not got it. */
+static bool asks_server(const struct entry *entry)
+{
+    const struct site *site = entry->owner->site;
+    char tree[IMAGE_DIGEST_LEN + 1];
+    struct image_ref ref;
+    return site->away && image_ref_parse(entry->name, &ref, NULL) == 0 && *ref.digest &&
+           !grant_find(site->images_dir, ref.digest, entry->auth, tree);
+}
+
+static void begin(struct entry *entry)
+{
+    const struct site *site = entry->owner->site;
+    free(TAKE(entry->packed));
+    entry->asks = asks_server(entry);
+    if (!entry->asks) {
+        start(entry);
+        return;
+    }
+    entry->is.coming = true;
+    entry->is.ready = false;
+    entry->packed = mem_printf("%s/packed/%s", site->images_dir,
+                               entry->name + strlen(entry->name) - IMAGE_DIGEST_LEN);
+    ask_next(entry->owner);
+}
+
 static void want(struct images *images, const char *name, const struct launch *launch)
 {
     struct entry *entry = find(images, name);
@@ -272,7 +362,7 @@ static void want(struct images *images, const char *name, const struct launch *l
     entry->rounds = 0;
     entry->bytes = entry->told_ms = 0;
     entry->began_ms = entry->said_ms = clock_mono_ms();
-    start(entry);
+    begin(entry);
 }
 
 void images_fetch(struct images *images, const struct launch *launch)
@@ -284,12 +374,13 @@ void images_fetch(struct images *images, const struct launch *launch)
 
 void images_stop(struct images *images)
 {
+    fetch_destroy(TAKE(images->fetch));
     for (size_t i = 0; i < images->all.n; i++) {
         struct entry *entry = images->all.at[i];
         if (!entry->is.coming)
             continue;
         pull_destroy(TAKE(entry->pull));
-        entry->is.coming = false;
+        entry->is.coming = entry->asks = false;
         err_set(&entry->is.problem, ERR_UNAVAILABLE, "fetching the image was ended");
         drop_auth(entry);
     }
@@ -307,6 +398,7 @@ void images_destroy(struct images *images)
         arena_destroy(entry->arena);
         free(entry->name);
         free(entry->shown);
+        free(entry->packed);
         free(entry);
     }
     vec_fini(&images->all);

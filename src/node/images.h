@@ -5,6 +5,7 @@
 
 #include "image/document.h"
 #include "job/image_news.h"
+#include "node/fetch.h"
 #include "node/site.h"
 
 #include <stdbool.h>
@@ -13,6 +14,7 @@ struct images_sink {
     void (*settled)(void *arg);                         /* none is on its way any more */
     void (*say)(void *arg, const char *text);           /* how it goes, a line */
     void (*news)(void *arg, const struct image_news *); /* for the server; only in the call */
+    void (*want)(void *arg, const struct wire_want *);  /* of the server, as fetch.h has it */
     void *arg;
 };
 struct image {
@@ -28,6 +30,11 @@ struct images *images_create(struct site *, struct images_sink);
 void images_destroy(struct images *); /* NULL-safe */
 /* Those of the launch's tasks that are not there yet; one that could not be had is tried again. */
 void images_fetch(struct images *, const struct launch *);
+/* Packed ones are asked of the server, one at a time: a piece has come; the connection is a new
+ * one; false: nothing else is asked over it now, so they may be. */
+void images_piece(struct images *, const struct wire_piece *);
+void images_want_again(struct images *);
+void images_hold(struct images *, bool hold);
 bool images_busy(const struct images *);
 void images_stop(struct images *); /* what comes is not waited for: it is a failure now */
 const struct image *images_find(const struct images *, const char *name); /* NULL: never asked */

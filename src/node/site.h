@@ -25,6 +25,7 @@ struct site {
     const char *code_tree; /* what archives are unpacked to, for this agent alone */
     const char *server;    /* its socket: no other's on the machine */
     const char *images_dir;    /* the store of images of the tasks' account */
+    bool away;                 /* it shares no disk with the server, which may have packed images */
     uint64_t images_room;      /* bytes it may have; 0: a default */
     struct images *images;     /* of the tasks; NULL: not made yet */
     struct removals *removals; /* of their layers */

@@ -20,10 +20,17 @@
     "{\"name\":\"one\",\"runtime\":\"bwrap\",\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":2,"      \
     "\"image\":\"" NAME "\"}},\"retry\":{\"user\":1}}"
 
+#define FAR                                                                                        \
+    "{\"name\":\"far\",\"runtime\":\"bwrap\",\"place\":{\"labels\":{\"far\":\"1\"}},"              \
+    "\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":2,\"image\":\"" NAME "\","                       \
+    "\"resources\":{\"cpu\":1}}}}"
+
 struct fixture {
     struct world world; /* first */
+    struct arena *labels;
     unsigned asked;
-    char question[80], launched[160];
+    bool pack;
+    char question[120], launched[160];
     int (*start)(struct engine *, const struct launch *, struct err *); /* of the engine */
 };
 static struct fixture f;
@@ -33,6 +40,7 @@ static void on_ask(void *arg, const struct image_question *question)
     (void)arg;
     f.asked++;
     assert_int_equal(question->names.n, 1);
+    f.pack = question->pack;
     snprintf(f.question, sizeof f.question, "%s", question->names.at[0]);
 }
 
@@ -189,6 +197,49 @@ static void test_progress_is_few_events(void **state)
     assert_int_equal(world_count(&f.world, job, "image"), 4);
 }
 
+static void add_machine(const char *name)
+{
+    struct engine_sink sink = ctl_sink(f.world.ctl);
+    struct node_spec spec = { .name = name,
+                              .address = name,
+                              .host = name,
+                              .gpu_type = "",
+                              .cpu_milli = 1000,
+                              .memory = 8ull << 30,
+                              .disk = 1ull << 40 };
+    pairs_set(&spec.labels, f.labels, "far", "1");
+    const struct engine_fact up = { .kind = FACT_NODE_UP, .node = name, .spec = &spec };
+    sink.fact(sink.arg, &up);
+    ctl_turn(f.world.ctl);
+}
+
+/* Two tasks there are on two machines: the server fetches the image for both. */
+static void test_machines_get_it_of_the_server(void **state)
+{
+    (void)state;
+    f.labels = arena_create();
+    add_machine("m1");
+    add_machine("m2");
+    uint64_t job = world_submit(&f.world, FAR);
+    world_run(&f.world);
+    answer(job, FIRST);
+    assert_int_equal(f.asked, 2);
+    assert_true(f.pack);
+    assert_string_equal(f.question, BY(FIRST));
+    assert_int_equal(f.world.fake.starts, 0);
+    assert_non_null(strstr(world_reason(&f.world, job), "waits until the server has its image"));
+    assert_null(ctl_packed_image(f.world.ctl, f.labels, job, FIRST));
+    const struct image_news ready = { .step = IMAGE_READY, .name = BY(FIRST), .digest = FIRST };
+    say(job, ready, 0, "");
+    assert_string_equal(f.launched, BY(FIRST));
+    const char *path = ctl_packed_image(f.world.ctl, f.labels, job, FIRST);
+    assert_non_null(path);
+    assert_non_null(strstr(path, "/" CTL_PACKED_IMAGES "/" FIRST));
+    assert_null(ctl_packed_image(f.world.ctl, f.labels, job, OTHER));
+    assert_null(ctl_packed_image(f.world.ctl, f.labels, job + 1, FIRST));
+    arena_destroy(f.labels);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +248,7 @@ int main(void)
             test_the_digest_outlives_the_server_and_its_question_does_not, setup, teardown),
         cmocka_unit_test_setup_teardown(test_where_nobody_can_ask_the_first_pull_says, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_machines_get_it_of_the_server, setup, teardown),
         cmocka_unit_test_setup_teardown(test_progress_is_few_events, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/untar.h"
 #include "node/fetch/grants.h"
 #include "node/fetch/layer.h"
 #include "node/fetch/registry.h"
@@ -204,14 +205,38 @@ static void on_bytes(void *arg, uint64_t bytes)
     tell(m, PULL_FETCHES, bytes, m->packed);
 }
 
+/* What the server sent is checked as what a registry gives, and is not needed. */
+static int take_packed(struct making *m, struct err *err)
+{
+    const struct untar_limits limits = { .bytes = m->ask->limit, .files = IMAGE_LAYERS_MAX + 8 };
+    struct untar_found found;
+    AUTO_CLOSE int in =
+        m->ask->packed ? open(m->ask->packed, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    if (in < 0 || mkdir(m->pulled, 0700) != 0)
+        return -1;
+    AUTO_CLOSE int dir = open(m->pulled, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0 && untar(in, dir, &limits, &found, err) == 0 && read_manifest(m, err) == 0 &&
+        read_config(m, err) == 0)
+        return 0;
+    (void)file_remove_tree(m->pulled, NULL);
+    return -1;
+}
+
+static int take_of_registry(struct making *m, struct err *err)
+{
+    return registry_copy(&m->registry, m->news->tree, m->pulled, on_bytes, m, err) != 0 ||
+                   read_manifest(m, err) != 0 || read_config(m, err) != 0
+               ? -1
+               : 0;
+}
+
 /* With the lock of the image. */
 static int fetch_and_unpack(struct making *m, struct err *err)
 {
     store_drop_half(&m->tree);
     if (mkdir(m->tree.half, 0700) != 0)
         return err_sys(err, "%s", m->tree.half);
-    if (registry_copy(&m->registry, m->news->tree, m->pulled, on_bytes, m, err) != 0 ||
-        read_manifest(m, err) != 0 || read_config(m, err) != 0 || unpack(m, err) != 0 ||
+    if ((take_packed(m, err) != 0 && take_of_registry(m, err) != 0) || unpack(m, err) != 0 ||
         file_remove_tree(m->pulled, err) != 0)
         return -1;
     return store_finish(&m->tree, m->unpacked, err);
@@ -263,6 +288,8 @@ int image_make(const struct pull_ask *ask, int auth, struct make_sink sink, stru
         rc = make_tree(&m, err);
         if (rc == 0)
             grant_keep(ask->store, news->digest, ask->auth, news->tree);
+        if (ask->packed)
+            (void)unlink(ask->packed);
         store_tree_fini(&m.tree);
         free(m.pulled);
     }

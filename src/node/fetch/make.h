@@ -18,6 +18,8 @@ struct pull_ask {
     const char *auth; /* credentials as docker login writes them; NULL: none but the
                        * user's own */
     size_t auth_len;
+    const char *packed;         /* a tar of what the registry would give, used where it is that;
+                                 * NULL: there is none. It goes when it was used */
     const char *home;           /* of the account; NULL: that of this process */
     uint64_t limit;             /* bytes of the store, and of one image */
     int (*drop_rights)(void *); /* in the child: it becomes the account. 0, or -1 and errno */
