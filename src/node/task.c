@@ -578,10 +578,8 @@ static int fill_secrets(struct task *task, struct err *err)
     struct secret_files *files = &task->secret_files;
     if (files->n == 0)
         return 0;
-    return secret_files_open(files, task->view.root, err) != 0 ||
-                   secret_files_write(files, task->site->secrets, task->what, err) != 0
-               ? -1
-               : 0;
+    int rc = secret_files_open(files, task->view.root, err);
+    return rc ? rc : secret_files_write(files, task->site->secrets, task->what, err);
 }
 
 static void on_status(uv_poll_t *poll, int status, int events)
