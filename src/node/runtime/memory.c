@@ -1,4 +1,5 @@
-/* A tmpfs for few small files. Where the kernel lets it be kept out of swap it is. */
+/* A tmpfs for few small files, which is found again by a path of the view that it is in. Where the
+ * kernel lets it be kept out of swap it is. */
 #include "node/runtime/memory.h"
 
 #include <dirent.h>
