@@ -4,7 +4,7 @@
 #define SCHED_CREW_H
 
 #include "sched/demand.h"
-#include "sched/plan.h"
+#include "sched/snapshot.h"
 
 struct crew_task {
     const struct want *want;

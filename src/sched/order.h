@@ -3,7 +3,7 @@
 #ifndef SCHED_ORDER_H
 #define SCHED_ORDER_H
 
-#include "sched/plan.h"
+#include "sched/snapshot.h"
 
 /* What a job's turn is made of, compared from top to bottom. */
 struct rank {

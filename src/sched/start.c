@@ -8,6 +8,7 @@
 #include "sched/nodes.h"
 #include "sched/pass.h"
 #include "sched/reason.h"
+#include "sched/want_shape.h"
 
 #define SQUEEZES_MAX 32u
 #define HEADS_MAX    8u /* jobs over a limit for which room is looked for too, in a pass */
