@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "node/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -199,14 +200,16 @@ int ids_enter(struct ids_writer *writer, int flags)
 static bool has_many(const char *path)
 {
     char text[256];
-    unsigned inside, outside, n;
+    uint64_t inside, outside, n;
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (len <= 0)
         return false;
     text[len] = '\0';
-    const char *next = strchr(text, '\n');
-    return (sscanf(text, "%u %u %u", &inside, &outside, &n) == 3 && n > 1) || (next && next[1]);
+    const char *at = text, *next = strchr(text, '\n');
+    return (proc_number(&at, &inside) && proc_number(&at, &outside) && proc_number(&at, &n) &&
+            n > 1) ||
+           (next && next[1]);
 }
 
 bool ids_has_many(void)
