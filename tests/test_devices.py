@@ -159,6 +159,7 @@ def test_a_failing_driver_is_said(
     assert found["gpus"] == 0
     assert why in found["gpu_error"]
     assert why in server.said()
+    assert said != "hang\n" or "gpus.slow" in server.said()
     assert why in server.muster("nodes").stdout
     state, text, _ = checked(driver, MUSTER_GPU_TIMEOUT_S=limit)
     assert state == "missing" and why in text

@@ -25,6 +25,7 @@
 #define ARGS_MAX     64
 #define LOG_KEEP_MAX (16u << 20)
 #define STOP_WAIT_MS 15000
+#define SLOW_MS      2000 /* a start that takes longer is said to */
 /* Tells the server that it was started here, and why: nobody else starts it again. */
 #define STARTED_BY   "MUSTER_STARTED_BY"
 
@@ -67,11 +68,14 @@ _Noreturn static void become_server(const struct child *c)
 /* What main/server_main.c says of its start: "ok", or why not, as a document; nothing when it died.
  * false: it did not start. */
 #define SAID_MAX 8192
-static bool wait_ready(int fd, char said[SAID_MAX])
+static bool wait_ready(int fd, char said[SAID_MAX], const char *log_path)
 {
     static const char ok[] = "ok\n";
+    struct pollfd word = { .fd = fd, .events = POLLIN };
     size_t len = 0;
     bool ready = false;
+    if (isatty(STDERR_FILENO) && poll(&word, 1, SLOW_MS) == 0)
+        fprintf(stderr, "the server is still starting: %s says what it waits for\n", log_path);
     while (!ready && len < SAID_MAX - 1) {
         ssize_t n = read(fd, said + len, SAID_MAX - 1 - len);
         if (n == 0 || (n < 0 && errno != EINTR))
@@ -136,7 +140,7 @@ int server_start(struct cli *cli, const char *const *args, bool *ours, struct er
     close(ends[1]);
     if (pid > 0)
         waitpid(pid, &status, 0);
-    int rc = pid < 0 ? err_sys(err, "fork") : wait_ready(ends[0], said) ? 0 : -1;
+    int rc = pid < 0 ? err_sys(err, "fork") : wait_ready(ends[0], said, log_path) ? 0 : -1;
     close(ends[0]);
     call_drop(cli);
     *ours = rc == 0;

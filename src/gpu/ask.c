@@ -18,11 +18,15 @@
 #include <unistd.h>
 
 #define TIMEOUT_S  30u
+#define KNOWN_MS   5000u /* that a start waits where devices are known */
+#define SLOW_MS    2000u /* after which that is said */
 #define ANSWER_MAX (1u << 20)
 #define END_TRIES  100 /* of a millisecond each, for one that was killed */
 
 struct answer {
     struct buf text;
+    uint64_t limit_ms, slow_ms; /* slow_ms: of the limit; 0: nobody is told */
+    void (*slow)(uint64_t);
     bool late;
 };
 
@@ -52,18 +56,32 @@ static pid_t start(const char *program, int out)
     return pid;
 }
 
-static void read_answer(int fd, struct answer *answer)
+/* Waits for bytes or the end: false where neither came in time. */
+static bool wait_more(int fd, struct answer *answer, uint64_t from)
 {
-    uint64_t until = clock_mono_ms() + gpu_ask_limit_ms();
-    char piece[4096];
     for (;;) {
-        uint64_t now = clock_mono_ms();
+        uint64_t waited = clock_mono_ms() - from;
+        uint64_t until = answer->slow ? answer->slow_ms : answer->limit_ms;
         struct pollfd ready = { .fd = fd, .events = POLLIN };
-        int rc = now < until ? poll(&ready, 1, (int)(until - now)) : 0;
+        int rc = waited < until ? poll(&ready, 1, (int)(until - waited)) : 0;
+        if (rc > 0)
+            return true;
         if (rc < 0 && errno == EINTR)
             continue;
-        answer->late = rc == 0;
-        ssize_t n = rc > 0 ? read(fd, piece, sizeof piece) : 0;
+        if (!answer->slow)
+            return false;
+        answer->slow(answer->limit_ms);
+        answer->slow = NULL;
+    }
+}
+
+static void read_answer(int fd, struct answer *answer)
+{
+    const uint64_t from = clock_mono_ms();
+    char piece[4096];
+    for (;;) {
+        answer->late = !wait_more(fd, answer, from);
+        ssize_t n = answer->late ? 0 : read(fd, piece, sizeof piece);
         if (n <= 0)
             return;
         buf_add(&answer->text, piece, (size_t)n);
@@ -89,16 +107,16 @@ static const char *why_not(struct arena *a, const struct answer *answer, int sta
 {
     if (answer->late)
         return arena_printf(a, "the driver did not answer within %llu s",
-                            (unsigned long long)gpu_ask_limit_ms() / 1000);
+                            (unsigned long long)answer->limit_ms / 1000);
     if (status >= 0 && WIFSIGNALED(status))
         return arena_printf(a, "the driver's library crashed (SIG%s)",
                             sigabbrev_np(WTERMSIG(status)));
     return "the driver could not be asked";
 }
 
-void gpu_ask(struct arena *a, const char *program, struct gpu_report *report)
+static void ask(struct arena *a, const char *program, struct answer *answer,
+                struct gpu_report *report)
 {
-    struct answer answer = { .text = BUF_INIT(ANSWER_MAX) };
     int ends[2], status = -1;
     *report = (struct gpu_report){ .driver = "", .error = "the driver could not be asked" };
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -106,11 +124,29 @@ void gpu_ask(struct arena *a, const char *program, struct gpu_report *report)
     pid_t pid = start(program ? program : "/proc/self/exe", ends[1]);
     close(ends[1]);
     if (pid > 0) {
-        read_answer(ends[0], &answer);
-        status = end_child(pid, answer.late);
-        if (status != 0 || gpu_lines_read(a, buf_str(&answer.text), report) != 0)
-            *report = (struct gpu_report){ .driver = "", .error = why_not(a, &answer, status) };
+        read_answer(ends[0], answer);
+        status = end_child(pid, answer->late);
+        if (status != 0 || gpu_lines_read(a, buf_str(&answer->text), report) != 0)
+            *report = (struct gpu_report){ .driver = "", .error = why_not(a, answer, status) };
     }
     close(ends[0]);
-    buf_fini(&answer.text);
+    buf_fini(&answer->text);
+}
+
+void gpu_ask(struct arena *a, const char *program, struct gpu_report *report)
+{
+    struct answer answer = { .text = BUF_INIT(ANSWER_MAX), .limit_ms = gpu_ask_limit_ms() };
+    ask(a, program, &answer, report);
+}
+
+void gpu_ask_at_start(struct arena *a, const struct gpu_ask_start *as, struct gpu_report *report)
+{
+    uint64_t limit_ms = gpu_ask_limit_ms();
+    if (as->known && !getenv("MUSTER_GPU_TIMEOUT_S"))
+        limit_ms = KNOWN_MS;
+    struct answer answer = { .text = BUF_INIT(ANSWER_MAX),
+                             .limit_ms = limit_ms,
+                             .slow_ms = limit_ms / 2 < SLOW_MS ? limit_ms / 2 : SLOW_MS,
+                             .slow = as->slow };
+    ask(a, NULL, &answer, report);
 }

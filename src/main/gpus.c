@@ -45,12 +45,20 @@ static struct gpu_report *join(struct arena *a, struct gpu_report *known, struct
     return known;
 }
 
+static void say_slow(uint64_t waits_ms)
+{
+    log_warn("gpus.slow",
+             "note=\"the driver has not answered yet; the server starts without it %llu s after it "
+             "was asked\"",
+             (unsigned long long)waits_ms / 1000);
+}
+
 void gpus_find(struct arena *a, struct store *store, const char *path, struct node_spec *node)
 {
     struct gpu_report *now = ARENA_NEW(a, struct gpu_report);
     struct gpu_report *known = ARENA_NEW(a, struct gpu_report);
-    gpu_ask(a, NULL, now);
     gpu_known_read(a, path, known);
+    gpu_ask_at_start(a, &(struct gpu_ask_start){ .known = known->n > 0, .slow = say_slow }, now);
     bool counts = known->n > 0 && (*now->error || are_held(store));
     node->report = counts ? join(a, known, now) : now;
     node->gpus = gpu_offer(a, node->report, getenv("CUDA_VISIBLE_DEVICES"));
