@@ -73,8 +73,11 @@ class Driver:
         return self.minor // 10 * 10 + 7 - n
 
     def close(self) -> None:
-        for lock in Path("/run/muster/gpus").glob(f"{self.minor // 10}?*"):
-            lock.unlink()
+        for front in ("/run/muster/gpus/", "/run/lock/muster-gpu-", "/tmp/muster-gpu-"):
+            place = Path(front)
+            folder, name = (place, "") if front.endswith("/") else (place.parent, place.name)
+            for lock in folder.glob(f"{name}{self.minor // 10}?*"):
+                lock.unlink()
 
     def say(self, *devices: str, before: str = "") -> None:
         text = "driver 580.159.04\ncuda 12080\n" + before + "".join(devices)
