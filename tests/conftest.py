@@ -20,7 +20,7 @@ Starter = Callable[..., Server]
 def pytest_configure(config: pytest.Config) -> None:
     """MUSTER_TEST_GPUS=1: all tests as on a machine with a GPU (tests/nvml.py). A pytest that a
     test or another one starts has it already."""
-    # A shell without job control starts what is to run beside it with SIGINT ignored, and whoever is
+    # A shell without job control starts what is to run beside it with SIGINT ignored, and who is
     # started from there ignores it too: a test that interrupts a program would wait for its limits.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
