@@ -313,15 +313,16 @@ def muster(
 class Nobody:
     """A user without rights, for tests that run as root; why_not says why there is none."""
 
-    def __init__(self, folder: Path, name: str = "nobody") -> None:
+    def __init__(self, folder: Path, name: str = "nobody", **env: str) -> None:
         self.home = folder / "home"
         self.state = self.home / "state"
+        self.env = env
         self.why_not = ""
         if os.geteuid() != 0:
             self.why_not = "only root can become somebody else"
             return
         self.entry = pwd.getpwnam(name)
-        self.home.mkdir()
+        self.home.mkdir(parents=True)
         os.chown(self.home, self.entry.pw_uid, self.entry.pw_gid)
         folder.chmod(0o755)
         try:
@@ -334,7 +335,7 @@ class Nobody:
     def muster(self, *args: str | Path, stdin: str = "") -> Done:
         return subprocess.run(
             [str(program()), *map(str, args)],
-            env=environment(self.state, HOME=str(self.home), MUSTER_LISTEN="none"),
+            env=environment(self.state, HOME=str(self.home), MUSTER_LISTEN="none", **self.env),
             cwd=self.home,
             user=self.entry.pw_uid,
             group=self.entry.pw_gid,

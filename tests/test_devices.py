@@ -16,6 +16,7 @@ from harness import (
     ROOT,
     VENV,
     Json,
+    Nobody,
     Server,
     muster,
     native,
@@ -291,6 +292,37 @@ def test_two_servers_never_share_a_device(start: Starter, driver: Driver, tmp_pa
     go.touch()
     for job in halves:
         one.wait(job, "succeeded")
+
+
+def test_servers_of_two_users_never_share_a_device(short_path: Path) -> None:
+    """Neither is root's, so they have no directory of locks together."""
+    driver = Driver(short_path / "driver")
+    driver.say(device(0))
+    go = short_path / "go"
+    short_path.chmod(0o755)
+    one, two = (Nobody(short_path / n, n, **driver.env) for n in ("nobody", "daemon"))
+    if one.why_not:
+        pytest.skip(one.why_not)
+
+    def submit(user: Nobody, command: str) -> None:
+        for words in (["server", "start"], ["submit", "--gpus", "1", "--", "sh", "-c", command]):
+            done = user.muster(*words)
+            assert done.returncode == 0, done.stderr
+
+    try:
+        submit(one, f"echo has; {until_there(go)}")
+        wait_for(lambda: "has" in one.muster("logs", "1").stdout)
+        submit(two, "echo has")
+        why = "is held by a task of another server"
+        wait_for(lambda: why in two.muster("show", "1").stdout)
+        assert "has" not in two.muster("logs", "1").stdout
+        go.touch()
+        for user in (one, two):
+            wait_for(lambda u=user: "succeeded" in u.muster("show", "1").stdout)  # type: ignore[misc]
+    finally:
+        for user in (one, two):
+            user.stop_server()
+        driver.close()
 
 
 def closed(server: Server) -> list[str]:
