@@ -156,6 +156,7 @@ def test_an_elastic_job_leaves_a_frozen_machine(server: Server, tmp_path: Path) 
         for verb in ("show", "explain"):
             said = server.muster(verb, str(job.number)).stdout
             assert re.search(r"machine +m2, silent since .*: the others go on without it", said)
+        assert "goes on without machine m2, which is silent" in server.muster("ls").stdout
         held = node(server, "m2")
         assert held and held["tasks"] == 1, "its devices are nobody else's"
         lab.signal("m2", signal.SIGCONT)
@@ -222,6 +223,7 @@ def test_a_machine_that_is_needed_is_waited_for(server: Server, tmp_path: Path) 
         for verb in ("show", "explain"):
             said = server.muster(verb, str(job.number)).stdout
             assert re.search(r"machine +m2, silent since .*: the job waits for it", said), said
+        assert "waits for machine m2, which is silent" in server.muster("ls").stdout
         (away,) = server.get(f"/v1/jobs/{job.number}")["away"]
         assert away["node"] == "m2" and away["tasks"] == 1 and not away["left"]
         lab.signal("m2", signal.SIGCONT)

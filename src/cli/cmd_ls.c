@@ -162,8 +162,32 @@ static const char *reason_of(struct cli *cli, const struct text_node *job, uint6
                         clock_text(text, at, now));
 }
 
+/* Machines that are silent: first those that the job waits for. NULL: there is none. */
+static const char *silent_of(struct cli *cli, const struct text_node *job)
+{
+    const struct text_node *list = text_get(job, "away"), *first = NULL;
+    size_t n = 0;
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
+        if (!answer_flag(one, "left") && n++ == 0)
+            first = one;
+    const char *what = n ? "waits for" : "goes on without";
+    if (!n && list) {
+        n = list->count;
+        first = list->first;
+    }
+    if (!n)
+        return NULL;
+    const char *node = answer_text(first, "node", "?");
+    return n == 1 ? arena_printf(cli->arena, "%s machine %s, which is silent", what, node)
+                  : arena_printf(cli->arena, "%s machine %s and %zu more, which are silent", what,
+                                 node, n - 1);
+}
+
 static const char *note_of(struct cli *cli, const struct text_node *job, uint64_t now)
 {
+    const char *silent = silent_of(cli, job);
+    if (silent)
+        return table_clip(cli->arena, silent, NOTE_MAX);
     bool running = strcmp(answer_text(job, "state", ""), "running") == 0;
     if (running && !answer_has(job, "note") && !answer_has(job, "members"))
         return "";

@@ -151,10 +151,12 @@ static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *
     fill_words(ctl, job, view);
     if (row->members)
         fill_array(ctl, row, arena, view);
-    if (live)
+    if (live) {
         fill_live(ctl, live, view);
-    else
+        view->away = nodes_away_of(ctl, arena, live);
+    } else {
         fill_task_counts(ctl, arena, row, view);
+    }
     fill_indices(ctl, row->id, arena, view);
 }
 
@@ -268,9 +270,6 @@ int ctl_job_view(struct ctl *ctl, struct arena *arena, const struct job_ask *ask
     fill_images(ctl, arena, &row, view);
     fill_site(ctl, arena, &row, view);
     fill_lists(ctl, arena, &row, ask, view);
-    const struct live_job *live = live_find(ctl->live, row.id);
-    if (live)
-        view->away = nodes_away_of(ctl, arena, live);
     if (ask->parts & CTL_SPEC)
         view->spec = listed_spec(arena, row.spec, may);
     if (ask->parts & CTL_ORIGIN)
