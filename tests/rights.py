@@ -20,7 +20,6 @@ CHANGES_JOB_SEEN = (OK, OK, 403, 404, 403, 403, 404)
 EVERYBODY = (OK,) * 7  # with a token that is good
 USERS = (OK, OK, OK, OK, 403, 403, 403)  # readers change nothing
 ADMINS = (OK, 403, 403, 403, 403, 403, 403)
-ADMINS_OF_NONE = (404, *ADMINS[1:])  # there is none of them here
 NOBODY = (403,) * 7
 # What is one's own: keys and tokens. Others' do not exist for one; readers have tokens and no keys.
 OWN_KEY = (OK, OK, 404, 404, 403, 403, 403)
@@ -123,16 +122,13 @@ NATIVE = table(
         POST /v1/machines/{machine}/fence
         GET /v1/pilots
         POST /v1/pilots
+        GET /v1/pilots/{pilot}
+        POST /v1/pilots/{pilot}/stop
         POST /v1/users
         DELETE /v1/users/{user}
         POST /v1/catalogue
         DELETE /v1/catalogue/{kind}/{name}
         GET /v1/audit""",
-    ),
-    (
-        ADMINS_OF_NONE,
-        """GET /v1/pilots/{pilot}
-        POST /v1/pilots/{pilot}/stop""",
     ),
     (SEES_USER, "GET /v1/users/{user}"),
     (CHANGES_USER, "PATCH /v1/users/{user}"),
