@@ -258,9 +258,10 @@ def test_a_held_task_keeps_its_root(images: Server, image: str) -> None:
         what="the end",
     )
     assert images.muster(*read).stdout == "left behind\n"
+    (layer,) = images.state.rglob("roots/*/up")
     images.stop(number, now=True)
     assert images.wait(number)["state"] in ("failed", "stopped")
-    assert not list(images.state.rglob("roots/*/up"))
+    wait_for(lambda: not layer.exists(), what="the end of its layer, beside its agent")
 
 
 # ---- one pull, however many ask ----
