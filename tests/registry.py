@@ -35,6 +35,11 @@ def why_none() -> str:
     ):
         if not shutil.which(name):
             return f"there is no {name} on this machine (apt: {package})"
+    told = subprocess.run(
+        ["stat", "-f", "-c", "%T", "/tmp"], capture_output=True, text=True, check=False
+    )
+    if told.stdout.strip() == "overlayfs":
+        return "no overlay of an image can be mounted over the overlay that /tmp is on"
     return ""
 
 

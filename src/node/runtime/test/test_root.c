@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,12 +43,20 @@ static void make_file(const char *top, const char *name, const char *text)
     assert_int_equal(file_replace(path, text, strlen(text), 0644, &err), 0);
 }
 
+/* Over an overlay, as the file system of a container often is, no overlay can be mounted. */
+static const char *place(void)
+{
+    enum { OVERLAYFS = 0x794c7630 };
+    struct statfs fs;
+    return statfs("/tmp", &fs) == 0 && fs.f_type == OVERLAYFS ? "/dev/shm" : "/tmp";
+}
+
 static int set_up(void **state)
 {
     static const char *const dirs[] = { "tree/etc", "tree/usr/bin", "own/up",
                                         "own/work", "at",           "data" };
     struct scene *scene = mem_new(sizeof *scene);
-    snprintf(scene->dir, sizeof scene->dir, "/tmp/muster-root.XXXXXX");
+    snprintf(scene->dir, sizeof scene->dir, "%s/muster-root.XXXXXX", place());
     assert_non_null(mkdtemp(scene->dir));
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
         make_dir(scene->dir, dirs[i]);
@@ -237,6 +246,8 @@ static void links_of_the_image_lead_nowhere_else(void **state)
 {
     struct scene *scene = *state;
     char why[ROOT_WHY];
+    if (strcmp(place(), "/tmp") != 0)
+        skip(); /* a root has a /dev/shm of its own, which its links lead to */
     AUTO_FREE char *link = mem_printf("%s/mnt", scene->tree);
     AUTO_FREE char *victim = mem_printf("%s/victim", scene->dir);
     AUTO_FREE char *data = mem_printf("%s/data", scene->dir);
