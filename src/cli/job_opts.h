@@ -53,7 +53,7 @@ struct job_opts {
           .type = OPT_STR,                                                                         \
           .offset = offsetof(holder, job.engine),                                                  \
           .arg = "NAME",                                                                           \
-          .help = "only nodes of it: local (the server's machine), machines (others)" },           \
+          .help = "only nodes of it: local (the server's machine), machines (others), slurm" },    \
         { .name = "retry",                                                                         \
           .type = OPT_STR,                                                                         \
           .offset = offsetof(holder, job.retry),                                                   \
