@@ -45,12 +45,20 @@ struct route *route_create(void)
     return route;
 }
 
+/* It is as secret as what is sent over it. */
+static void forget_session(struct route *route)
+{
+    if (route->session)
+        explicit_bzero(route->session, route->session_len);
+    free(TAKE(route->session));
+}
+
 void route_destroy(struct route *route)
 {
     if (!route)
         return;
     tls_client_destroy(route->tls);
-    free(route->session);
+    forget_session(route);
     free(route);
 }
 
@@ -61,7 +69,7 @@ size_t route_save_session(const struct route *route, void *at, size_t size)
 
 void route_load_session(struct route *route, const void *at, size_t len)
 {
-    free(route->session);
+    forget_session(route);
     route->session = mem_new(len + 1);
     route->session_len = len;
     memcpy(route->session, at, len);
@@ -83,7 +91,7 @@ static void set_pin(struct route *route, const char *hex)
     route->tls = tls_client_create(pin);
     if (route->session)
         (void)tls_client_load(route->tls, route->session, route->session_len);
-    free(TAKE(route->session));
+    forget_session(route);
     memcpy(route->pin, hex, sizeof route->pin);
 }
 
