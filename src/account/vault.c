@@ -60,30 +60,20 @@ static const char *named(struct arena *arena, const char *owner, const char *pro
 
 /* ---- rows ---- */
 
-static uint64_t number_of(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = text_get(map, key);
-    return node && node->kind == TEXT_INT && node->integer > 0 ? (uint64_t)node->integer : 0;
-}
-
 static struct secret_view read_row(struct arena *arena, const struct object_row *row)
 {
     struct report report;
     report_init(&report, arena);
     const struct text_node *map = json_parse(arena, row->spec, strlen(row->spec), 0, &report);
-    const struct text_node *by = map ? text_get(map, "by") : NULL;
     const char *project = project_of(row->project);
-    struct secret_view view = { .name = arena_strdup(arena, row->name),
-                                .owner = project ? NULL : arena_strdup(arena, row->project),
-                                .project = arena_strdup(arena, project),
-                                .by = by && by->kind == TEXT_STR ? by->str : "" };
-    if (!map)
-        return view;
-    view.created_ms = number_of(map, "created_ms");
-    view.changed_ms = number_of(map, "changed_ms");
-    view.used_ms = number_of(map, "used_ms");
-    view.used_job = number_of(map, "used_job");
-    return view;
+    return (struct secret_view){ .name = arena_strdup(arena, row->name),
+                                 .owner = project ? NULL : arena_strdup(arena, row->project),
+                                 .project = arena_strdup(arena, project),
+                                 .by = text_word(map, "by"),
+                                 .created_ms = text_number(map, "created_ms"),
+                                 .changed_ms = text_number(map, "changed_ms"),
+                                 .used_ms = text_number(map, "used_ms"),
+                                 .used_job = text_number(map, "used_job") };
 }
 
 static bool get_row(const struct accounts *all, struct arena *arena, const char *scope,
