@@ -53,7 +53,7 @@ struct ctl_config {
     void (*ask_images)(void *arg, const struct image_question *);
     void *ask_images_arg;
     const char *no_allocations; /* why no nodes can be asked for; NULL: as the engine's caps say */
-    const char *place_engine;   /* of jobs that name none; "" or NULL: any */
+    const char *place_engine;   /* of jobs that name none; NULL: any */
     const char *gpu_mps; /* pipe directory of an MPS daemon, "{uid}" for the account's number; "" or
                             NULL: none */
     const struct words *queues;   /* quotas by settings ("default" always) */

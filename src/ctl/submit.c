@@ -432,7 +432,7 @@ static void choose_engine(struct submission *s)
     struct job_spec *spec = s->read.job;
     const struct engine *engine = s->ctl->config.engine;
     const char *standard = s->ctl->config.place_engine, **chosen = &spec->placing.engine;
-    if (!*chosen && standard && *standard && !s->ask.account && !spec->placing.nodes.n)
+    if (!*chosen && standard && !s->ask.account && !spec->placing.nodes.n)
         *chosen = standard;
     if (!admit_asks_nodes(engine->ops->caps(engine), spec) ||
         resolve_queue(s->ctl->catalogue, spec->queue))

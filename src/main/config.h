@@ -27,8 +27,8 @@
       "makes sure that the machine $MUSTER_MACHINE is dead, when jobs wait for it; exit 0: it is")  \
     X(FENCE_AFTER, "fence_after", DURATION, "30s", "TIME",                                          \
       "how long such a machine has been silent by then")                                            \
-    X(ENGINE, "engine", TEXT, "", "NAME",                                                           \
-      "place.engine of jobs that name none: slurm gives each nodes of its own; default: any")       \
+    X(ENGINE, "engine", CHOICE, "any", "any|local|machines|slurm",                                  \
+      "place.engine of jobs that name none: slurm gives each nodes of its own")                     \
     X(SLURM_PREFIX, "slurm_prefix", TEXT, "", "WORDS",                                              \
       "what stands before Slurm's commands, which no shell reads: ssh login; none: no Slurm")       \
     X(TLS_CERT, "tls_cert", TEXT, "", "FILE",                                                       \

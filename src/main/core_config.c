@@ -79,7 +79,7 @@ int core_config(struct arena *a, const struct config *c, struct ctl_config *core
     core->torchrun = (enum torchrun)config_choice(c, SETTING_TORCHRUN);
     core->runtime = runtimes[config_choice(c, SETTING_RUNTIME)];
     core->images_size = config_number(c, SETTING_IMAGES_SIZE);
-    core->place_engine = c->at[SETTING_ENGINE].text;
+    core->place_engine = config_choice(c, SETTING_ENGINE) ? c->at[SETTING_ENGINE].text : NULL;
     core->queues = read_names(a, c, SETTING_QUEUES);
     core->topology = read_names(a, c, SETTING_TOPOLOGY);
     core->prices = read_prices(a, c);

@@ -164,7 +164,7 @@ static void refused(void **state)
     static const char *const bad[] = {
         "kep: 7d\n",         "keep: soon\n",         "ports: 9-1\n", "ports: 80\n",
         "log_level: loud\n", "log_head: big\n",      "- a\n",        "keep: [1]\n",
-        "state_dir: /x\n",   "max_connections: 0\n", "a: [\n"
+        "state_dir: /x\n",   "max_connections: 0\n", "a: [\n",       "engine: slrum\n"
     };
     struct world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
