@@ -62,8 +62,9 @@ void masks_add(struct masks *masks, const void *value, size_t len)
     }
 }
 
-void masks_cover(const struct masks *masks, char *bytes, size_t len)
+size_t masks_cover(const struct masks *masks, char *bytes, size_t upto, size_t len)
 {
+    size_t covered = upto;
     VEC(struct found) all = { .at = NULL };
     for (size_t i = 0; i < masks->list.n; i++) {
         const struct mask *mask = &masks->list.at[i];
@@ -71,9 +72,15 @@ void masks_cover(const struct masks *masks, char *bytes, size_t len)
              (from = memmem(from, len - (size_t)(from - bytes), mask->at, mask->len)); from++)
             vec_push(&all, ((struct found){ (size_t)(from - bytes), mask->len }));
     }
-    for (size_t i = 0; i < all.n; i++)
-        memset(bytes + all.at[i].at, '*', all.at[i].len);
+    for (size_t i = 0; i < all.n; i++) {
+        size_t at = all.at[i].at, end = at + all.at[i].len;
+        if (at >= upto)
+            continue;
+        memset(bytes + at, '*', (end < upto ? end : upto) - at);
+        covered = end > covered ? end : covered;
+    }
     vec_fini(&all);
+    return covered - upto;
 }
 
 size_t masks_open(const struct masks *masks, const char *bytes, size_t len)

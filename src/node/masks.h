@@ -21,8 +21,9 @@ struct masks {
 
 void masks_fini(struct masks *); /* overwrites them */
 void masks_add(struct masks *, const void *value, size_t len);
-/* Overwrites each of them in the bytes with as many '*'. */
-void masks_cover(const struct masks *, char *bytes, size_t len);
+/* Overwrites what the first `upto` bytes have of each of them, which is looked for in all len, with
+ * as many '*'. How many bytes behind `upto` belong to one that begins before it. */
+size_t masks_cover(const struct masks *, char *bytes, size_t upto, size_t len);
 /* Bytes at the end that may be the front of one: what follows decides. Less than MASK_PIECE. */
 size_t masks_open(const struct masks *, const char *bytes, size_t len);
 

@@ -31,6 +31,7 @@ struct stream {
     uv_poll_t poll;
     uv_timer_t timer;
     size_t held;
+    size_t covered; /* bytes at the front of what is held that are the end of a secret's value */
     char hold[HOLD_MAX];
 };
 
@@ -127,11 +128,20 @@ static void keep_tail(struct output *output, const char *bytes, size_t len)
     output->tail_len += len;
 }
 
-static void write_record(struct stream *stream, char *bytes, size_t len)
+static void cover(struct stream *stream, char *bytes, size_t len, size_t all)
+{
+    size_t front = stream->covered < len ? stream->covered : len, left = stream->covered - front;
+    size_t behind = masks_cover(stream->output->masks, bytes, len, all);
+    memset(bytes, '*', front);
+    stream->covered = behind > left ? behind : left;
+}
+
+/* The first len of all that is there. */
+static void write_record(struct stream *stream, char *bytes, size_t len, size_t all)
 {
     struct timespec now;
     if (stream->output->masks)
-        masks_cover(stream->output->masks, bytes, len);
+        cover(stream, bytes, len, all);
     clock_gettime(CLOCK_REALTIME, &now);
     struct record record = { .stream = stream->kind,
                              .time_us =
@@ -152,7 +162,7 @@ static void flush_hold(struct stream *stream, size_t keep)
     size_t len = stream->held - keep;
     if (len == 0)
         return;
-    write_record(stream, stream->hold, len);
+    write_record(stream, stream->hold, len, stream->held);
     memmove(stream->hold, stream->hold + len, keep);
     stream->held = keep;
     stream->output->sink.grew(stream->output->sink.arg);
@@ -173,7 +183,7 @@ static void take(struct stream *stream, size_t len)
     if (stream->tty || len - lines > HOLD_MAX)
         lines = len - undecided(stream, bytes, len);
     if (lines > 0) {
-        write_record(stream, bytes, lines);
+        write_record(stream, bytes, lines, len);
         uv_timer_stop(&stream->timer);
     }
     stream->held = len - lines;

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "node/masks.h"
 #include "node/output.h"
 
 #include <string.h>
@@ -100,11 +101,47 @@ static void a_prompt_shows_before_its_line_ends(void **state)
     free(scratch);
 }
 
+/* Its last bytes may be the front of another one: they wait, and the others are covered. */
+static void a_value_in_an_unfinished_line_is_covered(void **state)
+{
+    struct err err;
+    uv_loop_t loop;
+    struct heard heard = { .grew = 0 };
+    struct masks masks = { .list = { .n = 0 } };
+    char *scratch = mem_new(OUTPUT_SCRATCH);
+    char tail[ENDING_TAIL_MAX + 1];
+    AUTO_FREE char *dir = mem_printf("%s/log", (const char *)*state);
+    assert_int_equal(uv_loop_init(&loop), 0);
+    struct logfile *log = logfile_create(dir, 0, 0, &err);
+    struct output_sink sink = { .grew = on_grew, .closed = on_closed, .arg = &heard };
+    struct output *output = output_create(&loop, log, scratch, sink);
+    int fd;
+    masks_add(&masks, "passage-of-a-pass", 17);
+    masks_add(&masks, "password", 8);
+    output_mask(output, &masks);
+    assert_int_equal(output_open(output, RECORD_STDOUT, &fd, &err), 0);
+    assert_int_equal(file_write_all(fd, "> passage-of-a-pass", 19), 0);
+    while (heard.grew == 0)
+        uv_run(&loop, UV_RUN_ONCE);
+    assert_string_equal(output_tail(output, tail), "> *************");
+    assert_int_equal(file_write_all(fd, "word.\n", 6), 0);
+    close(fd);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_string_equal(output_tail(output, tail), "> *********************.\n");
+    output_destroy(output);
+    masks_fini(&masks);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    free(scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(output_tail_is_text, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(a_prompt_shows_before_its_line_ends, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(a_value_in_an_unfinished_line_is_covered, make_dir,
+                                        drop_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

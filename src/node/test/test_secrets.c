@@ -19,7 +19,7 @@
 static void check_cover(const struct masks *masks, const char *text, const char *covered)
 {
     AUTO_FREE char *bytes = mem_strdup(text);
-    masks_cover(masks, bytes, strlen(bytes));
+    assert_int_equal(masks_cover(masks, bytes, strlen(bytes), strlen(bytes)), 0);
     assert_string_equal(bytes, covered);
 }
 
@@ -51,7 +51,7 @@ static void long_lines_are_covered_in_pieces(void **state)
     line[sizeof line - 1] = '\0';
     masks_add(&masks, line, strlen(line));
     int n = snprintf(text, sizeof text, "<%s>", line);
-    masks_cover(&masks, text, (size_t)n);
+    assert_int_equal(masks_cover(&masks, text, (size_t)n, (size_t)n), 0);
     assert_int_equal(strspn(text + 1, "*"), strlen(line));
     assert_int_equal(text[n - 1], '>');
     masks_fini(&masks);
@@ -69,6 +69,9 @@ static void the_end_may_go_on_as_one(void **state)
     assert_int_equal(masks_open(&masks, "p", 1), 1);
     assert_int_equal(masks_open(&masks, "password", 8), 4); /* it is whole, "word" goes on */
     assert_int_equal(masks_open(&masks, "", 0), 0);
+    char cut[] = "a password";
+    assert_int_equal(masks_cover(&masks, cut, 6, 10), 4);
+    assert_string_equal(cut, "a ****word");
     masks_fini(&masks);
 }
 
