@@ -184,10 +184,8 @@ static int check_change(struct accounts *all, struct arena *arena, const struct 
     return -1;
 }
 
-static int check_value(const struct accounts *all, struct arena *arena, const char *scope,
-                       const struct secret_change *ask, struct err *err)
+static int check_value(const struct secret_change *ask, struct err *err)
 {
-    struct object_row *rows;
     if (ask->len == 0) {
         err_set(err, ERR_INPUT, "the value of secret \"%.80s\" is empty", ask->name);
         return err_hint(err, "it comes on standard input");
@@ -195,9 +193,18 @@ static int check_value(const struct accounts *all, struct arena *arena, const ch
     if (ask->len > SECRET_VALUE_MAX)
         return err_set(err, ERR_TOO_LARGE, "the value of secret \"%.80s\" has more than %u bytes",
                        ask->name, SECRET_VALUE_MAX);
+    return 0;
+}
+
+static int check_room(const struct accounts *all, struct arena *arena, const char *scope,
+                      const char *whose, struct err *err)
+{
+    struct object_row *rows;
     if (rows_of(all, arena, scope, &rows) < SECRETS_OF_OWNER)
         return 0;
-    return err_set(err, ERR_CANNOT, "%u secrets are kept here already", SECRETS_OF_OWNER);
+    err_set(err, ERR_CANNOT, "%u secrets %.100s are kept already", SECRETS_OF_OWNER, whose);
+    err_remedy(err, REMEDY_LIST_SECRETS);
+    return -1;
 }
 
 static void tell(struct accounts *all, struct arena *arena, const char *by, const char *type,
@@ -241,7 +248,8 @@ struct secret_view *change_secret(struct accounts *all, struct arena *arena,
         tell(all, arena, ask->by, "secret.removed", what);
         return view;
     }
-    if (check_value(all, arena, scope, ask, err))
+    if (check_value(ask, err) ||
+        (!there && check_room(all, arena, scope, named(arena, owner, ask->project), err)))
         return NULL;
     if (!there)
         *view = (struct secret_view){ .name = arena_strdup(arena, ask->name),

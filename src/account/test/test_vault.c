@@ -213,6 +213,7 @@ static void bad_input_is_refused(void **state)
         assert_int_equal(put(f, "boss", NULL, NULL, arena_printf(f->arena, "n%u", i), "v"),
                          ERR_NONE);
     assert_int_equal(put(f, "boss", NULL, NULL, "one-more", "v"), ERR_CANNOT);
+    assert_int_equal(put(f, "boss", NULL, NULL, "n0", "another"), ERR_NONE);
 }
 
 static void no_file_has_a_value(void **state)
