@@ -197,9 +197,12 @@ touch {seen}; exec sleep 600
 """
     (tmp_path / "want1").write_text(WORD)
     (tmp_path / "want2").write_text(SECOND)
-    number = server.submit(native("runs", look, secrets=["token", {"name": "token", "env": "OLD"}]))
+    keep(server, "gone", "which is removed while it runs")
+    secrets = ["gone", "token", {"name": "token", "env": "OLD"}]
+    number = server.submit(native("runs", look, secrets=secrets))
     other = server.submit(native("other", "exec sleep 600"))
     until_there(first)
+    assert server.muster("secret", "rm", "gone").returncode == 0
     keep(server, "token", SECOND)
     until_there(seen)
     stars = ["*" * len(SECOND), "*" * len(WORD)]

@@ -621,6 +621,8 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
     bool taken = launched(ctl, job, share, rc, &err);
     sodium_memzero(launch.token, sizeof launch.token);
     secrets_wipe(&launch);
+    if (launch.n_secrets)
+        arena_wipe(arena);
     arena_destroy(arena);
     return taken;
 }

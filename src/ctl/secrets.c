@@ -198,6 +198,7 @@ int resolve_secrets(struct ctl *ctl, const char *owner, const struct job_spec *s
     if (report->errors > errors)
         err_set(&err, ERR_INPUT, "secrets are missing");
     int rc = taped_outside(ctl, OUTSIDE_STORAGE, report->errors > errors ? -1 : 0, &err);
+    arena_wipe(arena); /* Secrets that kubectl left were read whole */
     arena_destroy(arena);
     return rc;
 }
@@ -210,6 +211,7 @@ struct adding {
     struct arena *arena;
     struct launch *launch;
     struct secret_user user;
+    bool renews; /* tasks that run have it: what is not there any more they keep */
     size_t bytes;
     struct err *err;
 };
@@ -242,18 +244,20 @@ static int want_value(struct adding *a, const char *name, bool optional)
     if (added(a->launch, name))
         return 1;
     int found = find_value(a->ctl, a->arena, &a->user, name, &value, a->err);
-    if (found < 0) {
+    if (found < 0 && !a->renews) {
         a->err->code = ERR_INPUT;
         return -1;
     }
-    if (!found && !optional) {
+    if (!found && !optional && !a->renews) {
         err_set(a->err, ERR_INPUT, "the secret \"%.120s\" is not there any more", name);
         return err_remedy_of(a->err, REMEDY_SET_SECRET, "%s", name);
     }
-    if (!found)
+    if (found <= 0)
         return 0;
     if (add_value(a, name, value.at, value.len))
         return -1;
+    if (a->renews)
+        return 1;
     const struct launch_task *first = &a->launch->tasks[0];
     secrets_used(a->ctl->secrets,
                  (struct secret_used){
@@ -282,6 +286,8 @@ static int check_variable(struct adding *a, const char *name)
 
 static int put_place(struct adding *a, struct launch_task *task, struct secret_place place)
 {
+    if (a->renews)
+        return 0;
     if (place.env && check_variable(a, place.name))
         return -1;
     if (task->n_secrets == PLACES_MAX)
@@ -296,7 +302,7 @@ static int add_set(struct adding *a, struct launch_task *task, const struct job_
                    size_t len)
 {
     const struct words names = members_of(a->ctl, a->arena, &a->user, secret->name, len);
-    if (names.n == 0 && !secret->optional) {
+    if (names.n == 0 && !secret->optional && !a->renews) {
         err_set(a->err, ERR_INPUT, "no secret \"%.120s\" is there any more", secret->name);
         return err_remedy(a->err, REMEDY_LIST_SECRETS);
     }
@@ -360,16 +366,10 @@ static int add_variables(struct adding *a, struct launch_task *task)
     return 0;
 }
 
-int secrets_add(struct ctl *ctl, struct live_job *job, struct arena *arena, struct launch *launch,
-                struct err *err)
+static int add_all(struct adding *a)
 {
-    const struct job_spec *spec = job->spec;
-    struct adding a = { .ctl = ctl,
-                        .job = job,
-                        .arena = arena,
-                        .launch = launch,
-                        .user = { .name = job->row.owner, .project = job->row.project },
-                        .err = err };
+    const struct job_spec *spec = a->job->spec;
+    struct launch *launch = a->launch;
     const struct launch_task *before = NULL;
     for (size_t i = 0; i < launch->n_tasks; i++) {
         struct launch_task *task = &launch->tasks[i];
@@ -379,11 +379,23 @@ int secrets_add(struct ctl *ctl, struct live_job *job, struct arena *arena, stru
             continue;
         }
         before = task;
-        if (add_list(&a, task, &spec->inputs.secrets) ||
-            add_list(&a, task, &spec->roles[task->ref.role].secrets) || add_variables(&a, task))
+        if (add_list(a, task, &spec->inputs.secrets) ||
+            add_list(a, task, &spec->roles[task->ref.role].secrets) || add_variables(a, task))
             return -1;
     }
     return 0;
+}
+
+int secrets_add(struct ctl *ctl, struct live_job *job, struct arena *arena, struct launch *launch,
+                struct err *err)
+{
+    return add_all(
+        &(struct adding){ .ctl = ctl,
+                          .job = job,
+                          .arena = arena,
+                          .launch = launch,
+                          .user = { .name = job->row.owner, .project = job->row.project },
+                          .err = err });
 }
 
 void secrets_wipe(struct launch *launch)
@@ -437,11 +449,16 @@ static void tell_agent(struct ctl *ctl, struct live_job *job, const char *node)
         if (runs_there(job, i, node))
             launch.tasks[launch.n_tasks++] =
                 (struct launch_task){ .ref.role = (uint16_t)i, .role = job->spec->roles[i].name };
-    size_t used = ctl->secrets->used.n;
-    if (secrets_add(ctl, job, arena, &launch, &err))
+    struct adding a = { .ctl = ctl,
+                        .job = job,
+                        .arena = arena,
+                        .launch = &launch,
+                        .user = { .name = job->row.owner, .project = job->row.project },
+                        .renews = true,
+                        .err = &err };
+    if (add_all(&a))
         log_warn("secrets.tell", "job=%llu node=%s: %s", (unsigned long long)job->row.number, node,
                  err.what);
-    secrets_clear_used(ctl->secrets, used); /* they are used since they were launched */
     const struct engine_secrets secrets = { .generation = { .job = job->row.id,
                                                             .number = job->row.generation },
                                             .node = node,
@@ -450,6 +467,7 @@ static void tell_agent(struct ctl *ctl, struct live_job *job, const char *node)
     if (launch.n_secrets)
         engine->ops->secrets(engine, &secrets);
     secrets_wipe(&launch);
+    arena_wipe(arena);
     arena_destroy(arena);
 }
 
