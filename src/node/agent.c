@@ -498,10 +498,12 @@ static void open_relay(struct agent *agent)
 {
     struct err err;
     AS_FS_USER(account_files(agent->site.confine.account)); /* its launchers are to find it */
-    agent->relay = relay_create(
-        agent->site.user_dir, agent->link,
-        (struct relay_guests){ .cookie_ms = RELAY_COOKIE_MS, .whose = whose_cookie, .arg = agent },
-        &err);
+    agent->relay = relay_create(agent->site.user_dir, agent->link,
+                                (struct relay_guests){ .cookie_ms = RELAY_COOKIE_MS,
+                                                       .masks = secrets_masks(agent->site.secrets),
+                                                       .whose = whose_cookie,
+                                                       .arg = agent },
+                                &err);
     if (!agent->relay) {
         log_error("launcher.socket", "%s", err.what);
         return;

@@ -4,11 +4,13 @@
  * sends more than FLOOD_BYTES in a second, or does not read what it is told, is hung up on. */
 #include "node/relay.h"
 
+#include "base/little.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "conn/conn.h"
 #include "conn/listener.h"
+#include "wire/rendezvous.h"
 
 #include <string.h>
 
@@ -19,6 +21,7 @@
 #define OUT_MAX         (8u << 20)
 #define FLOOD_BYTES     (16u << 20)
 #define FLOOD_MS        1000u
+#define TEXTS_MAX       (32u << 10) /* a longer frame is not waited for */
 
 /* ASKED: its cookie has not come yet. WAITS: known; the server is not there. OPEN: its channel is.
  * STALE: its channel went with an earlier connection of the uplink. ENDING: only what it was told
@@ -34,6 +37,8 @@ struct peer {
     struct conn *conn;
     uint64_t window_start;
     size_t window_bytes;
+    const struct masks *masks; /* from its first frame on; NULL: none, its bytes pass unread */
+    struct relay_stream stream;
 };
 
 struct relay {
@@ -134,6 +139,8 @@ static ssize_t take_cookie(struct peer *peer, const char *at, size_t n)
     if (of_attempt(relay, peer) >= PER_ATTEMPT_MAX)
         return refuse(peer, "too many launchers of one attempt");
     peer->stage = WAITS;
+    if (relay->guests.masks && relay->guests.masks->list.n > 0)
+        peer->masks = relay->guests.masks;
     conn_admit(peer->conn);
     if (relay->up)
         introduce(peer);
@@ -152,6 +159,36 @@ static bool floods(struct peer *peer, size_t n)
     return peer->window_bytes > FLOOD_BYTES;
 }
 
+/* Others have names of nodes and roles, by which launchers find each other. */
+static bool has_texts(unsigned char kind)
+{
+    return kind == RDZV_FRAME_REPORT || kind == RDZV_FRAME_CHECKED || kind == RDZV_FRAME_LEAVE ||
+           kind == RDZV_FRAME_EVENT;
+}
+
+size_t relay_cover(struct relay_stream *stream, const struct masks *masks, char *at, size_t len)
+{
+    size_t done = 0;
+    while (done < len) {
+        size_t rest = len - done;
+        if (stream->left == 0) {
+            if (rest < WIRE_HEAD)
+                break;
+            size_t frame = 4 + (size_t)little_get(at + done, 4);
+            bool texts = has_texts((unsigned char)at[done + 4]);
+            if (texts && rest < frame && frame <= TEXTS_MAX)
+                break;
+            *stream = (struct relay_stream){ .left = frame, .texts = texts };
+        }
+        size_t n = rest < stream->left ? rest : stream->left;
+        if (stream->texts)
+            (void)masks_cover(masks, at + done, n, n);
+        stream->left -= n;
+        done += n;
+    }
+    return done;
+}
+
 static ssize_t on_bytes(void *arg, struct conn *conn, char *at, size_t len)
 {
     struct peer *peer = arg;
@@ -159,11 +196,15 @@ static ssize_t on_bytes(void *arg, struct conn *conn, char *at, size_t len)
     (void)conn;
     if (peer->stage == ASKED)
         return take_cookie(peer, at, len);
+    if (peer->masks)
+        len = relay_cover(&peer->stream, peer->masks, at, len);
     if (floods(peer, len)) {
         log_warn("launcher.flood", "role=%u index=%u", peer->task.role, peer->task.index);
         hang_up(peer);
         return 0;
     }
+    if (len == 0)
+        return 0;
     wire_put_data(uplink_out(link), WIRE_LAUNCHER_DATA, peer->channel, at, len);
     uplink_flush(link);
     watch(peer);

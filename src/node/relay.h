@@ -1,10 +1,11 @@
 /* Launchers inside tasks reach the server through their agent: a Unix socket in the agent's
  * directory on one side, channels of the uplink on the other. What they say passes through
- * unread (wire/rendezvous.h). */
+ * (wire/rendezvous.h), with values of secrets covered in texts for people. */
 #ifndef NODE_RELAY_H
 #define NODE_RELAY_H
 
 #include "job/ids.h"
+#include "node/masks.h"
 #include "node/uplink.h"
 #include "wire/message.h"
 
@@ -14,12 +15,22 @@
 
 /* Whose cookie is it? false: of no attempt that runs here. */
 struct relay_guests {
-    uint32_t cookie_ms; /* for saying it after a call */
+    uint32_t cookie_ms;        /* for saying it after a call */
+    const struct masks *masks; /* what no text shows; NULL: nothing */
     bool (*whose)(void *arg, const char *cookie, size_t len, struct task_ref *, uint32_t *attempt);
     void *arg;
 };
 
 #define RELAY_COOKIE_MS 10000u
+
+/* Covers values in the bodies of those frames of a stream whose texts are for people. at is the
+ * front of a frame, or *left bytes before one. How many bytes are whole frames, or of one that is
+ * too long to wait for: the others are to come again. */
+struct relay_stream {
+    size_t left;
+    bool texts; /* in those */
+};
+size_t relay_cover(struct relay_stream *, const struct masks *, char *at, size_t len);
 
 struct relay;
 /* Listens at once. NULL with err: launchers will not find a socket. */

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "conn/address.h"
 #include "node/relay.h"
+#include "wire/rendezvous.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -149,10 +150,32 @@ static void one_attempt_has_eight_launchers(void **state)
     }
 }
 
+/* The server hands what is said of a rank's end on to other tasks, and records it. */
+static void texts_for_people_show_no_secret(void **state)
+{
+    struct masks masks = { .list = { .n = 0 } };
+    struct relay_stream stream = { .left = 0 };
+    AUTO_BUF struct buf out = BUF_INIT(1u << 20);
+    (void)state;
+    masks_add(&masks, "password", 8);
+    rdzv_put(&out, &(struct rdzv_leave){ .why = RDZV_LEAVES_FAILED, .text = "a password" });
+    size_t first = out.len;
+    rdzv_put(&out, &(struct rdzv_refused){ .text = "role password" });
+    assert_int_equal(relay_cover(&stream, &masks, out.data, first - 3), 0); /* it comes again */
+    assert_int_equal(relay_cover(&stream, &masks, out.data, first + 3), first);
+    assert_non_null(memmem(out.data, first, "a ********", 10));
+    assert_int_equal(relay_cover(&stream, &masks, out.data + first, out.len - first - 2),
+                     out.len - first - 2);
+    assert_int_equal(relay_cover(&stream, &masks, out.data + out.len - 2, 2), 2);
+    assert_non_null(memmem(out.data, out.len, "role password", 13)); /* that kind passes as it is */
+    masks_fini(&masks);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_for_people_show_no_secret),
         TEST(who_says_no_cookie_has_to_go),
         TEST(who_has_said_it_may_be_silent),
         TEST(strangers_do_not_lock_others_out),
