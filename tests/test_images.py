@@ -264,6 +264,23 @@ def test_a_held_task_keeps_its_root(images: Server, image: str) -> None:
     wait_for(lambda: not layer.exists(), what="the end of its layer, beside its agent")
 
 
+def test_a_state_directory_on_an_overlay_is_named(images: Server, tmp_path: Path) -> None:
+    """As it is in a container: by the doctor, who asks for that directory."""
+    lower, upper, work, on = (tmp_path / name for name in ("lower", "upper", "work", "on"))
+    for one in (lower, upper, work, on):
+        one.mkdir()
+    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+    mount = ["mount", "-t", "overlay", "-o", options, "none", str(on)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no overlay can be mounted here")
+    try:
+        done = images.muster("doctor", "--state-dir", on / "state")
+    finally:
+        subprocess.run(["umount", str(on)], check=True)
+    assert "no image can run from a state directory on overlayfs" in done.stdout, done.stdout
+    assert "images can be run by bwrap" in images.muster("doctor").stdout
+
+
 # ---- one pull, however many ask ----
 
 

@@ -234,13 +234,36 @@ static struct finding ask_namespaces(struct cli *cli)
         "sysctl kernel.unprivileged_userns_clone=1 (or kernel.apparmor_restrict_unprivileged_userns=0)");
 }
 
-/* As a task would meet it: by muster-node, in a place where anybody may make a directory. */
+static const char *existing_parent(struct arena *a, const char *path)
+{
+    char *at = arena_strdup(a, path);
+    while (*at && access(at, F_OK) != 0) {
+        char *slash = strrchr(at, '/');
+        if (!slash || slash == at)
+            return "/";
+        *slash = '\0';
+    }
+    return at;
+}
+
+/* Tasks in images have their layers in there; of another user's server one cannot try. */
+static const char *place_of_layers(struct cli *cli)
+{
+    struct err err;
+    const struct text_node *s = call_server_lives(cli) ? call_get(cli, "/v1/server", &err) : NULL;
+    const char *dir = s ? answer_text(s, "state_dir", cli->state_dir) : cli->state_dir;
+    dir = existing_parent(cli->arena, dir);
+    return access(dir, W_OK | X_OK) == 0 ? dir : "/tmp";
+}
+
+/* As a task would meet it: by muster-node. */
 static struct finding ask_runtimes(struct cli *cli)
 {
     struct err err;
     bool one = false;
     const char *node = cli->host->node_program(cli->arena, &err);
-    const char *why = node ? cli->host->no_images(cli->arena, node, "/tmp", &one) : err.what;
+    const char *why =
+        node ? cli->host->no_images(cli->arena, node, place_of_layers(cli), &one) : err.what;
     if (!why && one)
         return less("images can be run by bwrap (--runtime auto), with one user: in them changing "
                     "users and owners does nothing",
@@ -346,18 +369,6 @@ static struct finding ask_devices(struct cli *cli)
         return less("a control group refuses other devices; the machine's /dev is seen",
                     "allow mount namespaces");
     return less(nothing, "allow mount namespaces and control groups to root");
-}
-
-static const char *existing_parent(struct arena *a, const char *path)
-{
-    char *at = arena_strdup(a, path);
-    while (*at && access(at, F_OK) != 0) {
-        char *slash = strrchr(at, '/');
-        if (!slash || slash == at)
-            return "/";
-        *slash = '\0';
-    }
-    return at;
 }
 
 static struct finding ask_disk(struct cli *cli)

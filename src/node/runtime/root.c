@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define PATH_MOST 4096u
@@ -265,6 +267,24 @@ static int mount_with(const char *at, const char *lower, const char *more)
     return mount("overlay", at, "overlay", 0, options);
 }
 
+/* On some file systems the kernel lets no layer of an overlay lie that is written to. */
+static int fail_overlay(const struct making *m, int upper)
+{
+    int number = errno;
+    struct statfs fs;
+    bool known = fstatfs(upper, &fs) == 0;
+    const char *type = known && fs.f_type == OVERLAYFS_SUPER_MAGIC ? "overlayfs"
+                       : known && fs.f_type == NFS_SUPER_MAGIC     ? "NFS"
+                                                                   : NULL;
+    errno = number;
+    if (!type)
+        return fail(m, "no overlay can be mounted over the image");
+    snprintf(m->why, ROOT_WHY,
+             "no image can run from a state directory on %s: put it on a volume or another disk",
+             type);
+    return -1;
+}
+
 /* Without a user namespace the kernel's own attributes may be written, in one only a user's. */
 static int mount_overlay(struct making *m, bool user_ns)
 {
@@ -283,7 +303,7 @@ static int mount_overlay(struct making *m, bool user_ns)
              skeleton < 0 ? "" : fd_path(skeleton, between), skeleton < 0 ? "" : ":",
              fd_path(tree, below), fd_path(upper, up), fd_path(working, work));
     if (mount_with(fd_path(point, at), lower, user_ns ? ",userxattr" : "") != 0)
-        return fail(m, "no overlay can be mounted over the image");
+        return fail_overlay(m, upper);
     m->top = open_dir(root->at, NULL);
     return m->top < 0 ? fail(m, "%.60s", root->at) : 0;
 }

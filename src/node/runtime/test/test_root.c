@@ -266,6 +266,29 @@ static void links_of_the_image_lead_nowhere_else(void **state)
     assert_int_equal(rmdir(victim), 0); /* nothing was made in it */
 }
 
+/* As in a container, where the state directory lies on an overlay. */
+static void a_layer_on_an_overlay_is_named(void **state)
+{
+    const struct scene *scene = *state;
+    char why[ROOT_WHY], options[200];
+    make_dir(scene->dir, "over/up");
+    make_dir(scene->dir, "over/work");
+    make_dir(scene->dir, "over/on");
+    AUTO_FREE char *on = mem_printf("%s/over/on", scene->dir);
+    snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s/over/up,workdir=%s/over/work",
+             scene->own, scene->dir, scene->dir);
+    if (mount("overlay", on, "overlay", 0, options) != 0) {
+        print_message("no overlay can be mounted here\n");
+        skip();
+    }
+    const struct root root = { .tree = scene->tree, .dir = on, .at = scene->at };
+    int rc = run_inside(scene, &root, look_at_nothing, why);
+    assert_int_equal(umount(on), 0);
+    assert_int_equal(rc, 100);
+    assert_string_equal(why, "no image can run from a state directory on overlayfs: "
+                             "put it on a volume or another disk");
+}
+
 static void what_cannot_be_shown_is_named(void **state)
 {
     struct scene *scene = *state;
@@ -290,6 +313,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(there_is_no_way_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(links_of_the_image_lead_nowhere_else, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_shown_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_layer_on_an_overlay_is_named, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("node/runtime/root", tests, NULL, NULL);
 }
