@@ -243,6 +243,7 @@ int stage_outcome(int status, struct view *made, struct stage_failure *failure)
     do
         n = view_receive(status, made ? made : &none, failure, sizeof *failure);
     while (n == VIEW_RECEIVED || (n < 0 && errno == EINTR));
+    view_fini(&none);
     if (n < 0 && errno == EAGAIN)
         return -1;
     failure->reason[sizeof failure->reason - 1] = '\0';

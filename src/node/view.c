@@ -525,14 +525,16 @@ ssize_t view_receive(int sock, struct view *view, void *other, size_t size)
     union passed passed;
     int fds[3] = { -1, -1, -1 };
     struct iovec body = { .iov_base = other, .iov_len = size };
-    struct msghdr message = {
-        .msg_iov = &body, .msg_iovlen = 1, .msg_control = &passed, .msg_controllen = sizeof passed
-    };
+    struct msghdr message = { .msg_iov = &body,
+                              .msg_iovlen = 1,
+                              .msg_control = &passed,
+                              .msg_controllen = CMSG_LEN(sizeof fds) }; /* room for no more */
     ssize_t n = recvmsg(sock, &message, MSG_CMSG_CLOEXEC);
     const struct cmsghdr *head = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (!head || head->cmsg_type != SCM_RIGHTS || head->cmsg_len < CMSG_LEN(2 * sizeof fds[0]))
+    if (!head || head->cmsg_type != SCM_RIGHTS)
         return n;
     memcpy(fds, CMSG_DATA(head), head->cmsg_len - CMSG_LEN(0));
+    view_fini(view); /* of a task that sends twice */
     view->mount_ns = fds[0];
     view->root = fds[1];
     view->user_ns = fds[2];
