@@ -102,9 +102,7 @@ def test_a_plain_user_without_a_daemon(image: str, short_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert f"image {image}" in done.stderr, "how far it is"
         lines = outputs(done.stdout)
-        told = [
-            one for one in lines if one.startswith(f"image {image} ")
-        ]  # two where it takes long
+        told = [one for one in lines if one.startswith(f"image {image}")]
         assert told and "fetched and unpacked" in told[-1], lines
         check_look("\n".join(lines[len(told) :]), str(nobody.home))
     finally:
