@@ -40,6 +40,8 @@ def why_none() -> str:
     )
     if told.stdout.strip() == "overlayfs":
         return "no overlay of an image can be mounted over the overlay that /tmp is on"
+    if subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False).returncode:
+        return "no user namespace can be made here, as in a chroot and in some containers"
     return ""
 
 
