@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TEXT_MAX 512
+
 typedef bool asks(const struct job_spec *);
 
 static bool any_role(const struct job_spec *job, bool (*test)(const struct role *))
@@ -181,19 +183,19 @@ static const struct {
 };
 
 /* "image "a/b" is not used ...", naming the first. */
-static const char *image_text(const struct job_spec *job, const char *what, char out[300])
+static const char *image_text(const struct job_spec *job, const char *what, char out[TEXT_MAX])
 {
     const char *first = NULL;
     for (size_t i = 0; i < job->n_roles && !first; i++)
         first = job->roles[i].image;
-    snprintf(out, 300, "image \"%.160s\" %s", first ? first : "", what);
+    snprintf(out, TEXT_MAX, "image \"%.160s\" %s", first ? first : "", what);
     return out;
 }
 
 int admit_features(unsigned engine_caps, const struct job_spec *job, struct report *report)
 {
     size_t before = report->errors;
-    char text[300];
+    char text[TEXT_MAX];
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if ((engine_caps & rows[i].unless) || !rows[i].asked(job))
             continue;
@@ -224,7 +226,7 @@ int admit_runtime(enum job_runtime setting, const char *no_images, struct job_sp
                   struct report *report)
 {
     size_t before = report->errors;
-    char text[300];
+    char text[TEXT_MAX];
     enum job_runtime runtime = job->runtime ? job->runtime : setting;
     if (!any_role(job, role_image) || runtime == RUNTIME_SERVER || runtime == RUNTIME_HOST)
         return 0;
@@ -245,7 +247,7 @@ int admit_runtime(enum job_runtime setting, const char *no_images, struct job_sp
 int admit_topology(const struct cluster *cluster, const struct job_spec *job, struct report *report)
 {
     const struct placing *p = &job->placing;
-    char text[300];
+    char text[TEXT_MAX];
     if (!p->within || cluster_has_level(cluster, p->within))
         return 0;
     snprintf(text, sizeof text, "place.topology: this server knows no level \"%.80s\"%s", p->within,

@@ -91,6 +91,17 @@ static int try_root(const char *dir, bool *many, struct err *err)
     return 0;
 }
 
+/* unshare(2): a limit is ENOSPC; EPERM has many causes, of which a chroot is one. */
+static int refuse_user_namespace(int number, struct err *err)
+{
+    err_set(err, ERR_CANNOT, "user namespaces cannot be made: %s", strerror(number));
+    if (number == ENOSPC)
+        return err_hint(err, "sysctl user.max_user_namespaces=10000");
+    return err_hint(err, "leave the chroot; in a container, run that with --privileged; else "
+                         "sysctl kernel.unprivileged_userns_clone=1 or "
+                         "kernel.apparmor_restrict_unprivileged_userns=0");
+}
+
 static int bwrap_works(const char *dir, bool *many, struct err *err)
 {
     AUTO_FREE char *place = mem_printf("%s/try.XXXXXX", dir);
@@ -99,11 +110,8 @@ static int bwrap_works(const char *dir, bool *many, struct err *err)
         return err_hint(err, "install the package skopeo");
     }
     int number = try_user_namespace();
-    if (number != 0) {
-        err_set(err, ERR_CANNOT, "user namespaces cannot be made: %s", strerror(number));
-        return err_hint(err, "sysctl user.max_user_namespaces=10000, and "
-                             "kernel.apparmor_restrict_unprivileged_userns=0 where there is one");
-    }
+    if (number != 0)
+        return refuse_user_namespace(number, err);
     if (file_mkdirs(dir, 0700, err) != 0)
         return -1;
     if (!mkdtemp(place))
