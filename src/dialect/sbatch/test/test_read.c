@@ -252,10 +252,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_all_mistakes), cmocka_unit_test(test_all_mistakes),
-        cmocka_unit_test(test_every_option), cmocka_unit_test(test_words),
-        cmocka_unit_test(test_job),          cmocka_unit_test(test_components),
-        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_all_mistakes), cmocka_unit_test(test_every_option),
+        cmocka_unit_test(test_words),        cmocka_unit_test(test_job),
+        cmocka_unit_test(test_components),   cmocka_unit_test(test_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
