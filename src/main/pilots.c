@@ -32,6 +32,7 @@
 #define PACKED_MAX     (4u << 20)
 #define PROGRAM_MAX    (64u << 20)
 #define PACK_MS        600000u /* two seconds, on a machine that has them */
+#define PACK_HINT      "install xz (xz-utils) on this machine"
 #define FLAGS_WORDS    16u
 #define OWN_AGAIN_MS   20u
 #define SINFO_AGAIN_MS 2000u
@@ -298,7 +299,7 @@ static void on_packed(void *arg, const struct child_end *end)
     if (!end->good || end->len == 0 || end->len >= PACKED_MAX) {
         err_set(&n->pack_err, ERR_CANNOT, "muster-node cannot be packed for a batch script (xz %s)",
                 end->len >= PACKED_MAX ? "leaves more than 4 MiB" : "failed, or is not there");
-        err_hint(&n->pack_err, "install xz-utils on this machine");
+        err_hint(&n->pack_err, PACK_HINT);
         return;
     }
     n->packed = mem_new(end->len);
@@ -326,7 +327,10 @@ static int pack(struct pilot_nodes *n, struct err *err)
     if (find_packed(n))
         return 0;
     n->packing = child_start(n->config.loop, &line, on_packed, n, err);
-    return n->packing ? 0 : -1;
+    if (n->packing)
+        return 0;
+    err_in(err, "packing muster-node for nodes of Slurm");
+    return err_hint(err, PACK_HINT);
 }
 
 static int script(void *arg, const char *join, struct buf *out, struct err *err)
@@ -549,7 +553,7 @@ static const char *end_text(struct arena *arena, const struct pilot *p)
     switch (p->end) {
     case PILOT_END_CANCELLED:
         return arena_printf(arena, "its allocation %s was cancelled in Slurm", p->id);
-    case PILOT_END_REFUSED: return arena_printf(arena, "Slurm refuses it: %s", p->reason);
+    case PILOT_END_REFUSED: return arena_printf(arena, "it gets no allocation: %s", p->reason);
     default: return arena_printf(arena, "its allocation %s of Slurm: %s", p->id, p->reason);
     }
 }

@@ -178,7 +178,7 @@ static void what_is_refused_ends_the_job(void **state)
          &(struct engine_fact){ .kind = FACT_ALLOCATION,
                                 .generation.job = refused,
                                 .ending.by = BY_PLATFORM,
-                                .reason = "Slurm refuses it: Invalid partition name specified" });
+                                .reason = "it gets no allocation: Invalid partition name specified" });
     assert_int_equal(world_state(w, refused), JOB_FAILED);
     assert_non_null(strstr(world_reason(w, refused), "Invalid partition name"));
     uint64_t job = world_submit(w, JOB("b"));

@@ -192,7 +192,7 @@ static void fail_submit(struct entry *e, const struct err *err)
 {
     e->pilot->state = PILOT_OVER;
     e->pilot->end = PILOT_END_REFUSED;
-    pilot_set_reason(e->pilot, "%s", err->what);
+    pilot_set_reason(e->pilot, "%s%s%s", err->what, *err->hint ? "; " : "", err->hint);
     end_pilot(e);
     keep(e);
     own_changed(e);

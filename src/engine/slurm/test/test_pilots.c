@@ -25,7 +25,8 @@ struct trial {
     struct link_hub *hub;
     struct pilots *pilots;
     unsigned kept, expected, gone, scripts;
-    char why[256]; /* of the node expected last */
+    bool cannot_pack; /* there is no script */
+    char why[256];    /* of the node expected last */
     uint64_t cpus;
 };
 
@@ -138,8 +139,11 @@ static void own(void *arg)
 static int script(void *arg, const char *join, struct buf *out, struct err *err)
 {
     struct trial *t = arg;
-    (void)err;
     assert_int_equal(strlen(join), 64);
+    if (t->cannot_pack) {
+        err_set(err, ERR_CANNOT, "packing: no such file");
+        return err_hint(err, "install xz");
+    }
     buf_puts(out, "#!/bin/sh\n");
     return ++t->scripts > 1; /* at first it is not ready */
 }
@@ -245,6 +249,17 @@ static void one_that_slurm_refuses_is_over(void **state)
                         "Slurm (sbatch): Invalid qos specification");
 }
 
+/* What cannot be submitted says what to do. */
+static void one_without_a_script_is_over(void **state)
+{
+    struct trial *t = *state;
+    t->cannot_pack = true;
+    start(t);
+    UNTIL(t, state_of(t) == PILOT_OVER);
+    assert_string_equal(pilots_find(t->pilots, "p1")->reason, "packing: no such file; install xz");
+    assert_int_equal(pilots_find(t->pilots, "p1")->end, PILOT_END_REFUSED);
+}
+
 /* The answer is lost, and the allocation is there. */
 static void one_is_found_by_its_name(void **state)
 {
@@ -281,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_is_submitted_waits_and_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_that_slurm_refuses_is_over, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_without_a_script_is_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_is_found_by_its_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_asked_is_not_gone, set_up, tear_down),
     };
