@@ -158,15 +158,20 @@ static bool has_least(const struct live_job *job)
     return true;
 }
 
-static void add(struct allocations_wanted *out, const struct live_job *job, bool lacks)
+static void add(struct allocations_wanted *out, struct arena *arena, const struct live_job *job,
+                bool lacks)
 {
+    const struct sentence reason = live_reason(job);
     out->at[out->n++] = (struct allocation_wanted){ .job = job->row.id,
                                                     .number = job->row.number,
                                                     .owner = job->row.owner,
                                                     .queue = job->row.queue,
                                                     .spec = job->spec,
                                                     .begun = job->active != 0,
-                                                    .lacks = lacks };
+                                                    .lacks = lacks,
+                                                    .ran = job->row.generation != 0 };
+    if (lacks && reason.text)
+        out->at[out->n - 1].reason = sentence_with(arena, &reason, "another job");
 }
 
 static int by_id(const void *a, const void *b)
@@ -185,17 +190,17 @@ struct allocations_wanted ctl_allocations(struct ctl *ctl, struct arena *arena)
     for (size_t i = 0; i < lines_aside(lines); i++) {
         struct live_job *job = lines_aside_at(lines, i);
         if (job->notes.own && core_spec(ctl, job))
-            add(&out, job, false);
+            add(&out, arena, job, false);
     }
     for (const struct line *line = lines_first(lines); line; line = line->next) {
         const struct live_job *job = line->first;
         if (job && job->notes.own && job->spec)
-            add(&out, job, line->refusal.count > 0);
+            add(&out, arena, job, line->refusal.count > 0);
     }
     for (size_t i = 0; i < live_active(ctl->live); i++) {
         const struct live_job *job = live_active_at(ctl->live, i);
         if (job->notes.own && job->spec && job->tasks)
-            add(&out, job, !live_closing(job) && job->refusal.count > 0 && !has_least(job));
+            add(&out, arena, job, !live_closing(job) && job->refusal.count > 0 && !has_least(job));
     }
     if (out.n)
         qsort(out.at, out.n, sizeof *out.at, by_id);

@@ -32,7 +32,9 @@ struct allocation_wanted {
     const char *owner, *queue;
     const struct job_spec *spec; /* the core's own, until the next turn */
     bool begun;                  /* it has tasks in an allocation */
-    bool lacks;                  /* it has nodes, and they are too few for it */
+    bool lacks;                  /* it has nodes, and they are too few for it: */
+    const char *reason;          /* what the last plan said then; NULL: nothing */
+    bool ran;                    /* its tasks have had a place before */
 };
 struct allocations_wanted {
     struct allocation_wanted *at; /* in arena, by id */

@@ -548,8 +548,14 @@ static void ask_own(struct pilot_nodes *n, struct arena *arena, const struct all
     keep(n, s->pilot, on_own_row, s);
 }
 
-static const char *end_text(struct arena *arena, const struct pilot *p)
+static const char *end_text(struct arena *arena, const struct pilot *p,
+                            const struct allocation_wanted *w)
 {
+    if (p->state == PILOT_RUNNING)
+        return arena_printf(arena,
+                            "its allocation %s of Slurm has its nodes, and no place for it on "
+                            "them: %s",
+                            p->id, w->reason ? w->reason : "the plan does not say why");
     switch (p->end) {
     case PILOT_END_CANCELLED:
         return arena_printf(arena, "its allocation %s was cancelled in Slurm", p->id);
@@ -572,7 +578,8 @@ static void follow_job(struct pilot_nodes *n, struct arena *arena,
 {
     char text[256];
     const struct pilot *p = pilots_of_job(n->pilots, w->job);
-    switch (pilot_next_step(p, true, w->lacks, clock_wall_ms())) {
+    const struct pilot_need need = { .wanted = true, .lacks = w->lacks, .ran = w->ran };
+    switch (pilot_next_step(p, need, clock_wall_ms())) {
     case PILOT_STEP_ASK:
         if (*waiting >= OWN_WAITING) {
             snprintf(text, sizeof text, "%u allocations of other jobs wait in Slurm before it",
@@ -586,8 +593,8 @@ static void follow_job(struct pilot_nodes *n, struct arena *arena,
     case PILOT_STEP_MOVE:
         pilots_give_back(n->pilots, p->name, "nodes of it are lost, and its job needs them", false);
         break;
-    case PILOT_STEP_STOP: tell_job(n, w->job, BY_USER, end_text(arena, p), 0); break;
-    case PILOT_STEP_REFUSE: tell_job(n, w->job, BY_PLATFORM, end_text(arena, p), 0); break;
+    case PILOT_STEP_STOP: tell_job(n, w->job, BY_USER, end_text(arena, p, w), 0); break;
+    case PILOT_STEP_REFUSE: tell_job(n, w->job, BY_PLATFORM, end_text(arena, p, w), 0); break;
     case PILOT_STEP_GIVE: break;
     case PILOT_STEP_NONE:
         if (w->begun || p->state > PILOT_RUNNING)
@@ -623,7 +630,7 @@ static void on_own(uv_timer_t *timer)
         uint32_t waiting = count_waiting(n);
         for (size_t i = 0; (p = pilots_at(n->pilots, i)); i++)
             if (p->job && !is_wanted(&list, p->job) &&
-                pilot_next_step(p, false, false, 0) == PILOT_STEP_GIVE)
+                pilot_next_step(p, (struct pilot_need){ .wanted = false }, 0) == PILOT_STEP_GIVE)
                 give_own_back(n, p);
         for (size_t i = 0; i < list.n; i++)
             follow_job(n, arena, &list.at[i], &waiting);

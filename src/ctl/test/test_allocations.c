@@ -120,10 +120,13 @@ static void one_is_asked_for_and_given_back(void **state)
     assert_int_equal(count(w), 1);
     comes(w, "s1", job);
     assert_int_equal(world_state(w, job), JOB_QUEUED); /* a gang: not with half of its nodes */
-    assert_true(wanted(w, arena).at[0].lacks);
+    list = wanted(w, arena);
+    assert_true(list.at[0].lacks && !list.at[0].ran);
+    assert_non_null(strstr(list.at[0].reason, "cpu"));
     comes(w, "s2", job);
     assert_int_equal(world_state(w, job), JOB_RUNNING);
-    assert_true(wanted(w, arena).at[0].begun && !wanted(w, arena).at[0].lacks);
+    list = wanted(w, arena);
+    assert_true(list.at[0].begun && list.at[0].ran && !list.at[0].lacks);
     world_crash(w);
     settles(w);
     assert_int_equal(world_state(w, job), JOB_RUNNING);

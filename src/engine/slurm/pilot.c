@@ -470,6 +470,11 @@ bool pilot_hear(struct pilot *p, const struct slurm_job *job, const struct pilot
 
 /* ---- a job's own ---- */
 
+static bool is_late(const struct pilot *p, uint64_t now_ms)
+{
+    return p->start_ms && now_ms > p->start_ms + JOIN_MOST_MS;
+}
+
 /* Nodes of it are lost, or have not come in all that time. */
 static bool is_short(const struct pilot *p, uint64_t now_ms)
 {
@@ -482,24 +487,35 @@ static bool is_short(const struct pilot *p, uint64_t now_ms)
         here += !p->hosts.at[i].gone;
     }
     (void)hostlist_read(arena, p->nodes, &names.at, &names.n, NULL);
-    bool late = p->start_ms && now_ms > p->start_ms + JOIN_MOST_MS && here < names.n;
+    bool missing = is_late(p, now_ms) && here < names.n;
     arena_destroy(arena);
-    return gone || late;
+    return gone || missing;
+}
+
+/* Where all nodes are there, have been for long, and the job never found its place on them, another
+ * allocation is no better: they have not what it asks for and Slurm was not told of. */
+static enum pilot_step step_of_running(const struct pilot *p, const struct pilot_need *need,
+                                       uint64_t now_ms)
+{
+    if (!need->lacks)
+        return PILOT_STEP_NONE;
+    if (is_short(p, now_ms))
+        return PILOT_STEP_MOVE;
+    return is_late(p, now_ms) && !need->ran ? PILOT_STEP_REFUSE : PILOT_STEP_NONE;
 }
 
 /* Where Slurm is still ending one that was not given back, what it says in the end is waited for:
  * whether somebody cancelled it. */
-enum pilot_step pilot_next_step(const struct pilot *latest, bool wanted, bool lacks,
-                                uint64_t now_ms)
+enum pilot_step pilot_next_step(const struct pilot *latest, struct pilot_need need, uint64_t now_ms)
 {
     if (!latest)
-        return wanted ? PILOT_STEP_ASK : PILOT_STEP_NONE;
-    if (!wanted)
+        return need.wanted ? PILOT_STEP_ASK : PILOT_STEP_NONE;
+    if (!need.wanted)
         return latest->state < PILOT_ENDING ? PILOT_STEP_GIVE : PILOT_STEP_NONE;
+    if (latest->state == PILOT_RUNNING)
+        return step_of_running(latest, &need, now_ms);
     if (latest->state < PILOT_ENDING)
-        return latest->state == PILOT_RUNNING && lacks && is_short(latest, now_ms)
-                   ? PILOT_STEP_MOVE
-                   : PILOT_STEP_NONE;
+        return PILOT_STEP_NONE;
     if (latest->given_back)
         return PILOT_STEP_ASK;
     switch (latest->end) {

@@ -104,7 +104,7 @@ bool pilot_left(const struct pilot *, uint64_t now_ms, uint64_t *ms);
 void pilot_set_reason(struct pilot *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* What is to be done about a job's own allocation. latest: the one that was asked for last; NULL:
- * none. wanted: the job is to have one; lacks: what it has is not enough for it. */
+ * none. */
 enum pilot_step {
     PILOT_STEP_NONE,
     PILOT_STEP_ASK,   /* for a new one */
@@ -113,8 +113,12 @@ enum pilot_step {
     PILOT_STEP_STOP,  /* the job: somebody cancelled its allocation */
     PILOT_STEP_REFUSE /* the job: it gets none */
 };
-enum pilot_step pilot_next_step(const struct pilot *latest, bool wanted, bool lacks,
-                                uint64_t now_ms);
+struct pilot_need {
+    bool wanted; /* the job is to have one */
+    bool lacks;  /* what it has is not enough for it */
+    bool ran;    /* its tasks have had a place before */
+};
+enum pilot_step pilot_next_step(const struct pilot *latest, struct pilot_need, uint64_t now_ms);
 /* Why its job waits, for people. */
 void pilot_say_waiting(const struct pilot *, char *out, size_t size);
 

@@ -208,6 +208,38 @@ static void what_cannot_be_is_refused(void **state)
         -1);
 }
 
+static enum pilot_step step(const struct pilot *p, bool wanted, bool lacks, uint64_t now_ms)
+{
+    const struct pilot_need need = { .wanted = wanted, .lacks = lacks, .ran = true };
+    return pilot_next_step(p, need, now_ms);
+}
+
+/* A job that has all nodes and finds no place on them does not hold them for ever. */
+static void nodes_that_do_not_fit_are_given_back(void **state)
+{
+    (void)state;
+    const struct pilot_ask ask = { .nodes = 1, .partition = "" };
+    const struct pilot_need need = { .wanted = true, .lacks = true };
+    unsigned char token[32] = { 1 };
+    struct pilot *p = pilot_create("p1", "ab", "ada", &ask);
+    const struct slurm_job runs = { .id = "7",
+                                    .name = "",
+                                    .partition = "main",
+                                    .reason = "None",
+                                    .state = SLURM_RUNNING,
+                                    .nodes = "n1",
+                                    .start_ms = 1000,
+                                    .has_start = true };
+    assert_true(pilot_hear(p, &runs, &(struct pilot_world){ .now_ms = 2000 }));
+    pilot_add_host(p, "n1", "n1", token);
+    assert_int_equal(pilot_next_step(p, need, 2000), PILOT_STEP_NONE); /* it is not placed yet */
+    assert_int_equal(pilot_next_step(p, need, 700000), PILOT_STEP_REFUSE);
+    assert_int_equal(step(p, true, true, 700000), PILOT_STEP_NONE); /* its node may be silent */
+    p->hosts.at[0].gone = true;
+    assert_int_equal(pilot_next_step(p, need, 700000), PILOT_STEP_MOVE);
+    pilot_destroy(p);
+}
+
 /* What is to be done about a job's own allocation, by what became of the last one. */
 static void a_job_gets_one_at_a_time(void **state)
 {
@@ -221,11 +253,11 @@ static void a_job_gets_one_at_a_time(void **state)
     char text[200];
     p->job = 99;
     p->job_number = 12;
-    assert_int_equal(pilot_next_step(NULL, true, false, 0), PILOT_STEP_ASK);
-    assert_int_equal(pilot_next_step(NULL, false, false, 0), PILOT_STEP_NONE);
+    assert_int_equal(step(NULL, true, false, 0), PILOT_STEP_ASK);
+    assert_int_equal(step(NULL, false, false, 0), PILOT_STEP_NONE);
     p->state = PILOT_PENDING;
-    assert_int_equal(pilot_next_step(p, true, true, 0), PILOT_STEP_NONE);
-    assert_int_equal(pilot_next_step(p, false, false, 0), PILOT_STEP_GIVE);
+    assert_int_equal(step(p, true, true, 0), PILOT_STEP_NONE);
+    assert_int_equal(step(p, false, false, 0), PILOT_STEP_GIVE);
     pilot_say_waiting(p, text, sizeof text);
     assert_string_equal(text, "2 nodes are asked of Slurm");
     const struct slurm_job runs = { .id = "7",
@@ -238,32 +270,32 @@ static void a_job_gets_one_at_a_time(void **state)
                                     .has_start = true };
     const struct pilot_world world = { .now_ms = 2000 };
     assert_true(pilot_hear(p, &runs, &world));
-    assert_int_equal(pilot_next_step(p, true, true, 2000), PILOT_STEP_NONE); /* they may come */
-    assert_int_equal(pilot_next_step(p, true, true, 700000), PILOT_STEP_MOVE);
+    assert_int_equal(step(p, true, true, 2000), PILOT_STEP_NONE); /* they may come */
+    assert_int_equal(step(p, true, true, 700000), PILOT_STEP_MOVE);
     pilot_add_host(p, "n1", "n1", token);
     pilot_add_host(p, "n2", "n2", token);
-    assert_int_equal(pilot_next_step(p, true, true, 700000), PILOT_STEP_NONE);
+    assert_int_equal(step(p, true, true, 700000), PILOT_STEP_NONE);
     p->hosts.at[0].gone = true;
-    assert_int_equal(pilot_next_step(p, true, false, 2000), PILOT_STEP_NONE); /* it goes on */
-    assert_int_equal(pilot_next_step(p, true, true, 2000), PILOT_STEP_MOVE);
+    assert_int_equal(step(p, true, false, 2000), PILOT_STEP_NONE); /* it goes on */
+    assert_int_equal(step(p, true, true, 2000), PILOT_STEP_MOVE);
     struct slurm_job over = runs;
     over.state = SLURM_COMPLETING;
     pilot_hear(p, &over, &world);
-    assert_int_equal(pilot_next_step(p, true, true, 2000), PILOT_STEP_NONE); /* why is not known */
+    assert_int_equal(step(p, true, true, 2000), PILOT_STEP_NONE); /* why is not known */
     over.state = SLURM_CANCELLED;
     pilot_hear(p, &over, &world);
-    assert_int_equal(pilot_next_step(p, true, true, 2000), PILOT_STEP_STOP);
+    assert_int_equal(step(p, true, true, 2000), PILOT_STEP_STOP);
     struct pilot *again = pilot_of_row("p1", pilot_row(arena, p)); /* also of the next server */
-    assert_int_equal(pilot_next_step(again, true, true, 2000), PILOT_STEP_STOP);
+    assert_int_equal(step(again, true, true, 2000), PILOT_STEP_STOP);
     assert_int_equal(again->job, 99);
     assert_int_equal(again->ask.memory, ask.memory);
     again->end = PILOT_END_LOST;
-    assert_int_equal(pilot_next_step(again, true, false, 2000), PILOT_STEP_ASK);
+    assert_int_equal(step(again, true, false, 2000), PILOT_STEP_ASK);
     again->end = PILOT_END_REFUSED;
-    assert_int_equal(pilot_next_step(again, true, false, 2000), PILOT_STEP_REFUSE);
+    assert_int_equal(step(again, true, false, 2000), PILOT_STEP_REFUSE);
     again->given_back = true;
-    assert_int_equal(pilot_next_step(again, true, false, 2000), PILOT_STEP_ASK);
-    assert_int_equal(pilot_next_step(again, false, false, 2000), PILOT_STEP_NONE);
+    assert_int_equal(step(again, true, false, 2000), PILOT_STEP_ASK);
+    assert_int_equal(step(again, false, false, 2000), PILOT_STEP_NONE);
     const char **words = pilot_sbatch(arena, p);
     bool nodes = false, memory = false;
     for (; *words; words++) {
@@ -280,6 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_gets_one_at_a_time),
+        cmocka_unit_test(nodes_that_do_not_fit_are_given_back),
         cmocka_unit_test(it_waits_runs_and_ends),
         cmocka_unit_test(two_witnesses_end_it),
         cmocka_unit_test(what_may_be_being_submitted_is_waited_for),
