@@ -103,7 +103,8 @@ enum sb_arg { SB_NO_ARG, SB_ARG, SB_MAYBE_ARG };
     X(PROFILE, "profile", 0, ARG, WARNED, 0, "nothing is sampled")                                  \
     X(PROPAGATE, "propagate", 0, MAYBE_ARG, WARNED, 0,                                              \
       "limits of the submitter's shell stay there")                                                 \
-    X(QOS, "qos", 'q', ARG, WARNED, 1, "queues have no QOS; kept as the label `qos`")               \
+    X(QOS, "qos", 'q', ARG, WARNED, 1,                                                              \
+      "queues have none; `--engine slurm` asks for it; kept as label `qos`")                        \
     X(QUIET, "quiet", 'Q', NO_ARG, QUIET, 0, "of the command line")                                 \
     X(REBOOT, "reboot", 0, NO_ARG, REFUSED, 0, "no node is rebooted for a job")                     \
     X(REQUEUE, "requeue", 0, NO_ARG, HONOURED, 1, "`retry.platform`: a lost node starts it anew")   \
