@@ -605,18 +605,25 @@ static void follow_job(struct pilot_nodes *n, struct arena *arena,
     }
 }
 
-static void give_own_back(struct pilot_nodes *n, const struct pilot *p)
-{
-    map_remove(n->told, p->job);
-    pilots_give_back(n->pilots, p->name, "its job has ended", true);
-}
-
 static bool is_wanted(const struct allocations_wanted *list, uint64_t job)
 {
     for (size_t i = 0; i < list->n; i++)
         if (list->at[i].job == job)
             return true;
     return false;
+}
+
+/* Jobs that want none any more are told nothing again. */
+static void forget_told(struct pilot_nodes *n, const struct allocations_wanted *list)
+{
+    struct map *told = map_create();
+    for (size_t i = 0; i < list->n; i++) {
+        void *hash = map_get(n->told, list->at[i].job);
+        if (hash)
+            map_set(told, list->at[i].job, hash);
+    }
+    map_destroy(n->told);
+    n->told = told;
 }
 
 /* Until each that was asked for is a row, another look would ask again. */
@@ -631,9 +638,10 @@ static void on_own(uv_timer_t *timer)
         for (size_t i = 0; (p = pilots_at(n->pilots, i)); i++)
             if (p->job && !is_wanted(&list, p->job) &&
                 pilot_next_step(p, (struct pilot_need){ .wanted = false }, 0) == PILOT_STEP_GIVE)
-                give_own_back(n, p);
+                pilots_give_back(n->pilots, p->name, "its job has ended", true);
         for (size_t i = 0; i < list.n; i++)
             follow_job(n, arena, &list.at[i], &waiting);
+        forget_told(n, &list);
     } else {
         uv_timer_start(timer, on_own, OWN_AGAIN_MS, 0);
     }
