@@ -70,6 +70,10 @@ def nodes_of(server: Server, **more: Any) -> list[Json]:
     return [one for one in found if all(one.get(key) == value for key, value in more.items())]
 
 
+def states_of(server: Server, number: int) -> list[str]:
+    return [task["state"] for task in server.job(number)["task_list"]]
+
+
 def left_of(made: Json) -> dict[int, str]:
     """Hosts, keepers and agents of an allocation: all have its directory in their arguments."""
     mark = f"/muster-{os.getuid()}/{made['allocation']}."
@@ -183,9 +187,8 @@ def test_an_allocation_that_is_cancelled_by_hand(
     assert wait_pilot(server, "over")["reason"] == "it was cancelled"
     wait_for(lambda: not nodes_of(server), what="the nodes to go")
     # Told to end before Slurm did it, or by it; either way both tasks wait for nodes.
+    wait_for(lambda: states_of(server, number) == ["waiting"] * 2, what="its tasks to wait again")
     assert server.state_of(number) in ("queued", "restarting")
-    tasks = server.job(number)["task_list"]
-    assert [task["state"] for task in tasks] == ["waiting", "waiting"]
     wait_for(lambda: not left_of(made), what="its processes to end")
     server.stop(number)
 

@@ -39,7 +39,7 @@ def server(cluster: Slurm, start: Starter) -> Iterator[Server]:
 
 
 def asked(cluster: Slurm) -> list[list[str]]:
-    """Allocations that Slurm has of ours, or is about to end: id, state, name."""
+    """Allocations that Slurm has of ours, or is about to end: id, state, name, number of nodes."""
     lines = cluster.run("squeue", "-h", "-o", "%i %T %j %D").splitlines()
     return [line.split() for line in lines if "muster-pilot-" in line]
 

@@ -10,25 +10,13 @@
 #include "ctl/core.h"
 #include "ctl/lines.h"
 #include "ctl/minutes.h"
+#include "ctl/reasons.h"
 #include "sched/crew.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ASKED "asks for an allocation of its own"
-
-/* More nodes would cure it. */
-static bool is_short_of_nodes(const struct wait_reason *reason)
-{
-    switch (reason->why) {
-    case WAIT_RESOURCE:
-    case WAIT_PORTS:
-    case WAIT_LABELS:
-    case WAIT_TOPOLOGY:
-    case WAIT_NODES_DOWN: return true;
-    default: return false;
-    }
-}
 
 static void set_own(struct ctl *ctl, struct live_job *job, bool own)
 {
@@ -47,7 +35,7 @@ static void set_own(struct ctl *ctl, struct live_job *job, bool own)
 bool allocations_ask(struct ctl *ctl, struct live_job *job, const struct wait_reason *reason)
 {
     const struct engine *engine = ctl->config.engine;
-    if (job->notes.own || job->notes.has_peers || !job->spec || !is_short_of_nodes(reason) ||
+    if (job->notes.own || job->notes.has_peers || !job->spec || !reason_is_of_nodes(reason->why) ||
         !admit_asks_nodes(engine->ops->caps(engine), job->spec))
         return false;
     set_own(ctl, job, true);

@@ -303,22 +303,10 @@ static void refused(struct live_refusal *r, uint64_t now, bool same)
         *r = (struct live_refusal){ r->first_ms, now, r->count + 1 };
 }
 
-static bool is_refusal(const struct wait_reason *reason)
-{
-    switch (reason->why) {
-    case WAIT_RESOURCE:
-    case WAIT_PORTS:
-    case WAIT_LABELS:
-    case WAIT_TOPOLOGY:
-    case WAIT_NODES_DOWN: return true;
-    default: return false;
-    }
-}
-
 static void note_why(struct ctl *ctl, struct live_why *why, struct live_refusal *refusal,
                      const struct wait_reason *reason)
 {
-    if (is_refusal(reason))
+    if (reason_is_of_nodes(reason->why))
         refused(refusal, core_now(ctl), same_reason(why, reason));
     else
         *refusal = (struct live_refusal){ .count = 0 };

@@ -30,6 +30,18 @@ const char *reason_word(enum wait_why why)
     return why < ARRAY_LEN(words) ? words[why] : NULL;
 }
 
+bool reason_is_of_nodes(enum wait_why why)
+{
+    switch (why) {
+    case WAIT_RESOURCE:
+    case WAIT_PORTS:
+    case WAIT_LABELS:
+    case WAIT_TOPOLOGY:
+    case WAIT_NODES_DOWN: return true;
+    default: return false;
+    }
+}
+
 struct sentence reason_text(struct ctl *ctl, struct arena *arena, const struct job_spec *spec,
                             const struct wait_reason *reason)
 {
