@@ -177,11 +177,11 @@ static void what_is_refused_ends_the_job(void **state)
     struct world *w = *state;
     uint64_t refused = world_submit(w, JOB("a"));
     settles(w);
-    says(w,
-         &(struct engine_fact){ .kind = FACT_ALLOCATION,
-                                .generation.job = refused,
-                                .ending.by = BY_PLATFORM,
-                                .reason = "it gets no allocation: Invalid partition name specified" });
+    says(w, &(struct engine_fact){ .kind = FACT_ALLOCATION,
+                                   .generation.job = refused,
+                                   .ending.by = BY_PLATFORM,
+                                   .reason =
+                                       "it gets no allocation: Invalid partition name specified" });
     assert_int_equal(world_state(w, refused), JOB_FAILED);
     assert_non_null(strstr(world_reason(w, refused), "Invalid partition name"));
     uint64_t job = world_submit(w, JOB("b"));

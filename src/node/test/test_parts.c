@@ -16,12 +16,10 @@
 #include "node/outbox.h"
 #include "node/plain.h"
 #include "node/stage.h"
-#include "node/view.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -374,48 +372,6 @@ static void whose_fault(void **state)
     assert_int_equal(stage_blame(EAGAIN), BY_PLATFORM);
 }
 
-/* Four copies of one descriptor: one more than a view has. */
-static void send_four(int sock, int fd)
-{
-    const int fds[] = { fd, fd, fd, fd };
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof fds)];
-    } control = { .room = { 0 } };
-    struct iovec body = { .iov_base = (char[]){ 'v' }, .iov_len = 1 };
-    struct msghdr message = {
-        .msg_iov = &body, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
-    };
-    control.head = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
-                                     .cmsg_type = SCM_RIGHTS,
-                                     .cmsg_len = CMSG_LEN(sizeof fds) };
-    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), fds, sizeof fds);
-    assert_int_equal(sendmsg(sock, &message, 0), 1);
-}
-
-/* Its sender runs as the account of the task, which may make it send anything. */
-static void a_view_with_too_much(void **state)
-{
-    (void)state;
-    struct view view = VIEW_INIT;
-    char other[8];
-    int pair[2], watched[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-    assert_int_equal(pipe2(watched, O_CLOEXEC | O_NONBLOCK), 0);
-    for (int i = 0; i < 2; i++)
-        send_four(pair[0], watched[1]);
-    close(watched[1]);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(view_receive(pair[1], &view, other, sizeof other), VIEW_RECEIVED);
-    assert_true(view.mount_ns >= 0 && view.root >= 0 && view.user_ns >= 0);
-    assert_int_equal(read(watched[0], other, 1), -1);
-    view_fini(&view);
-    assert_int_equal(read(watched[0], other, 1), 0); /* none is left open */
-    close(watched[0]);
-    close(pair[0]);
-    close(pair[1]);
-}
-
 static void plain_commands(void **state)
 {
     (void)state;
@@ -453,7 +409,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_held_stays_until_the_last_ends, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(copies_are_read_only, make_dir, drop_dir),
         cmocka_unit_test(whose_fault),
-        cmocka_unit_test(a_view_with_too_much),
         cmocka_unit_test(plain_commands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
