@@ -1,4 +1,5 @@
-/* The descriptors of a task's view, as its agent takes them. */
+/* The descriptors of a task's view, as its agent takes them from a process that another one of the
+ * task's account may make send anything. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
