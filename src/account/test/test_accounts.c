@@ -341,6 +341,8 @@ static void test_ends(void **state)
     assert_true(identity_holds(f->accounts, &who));
 }
 
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
 static void test_tokens(void **state)
 {
     struct fix *f = *state;
@@ -371,6 +373,10 @@ static void test_tokens(void **state)
     shown_token(f, remove_token(f->accounts, f->arena, "alice", token, begin(f))); /* by its text */
     assert_int_equal(f->code, ERR_NONE);
     assert_int_equal(bearer(f, token, &who), ERR_UNAUTHENTICATED);
+    for (int i = 0; i < 20; i++) { /* none of them looks like an option of a command */
+        make_token(f, "alice", NULL, 0);
+        assert_int_equal(strspn(f->secret, LETTERS), 43);
+    }
 }
 
 static void test_keys(void **state)
