@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Starter
 from harness import Server, alive, kill, until_there, wait_for
+from test_machines import AGENTS, add, host, wait_state, write_conf
 
 NODES = "4x8cpu,8Gi,2gpu"
 
@@ -269,3 +270,29 @@ def test_commands_of_the_script(slurm: Server, tmp_path: Path) -> None:
     assert slurm.wait(child)["state"] == "succeeded"
     assert slurm.log(child, "node/0") == "next a child\n"
     assert slurm.wait(long)["state"] == "stopped"
+
+
+def test_a_script_on_a_machine_submits_as_well(start: Starter) -> None:
+    """Where there is no muster: muster-node asks the server through its agent."""
+    server = start(nodes="name=here,1cpu,1Gi", flags=AGENTS)
+    home = server.state / "m1"  # with a short path: its agent has a socket there
+    write_conf(server, home, add(server))
+    with host(home):
+        wait_state(server, "up")
+        said = output(
+            server,
+            script(
+                "-J parent -c 2",
+                "sbatch -J child -c 2 --wrap='echo $SLURM_JOB_NAME on $MUSTER_TASK_NODE' ",
+                "long=$(sbatch --parsable -c 1 --wrap='sleep 1000')",
+                "squeue -h -o '%i %j %t' | sort",
+                "scancel $long",
+                "sbatch --nonsense=1 --wrap=true",
+                "squeue --me >/dev/null && echo listed",
+            ),
+        )
+        assert "Submitted batch job 2" in said and "1 parent R" in said and "listed" in said
+        assert any("--nonsense=1 is no option of sbatch" in line for line in said), said
+        assert server.wait(2)["state"] == "succeeded"
+        assert server.log(2, "node/0") == "child on m1\n"
+        assert server.wait(3)["state"] == "stopped"

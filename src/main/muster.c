@@ -2,7 +2,6 @@
  * the server inside; other names, found in libexec/muster, would be rows of the same table. */
 #include "cli/cli.h"
 #include "cli/dlc/face.h"
-#include "cli/slurm/commands.h"
 #include "gpu/ask.h"
 #include "main/account_main.h"
 #include "main/code_main.h"
@@ -91,24 +90,6 @@ static int dlc_main(int argc, char **argv)
     return dlc_face_main(&host, argc - 1, argv + 1);
 }
 
-static int sbatch(int argc, char **argv)
-{
-    struct cli_host host = make_host(NULL);
-    return sbatch_main(&host, argc, argv);
-}
-
-static int squeue(int argc, char **argv)
-{
-    struct cli_host host = make_host(NULL);
-    return squeue_main(&host, argc, argv);
-}
-
-static int scancel(int argc, char **argv)
-{
-    struct cli_host host = make_host(NULL);
-    return scancel_main(&host, argc, argv);
-}
-
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
@@ -116,8 +97,7 @@ static const struct {
     { .name = "muster", .run = muster_main },      { .name = "dlc", .run = dlc_main },
     { .name = "account-of", .run = account_main }, { .name = "check-code", .run = code_main },
     { .name = "pack-code", .run = pack_main },     { .name = GPU_ASK_NAME, .run = gpu_main },
-    { .name = DELIVER_NAME, .run = deliver_main }, { .name = "sbatch", .run = sbatch },
-    { .name = "squeue", .run = squeue },           { .name = "scancel", .run = scancel },
+    { .name = DELIVER_NAME, .run = deliver_main },
 };
 
 int main(int argc, char **argv)

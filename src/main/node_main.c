@@ -148,9 +148,8 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } programs[] = {
-    { "muster-step", step_main },
-    { "srun", srun_main },
-    { "scontrol", scontrol_main },
+    { "muster-step", step_main }, { "srun", srun_main },     { "scontrol", scontrol_main },
+    { "sbatch", sbatch_main },    { "squeue", squeue_main }, { "scancel", scancel_main },
 };
 
 static int help(int argc, char **argv)

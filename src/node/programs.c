@@ -10,7 +10,9 @@
 
 static const char *const names[] = { "launch/dlrover-run", "launch/muster-launch",
                                      "torchrun/torchrun",  "slurm/muster-step",
-                                     "slurm/srun",         "slurm/scontrol" };
+                                     "slurm/srun",         "slurm/scontrol",
+                                     "slurm/sbatch",       "slurm/squeue",
+                                     "slurm/scancel" };
 
 static int make_link(const char *dir, const char *name, const char *program, struct err *err)
 {

@@ -8,5 +8,9 @@
 int step_main(int argc, char **argv);
 int srun_main(int argc, char **argv);
 int scontrol_main(int argc, char **argv); /* show hostnames, show job ids of pids: what is local */
+/* Of the job's server, with the rights of the job's programs. */
+int sbatch_main(int argc, char **argv);
+int squeue_main(int argc, char **argv);
+int scancel_main(int argc, char **argv);
 
 #endif

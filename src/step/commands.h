@@ -1,0 +1,19 @@
+/* What sbatch, squeue and scancel of scripts in jobs share, and what of them can be tried without a
+ * server. */
+#ifndef STEP_COMMANDS_H
+#define STEP_COMMANDS_H
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+/* The value of an option, in its word or the next one, which i moves to then; NULL: word i is
+ * another option. letter: "-j". */
+const char *option_value(int argc, char **argv, int *i, const char *letter, const char *name);
+/* The script with option lines behind its own, so that they win: n words of sbatch's command line,
+ * with their values. */
+void sbatch_insert(struct buf *out, const char *script, char *const *words, size_t n);
+/* "2-03:04:05", "3:04:05", "4:05", as squeue writes a time of so many seconds. */
+void squeue_time(struct buf *out, uint64_t seconds);
+
+#endif
