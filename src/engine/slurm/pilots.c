@@ -535,7 +535,8 @@ static void let_in(struct entry *e, const struct ask *ask)
     char name[300];
     struct joining *j = mem_new(sizeof *j);
     snprintf(name, sizeof name, "%s", ask->node);
-    if (all->sink.taken(all->sink.arg, name))
+    /* One that joins another pilot at this moment is no node yet, and has its name. */
+    if (pilots_of_node(all, name) || all->sink.taken(all->sink.arg, name))
         snprintf(name, sizeof name, "%.200s.%.60s", ask->node, e->pilot->name);
     pilot_add_host(e->pilot, ask->node, name, ask->own_hash);
     *j = (struct joining){ .all = all,
