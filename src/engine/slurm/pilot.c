@@ -105,10 +105,12 @@ const char **pilot_sbatch(struct arena *a, const struct pilot *p)
     out[n++] = p->job
                    ? arena_printf(a, "--comment=muster:job %llu", (unsigned long long)p->job_number)
                    : arena_printf(a, "--comment=muster:%s", p->name);
-    out[n++] = ask->least && ask->least < ask->nodes
-                   ? arena_printf(a, "--nodes=%u-%u", ask->least, ask->nodes)
-                   : arena_printf(a, "--nodes=%u", ask->nodes);
-    out[n++] = "--ntasks-per-node=1";
+    if (ask->least && ask->least < ask->nodes) { /* with tasks per node Slurm gives the least */
+        out[n++] = arena_printf(a, "--nodes=%u-%u", ask->least, ask->nodes);
+    } else {
+        out[n++] = arena_printf(a, "--nodes=%u", ask->nodes);
+        out[n++] = "--ntasks-per-node=1";
+    }
     out[n++] = "--output=/dev/null";
     if (*ask->partition)
         out[n++] = arena_printf(a, "--partition=%s", ask->partition);

@@ -170,6 +170,7 @@ static void what_sbatch_is_told(void **state)
     (void)state;
     assert_true(has(words, "--job-name=muster-pilot-ab12"));
     assert_true(has(words, "--nodes=4"));
+    assert_true(has(words, "--ntasks-per-node=1"));
     assert_true(has(words, "--time=2"));
     assert_true(has(words, "--gres=gpu:2"));
     assert_true(has(words, "--exclusive"));
@@ -298,6 +299,7 @@ static void a_job_gets_one_at_a_time(void **state)
     assert_int_equal(step(again, false, false, 2000), PILOT_STEP_NONE);
     const char **words = pilot_sbatch(arena, p);
     bool nodes = false, memory = false;
+    assert_false(has(words, "--ntasks-per-node=1")); /* Slurm would give one node */
     for (; *words; words++) {
         nodes = nodes || strcmp(*words, "--nodes=1-2") == 0;
         memory = memory || strcmp(*words, "--mem=100M") == 0;
