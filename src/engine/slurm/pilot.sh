@@ -10,8 +10,9 @@ unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE SLURM
 nodes=${SLURM_JOB_NUM_NODES:-$SLURM_NNODES}
 dirs=${SLURM_TMPDIR:+$SLURM_TMPDIR:}${TMPDIR:+$TMPDIR:}/tmp:/dev/shm
 
+lead= # exec, where the srun is to be the process that is waited for
 everywhere() {
-    srun --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --cpu-bind=none --mem=0 \
+    $lead srun --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --cpu-bind=none --mem=0 \
         --kill-on-bad-exit=0 --no-kill --wait=0 --mpi=none --export=ALL "$@" </dev/null
 }
 
@@ -54,7 +55,18 @@ seen_by_all || bring || exit 21
 export MUSTER_PILOT_TCP="$tcp" MUSTER_PILOT_PIN="$pin" MUSTER_PILOT_JOIN="$join"
 MUSTER_PILOT_LEFT=$(squeue -h -j "$SLURM_JOB_ID" -o %L 2>/dev/null | head -n 1)
 export MUSTER_PILOT_LEFT MUSTER_PILOT_DIRS="$dirs"
-everywhere "$program" pilot
-status=$?
+# Its server gives the allocation back by USR1, when nothing runs there any more: that ends well.
+given=0
+lead="exec"
+everywhere "$program" pilot &
+pilots=$!
+lead=
+trap 'given=1; kill -TERM "$pilots"' USR1
+while :; do
+    wait "$pilots"
+    status=$?
+    kill -0 "$pilots" 2>/dev/null || break # else a signal came
+done
+[ "$given" = 0 ] || status=0
 [ "$copied" = 0 ] || everywhere rm -f "$program"
-exit $status
+exit "$status"

@@ -238,18 +238,24 @@ static void on_cancelled(void *arg, const struct slurm_answer *answer)
     look_soon(all, SOON_MS);
 }
 
-static void cancel(struct entry *e)
+/* Where nothing runs any more the batch script is asked first: it ends well then, and Slurm counts
+ * what it ran as completed. One that does not is cancelled with the next try. */
+static void cancel(struct entry *e, bool empty)
 {
     const uint64_t now = uv_now(e->all->loop);
-    const char *args[] = { e->pilot->id, NULL };
+    const char *plain[] = { e->pilot->id, NULL };
+    const char *asking[] = { "--batch", "--signal=USR1", e->pilot->id, NULL };
+    const bool asks = empty && !e->cancelled_ms && *e->pilot->nodes;
     struct err err;
     if (!*e->pilot->id || e->slurm_over || slurm_is_busy(e->all->commands, SLURM_SCANCEL) ||
         (e->cancelled_ms && now - e->cancelled_ms < CANCEL_MS))
         return;
     e->cancelled_ms = now ? now : 1;
     if (slurm_run(e->all->commands,
-                  &(struct slurm_call){
-                      .command = SLURM_SCANCEL, .args = args, .done = on_cancelled, .arg = e->all },
+                  &(struct slurm_call){ .command = SLURM_SCANCEL,
+                                        .args = asks ? asking : plain,
+                                        .done = on_cancelled,
+                                        .arg = e->all },
                   &err) < 0)
         log_warn("pilot.cancel", "pilot=%s reason=\"%s\"", e->pilot->name, err.what);
 }
@@ -285,8 +291,9 @@ static void go_on_ending(struct entry *e)
         return;
     }
     vacate(e);
-    if (e->now || tasks_of(e) == 0 || uv_now(e->all->loop) - e->stop_ms > STOP_WAIT_MS)
-        cancel(e);
+    const bool empty = tasks_of(e) == 0;
+    if (e->now || empty || uv_now(e->all->loop) - e->stop_ms > STOP_WAIT_MS)
+        cancel(e, empty);
 }
 
 /* ---- time ---- */

@@ -229,8 +229,8 @@ static void one_is_submitted_waits_and_ends(void **state)
     UNTIL(t, state_of(t) == PILOT_RUNNING);
     assert_true(pilot_has_node(pilots_find(t->pilots, "p1"), "n2"));
     assert_true(pilots_stop(t->pilots, "p1", "ada", false));
-    UNTIL(t, was_told(t, "scancel", "7"));
-    write_file(t, "squeue.out", "7@CANCELLED@10:00@N/A@2@main@n[1-2]@muster-pilot-ab12@None\n");
+    UNTIL(t, was_told(t, "scancel", "--batch --signal=USR1 7\n"));
+    write_file(t, "squeue.out", "7@COMPLETED@10:00@N/A@2@main@n[1-2]@muster-pilot-ab12@None\n");
     UNTIL(t, state_of(t) == PILOT_OVER && t->gone == 2);
     assert_string_equal(pilots_find(t->pilots, "p1")->reason, "stopped by ada");
     assert_int_equal(pilots_count(t->pilots), 0);
