@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import ROOT, alone, free_port, patience, wait_for
+from harness import ROOT, alone, free_port, patience, proc_bytes, wait_for
 
 SLURM_LOCAL = ROOT.parent / "shared/tools/slurm-local"
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "xz")
@@ -90,3 +91,55 @@ def slurm(nodes: int = 4, *options: str) -> Iterator[Slurm]:
         finally:
             cluster.local("stop")
             shutil.rmtree(home, ignore_errors=True)
+
+
+def children() -> dict[int, list[int]]:
+    """Of every process of this machine."""
+    found: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parent = int(path.read_text().rsplit(")", 1)[1].split()[1])
+            found.setdefault(parent, []).append(int(path.parent.name))
+    return found
+
+
+def processes_on(node: str, jobs: set[str]) -> set[int]:
+    """All that these jobs of Slurm have on that node: what Slurm started there with what looks
+    after it, and all that comes of it."""
+    mine: set[int] = set()
+    for pid in (int(path.name) for path in Path("/proc").glob("[0-9]*")):
+        words = proc_bytes(pid, "environ").split(b"\0")
+        there = f"SLURMD_NODENAME={node}".encode() in words
+        if there and any(f"SLURM_JOB_ID={job}".encode() in words for job in jobs):
+            mine.add(pid)
+    below, left = children(), list(mine)
+    above = {pid: parent for parent, pids in below.items() for pid in pids}
+    mine |= {
+        above[pid] for pid in left if b"slurmstepd" in proc_bytes(above.get(pid, 0), "cmdline")
+    }
+    while left:
+        for pid in below.get(left.pop(), []):
+            if pid not in mine:
+                mine.add(pid)
+                left.append(pid)
+    return mine
+
+
+def stop_node(cluster: Slurm, node: str, jobs: set[str]) -> set[int]:
+    """As if it was switched off: nothing there answers, and nobody is told. What stood still then;
+    it is the caller's to end."""
+    cluster.local("kill", node, "STOP")
+    stopped: set[int] = set()
+    while more := processes_on(node, jobs) - stopped:  # what began meanwhile, too
+        for pid in more:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        stopped |= more
+    return stopped
+
+
+def end_node(cluster: Slurm, node: str, stopped: set[int]) -> None:
+    cluster.local("kill", node)
+    for pid in stopped:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
