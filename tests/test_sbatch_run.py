@@ -166,7 +166,7 @@ def test_the_script_decides(slurm: Server, tmp_path: Path) -> None:
         state="failed",
     )
     assert "up" in said
-    assert not slurm.survivors()
+    wait_for(lambda: not slurm.survivors(), what="the end of its processes")
 
 
 @pytest.mark.parametrize("which", ["step", "batch"])
@@ -199,7 +199,7 @@ def test_stop_reaches_tasks(slurm: Server, tmp_path: Path) -> None:
     wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
     slurm.stop(number)
     assert slurm.wait(number)["state"] == "stopped"
-    assert not slurm.survivors()
+    wait_for(lambda: not slurm.survivors(), what="the end of its processes")
 
 
 def test_a_dead_srun_leaves_nothing(slurm: Server, tmp_path: Path) -> None:
