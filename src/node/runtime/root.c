@@ -308,11 +308,32 @@ static int mount_overlay(struct making *m, bool user_ns)
     return m->top < 0 ? fail(m, "%.60s", root->at) : 0;
 }
 
+static bool is_above(const char *path, const struct stat *here)
+{
+    struct stat above;
+    return stat(path, &above) != 0 || above.st_ino != here->st_ino || above.st_dev != here->st_dev;
+}
+
+/* Of a server in a chroot only the chroot would be let go of below: what is above it would stay
+ * within reach of a task that may call chroot. So the root becomes that of the namespace first, by
+ * the way out that such a task would take. */
+static bool leave_chroot(const struct making *m)
+{
+    struct stat here;
+    AUTO_CLOSE int top = open_dir("/", NULL);
+    if (top < 0 || chroot(m->root->at) != 0 || fchdir(top) != 0)
+        return false;
+    while (stat(".", &here) == 0 && is_above("..", &here))
+        if (chdir("..") != 0)
+            return false;
+    return chroot(".") == 0;
+}
+
 /* The old root comes to lie over the new one, and is let go of (pivot_root(2), "pivot_root(".",
  * ".")"). */
 static int become_root(const struct making *m)
 {
-    if (fchdir(m->top) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
+    if (!leave_chroot(m) || fchdir(m->top) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
         umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
         return fail(m, "the image cannot become the root");
     return 0;

@@ -27,6 +27,7 @@
 struct scene {
     char dir[40];
     char *tree, *own, *at;
+    bool jailed; /* what enters it is in a chroot, as in some build systems */
 };
 
 static void make_dir(const char *top, const char *name)
@@ -111,6 +112,14 @@ static bool enter_namespace(bool *user_ns)
     return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0;
 }
 
+/* The same files, from a root that is not that of the namespace. */
+static bool enter_chroot(const struct scene *scene)
+{
+    AUTO_FREE char *jail = mem_printf("%s/jail", scene->dir);
+    return mkdir(jail, 0755) == 0 && mount("/", jail, NULL, MS_BIND | MS_REC, NULL) == 0 &&
+           chroot(jail) == 0 && chdir("/") == 0;
+}
+
 static bool has(const char *path, const char *text)
 {
     char found[64] = "";
@@ -130,7 +139,7 @@ static int run_inside(const struct scene *scene, const struct root *root, look *
     if (pid == 0) {
         char text[ROOT_WHY] = "";
         bool user_ns;
-        if (!enter_namespace(&user_ns))
+        if (!enter_namespace(&user_ns) || (scene->jailed && !enter_chroot(scene)))
             _exit(NO_NAMESPACE);
         int rc = root_enter(root, user_ns, text) == 0 ? inside(scene) : 100;
         (void)!write(told[1], text, sizeof text);
@@ -235,6 +244,13 @@ static void there_is_no_way_back(void **state)
         fail_msg("%d %s", rc, why);
 }
 
+static void nor_out_of_a_chroot(void **state)
+{
+    struct scene *scene = *state;
+    scene->jailed = true;
+    there_is_no_way_back(state);
+}
+
 static int look_at_nothing(const struct scene *scene)
 {
     (void)scene;
@@ -270,11 +286,11 @@ static void links_of_the_image_lead_nowhere_else(void **state)
 static void a_layer_on_an_overlay_is_named(void **state)
 {
     const struct scene *scene = *state;
-    char why[ROOT_WHY], options[200];
+    char why[ROOT_WHY], options[200], on[60]; /* on the stack: a skip frees nothing */
     make_dir(scene->dir, "over/up");
     make_dir(scene->dir, "over/work");
     make_dir(scene->dir, "over/on");
-    AUTO_FREE char *on = mem_printf("%s/over/on", scene->dir);
+    snprintf(on, sizeof on, "%s/over/on", scene->dir);
     snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s/over/up,workdir=%s/over/work",
              scene->own, scene->dir, scene->dir);
     if (mount("overlay", on, "overlay", 0, options) != 0) {
@@ -311,6 +327,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_task_sees_the_image_and_what_it_is_shown, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(there_is_no_way_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nor_out_of_a_chroot, set_up, tear_down),
         cmocka_unit_test_setup_teardown(links_of_the_image_lead_nowhere_else, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_shown_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_layer_on_an_overlay_is_named, set_up, tear_down),
