@@ -218,6 +218,25 @@ def test_subjects_of_commits(tree: Path) -> None:
     assert not [subject for subject in good if subject in said]
 
 
+def test_subjects_of_folders_that_are_gone(tree: Path) -> None:
+    """A commit may name what there was when it was made, and what it took away."""
+    git(tree, "init", "-q", "-b", "main")
+    git(tree, "add", ".")
+    record(tree, commit(tree, "the first"))
+    (tree / "src/moon").mkdir()
+    (tree / "src/moon/dust.c").write_text("")
+    git(tree, "add", ".")
+    commit(tree, "moon: add dust")
+    git(tree, "rm", "-qr", "src/moon")
+    commit(tree, "moon: go away")
+    status, said = subjects(tree)
+    assert status == 0, said
+    commit(tree, "moon: come back")
+    status, said = subjects(tree)
+    assert status == 1 and "moon: come back: 'moon' is no folder or file" in said, said
+    assert "add dust" not in said and "go away" not in said, said
+
+
 def test_subjects_where_history_is_short(tree: Path) -> None:
     status, said = subjects(tree)
     assert status == 0 and "skipped: there is no git history here" in said
