@@ -286,12 +286,14 @@ def test_a_script_on_a_machine_submits_as_well(start: Starter) -> None:
                 "sbatch -J child -c 2 --wrap='echo $SLURM_JOB_NAME on $MUSTER_TASK_NODE' ",
                 "long=$(sbatch --parsable -c 1 --wrap='sleep 1000')",
                 "squeue -h -o '%i %j %t' | sort",
-                "scancel $long",
+                "squeue -h -t PD -o waits-%i; squeue -h -t R -o runs-%i -n parent",
+                "scancel 99 $long || echo one is not there",
                 "sbatch --nonsense=1 --wrap=true",
                 "squeue --me >/dev/null && echo listed",
             ),
         )
         assert "Submitted batch job 2" in said and "1 parent R" in said and "listed" in said
+        assert "runs-1" in said and "waits-1" not in said and "one is not there" in said
         assert any("--nonsense=1 is no option of sbatch" in line for line in said), said
         assert server.wait(2)["state"] == "succeeded"
         assert server.log(2, "node/0") == "child on m1\n"

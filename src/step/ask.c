@@ -175,9 +175,13 @@ static const struct text_node *read_answer(const char *name, struct arena *a,
     report_init(&report, a);
     const struct text_node *root =
         json_parse(a, body, answer->len - (size_t)(body - answer->data), JSON_ANSWER, &report);
-    if (status >= 200 && status < 300 && root)
+    const bool good = status >= 200 && status < 300;
+    if (good && root)
         return root;
-    say_problem(name, root, status);
+    if (good)
+        ask_fail(name, "the server's answer breaks off", "", "");
+    else
+        say_problem(name, root, status);
     return NULL;
 }
 
@@ -187,6 +191,10 @@ const struct text_node *ask_server(const char *name, struct arena *a, const stru
     AUTO_BUF struct buf answer = BUF_INIT(ANSWER_MAX);
     struct err err = { .what = "" };
     put_head(&request, ask);
+    if (request.overflow) {
+        ask_fail(name, "the token in MUSTER_TOKEN or MUSTER_JOB_TOKEN is too long", "", "");
+        return NULL;
+    }
     AUTO_CLOSE int fd = open_socket(socket_path(), &err);
     if (fd < 0 || exchange(fd, &request, &answer, &err) < 0) {
         ask_fail(name, err.what, "", err.hint);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The value of an option, in its word or the next one, which i moves to then; NULL: word i is
@@ -13,7 +14,10 @@ const char *option_value(int argc, char **argv, int *i, const char *letter, cons
 /* The script with option lines behind its own, so that they win: n words of sbatch's command line,
  * with their values. */
 void sbatch_insert(struct buf *out, const char *script, char *const *words, size_t n);
+bool sbatch_names_job(const char *script);
 /* "2-03:04:05", "3:04:05", "4:05", as squeue writes a time of so many seconds. */
 void squeue_time(struct buf *out, uint64_t seconds);
+/* Whether squeue's list of states, "PD,running" or "all", has that state of muster's. */
+bool squeue_lists(const char *list, const char *state);
 
 #endif

@@ -124,9 +124,21 @@ static void add_args(struct buf *path, struct arena *a, int argc, char **argv, i
     ask_query(path, "set", buf_str(&json));
 }
 
-static bool names_job(const struct buf *text)
+/* Whether an option says it; what commands say is theirs. */
+bool sbatch_names_job(const char *script)
 {
-    return strstr(buf_str(text), "--job-name") || strstr(buf_str(text), "-J");
+    const char *end = first_command(script);
+    for (const char *line = script; line < end;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *stop = line + strcspn(line, "\n");
+        if (strncmp(line, MAGIC, strlen(MAGIC)) != 0)
+            continue;
+        for (const char *c = line + strlen(MAGIC); c < stop; c++)
+            if (strchr(" \t\"'", c[-1]) &&
+                (strncmp(c, "-J", 2) == 0 || strncmp(c, "--job-name", 10) == 0))
+                return true;
+    }
+    return false;
 }
 
 /* Where it was called, as the server sees it: on another machine this is no directory of the
@@ -151,7 +163,7 @@ static int submit(struct arena *a, int argc, char **argv)
     buf_puts(&path, "/v1/jobs");
     ask_query(&path, "from", "sbatch");
     const char *slash = s.script ? strrchr(s.script, '/') : NULL;
-    if (!names_job(&text))
+    if (!sbatch_names_job(buf_str(&text)))
         ask_query(&path, "name",
                   s.wrap     ? "wrap"
                   : slash    ? slash + 1

@@ -30,6 +30,11 @@ static const char *job_of(struct arena *a, const char *text)
     return text[n] ? arena_printf(a, "%.*s[%s]", (int)n, text, text + n + 1) : text;
 }
 
+static bool is_one_of(const char *word, const char *letter, const char *name)
+{
+    return strcmp(word, letter) == 0 || strcmp(word, name) == 0;
+}
+
 static int order(struct arena *a, const char *job, const char *signal)
 {
     AUTO_BUF struct buf path = BUF_INIT(4096);
@@ -51,7 +56,9 @@ int scancel_main(int argc, char **argv)
         const char *word = argv[i];
         if ((value = option_value(argc, argv, &i, "-s", "--signal")))
             signal = value;
-        else if (strcmp(word, "-Q") == 0 || strcmp(word, "-b") == 0 || strcmp(word, "-f") == 0)
+        else if (is_one_of(word, "-b", "--batch"))
+            fputs("scancel: warning: the script's tasks get it as well, as with --full\n", stderr);
+        else if (is_one_of(word, "-Q", "--quiet") || is_one_of(word, "-f", "--full"))
             continue;
         else if (word[0] == '-')
             code =
@@ -63,8 +70,9 @@ int scancel_main(int argc, char **argv)
     }
     if (code == 0 && n == 0)
         code = ask_fail("scancel", "no job is named", "", "scancel JOB...");
-    for (size_t i = 0; i < n && code == 0; i++)
-        code = order(a, jobs[i], signal);
+    const bool told = code == 0;
+    for (size_t i = 0; told && i < n; i++) /* one that is gone keeps no other alive */
+        code |= order(a, jobs[i], signal);
     arena_destroy(a);
     return code;
 }

@@ -25,10 +25,10 @@ static const struct {
     { "stopped", "CANCELLED", "CA" },
 };
 
-static size_t state_of(const struct text_node *job)
+static size_t state_of(const char *state)
 {
     size_t i = 0;
-    while (i + 1 < ARRAY_LEN(states) && strcmp(text_word(job, "state"), states[i].state) != 0)
+    while (i + 1 < ARRAY_LEN(states) && strcmp(state, states[i].state) != 0)
         i++;
     return i;
 }
@@ -55,7 +55,7 @@ static void add_elapsed(struct buf *out, const struct text_node *job)
 /* false: no such letter. */
 static bool add_field(struct buf *out, const struct text_node *job, char letter)
 {
-    size_t state = state_of(job);
+    size_t state = state_of(text_word(job, "state"));
     switch (letter) {
     case 'i':
     case 'A':
@@ -115,8 +115,9 @@ static void add_line(struct buf *out, const char *format, const struct text_node
 }
 
 struct squeue {
-    bool bare, all_states, all_jobs; /* bare: no line of titles */
+    bool bare; /* no line of titles */
     const char *format, *ids, *name;
+    const char *states; /* "PD,RUNNING", "all"; NULL: of those that have not ended */
 };
 
 static int read_squeue(int argc, char **argv, struct squeue *q)
@@ -137,7 +138,7 @@ static int read_squeue(int argc, char **argv, struct squeue *q)
         else if ((value = option_value(argc, argv, &i, "-n", "--name")))
             q->name = value;
         else if ((value = option_value(argc, argv, &i, "-t", "--states")))
-            q->all_states = strcasecmp(value, "all") == 0;
+            q->states = value;
         else
             return ask_fail("squeue", "this option is not known here:", argv[i], "muster ls");
     }
@@ -152,10 +153,23 @@ static bool listed(const char *ids, uint64_t job)
     return false;
 }
 
+bool squeue_lists(const char *list, const char *state)
+{
+    size_t i = state_of(state), n;
+    for (const char *at = list; *at; at += n, at += *at == ',') {
+        n = strcspn(at, ",");
+        if ((n == 3 && strncasecmp(at, "all", n) == 0) ||
+            (n == strlen(states[i].word) && strncasecmp(at, states[i].word, n) == 0) ||
+            (n == strlen(states[i].code) && strncasecmp(at, states[i].code, n) == 0))
+            return true;
+    }
+    return false;
+}
+
 static bool wanted(const struct squeue *q, const struct text_node *job)
 {
-    bool ended = text_number(job, "ended_ms") > 0;
-    return (!q->ids || listed(q->ids, text_number(job, "number"))) && (!ended || q->all_states) &&
+    return (!q->ids || listed(q->ids, text_number(job, "number"))) &&
+           (!q->states || squeue_lists(q->states, text_word(job, "state"))) &&
            (!q->name || strcmp(q->name, text_word(job, "name")) == 0);
 }
 
@@ -171,7 +185,7 @@ static int list(struct arena *a, const struct squeue *q)
         AUTO_BUF struct buf path = BUF_INIT(4096);
         buf_puts(&path, "/v1/jobs");
         ask_query(&path, "limit", PAGE);
-        ask_query(&path, "state", q->all_states ? NULL : LIVE);
+        ask_query(&path, "state", q->states ? NULL : LIVE);
         ask_query(&path, "before", before);
         const struct text_node *page =
             ask_server("squeue", a, &(struct ask){ .method = "GET", .path = buf_str(&path) });

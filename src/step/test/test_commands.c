@@ -81,6 +81,33 @@ static void test_nothing_to_insert(void **state)
     }
 }
 
+static void test_name(void **state)
+{
+    static const struct {
+        const char *script;
+        bool named;
+    } rows[] = { { "#!/bin/sh\n#SBATCH -n1 -J x\ntrue\n", true },
+                 { "#!/bin/sh\n#SBATCH \"--job-name=x\"\ntrue\n", true },
+                 { "#!/bin/sh\n#SBATCH -n1\ntar -J x\n", false },
+                 { "#!/bin/sh\n# -J x\n#SBATCH --comment=a-J\ntrue\n", false },
+                 { "#!/bin/sh\ntrue\n#SBATCH -J x\n", false } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(sbatch_names_job(rows[i].script), rows[i].named);
+}
+
+static void test_states(void **state)
+{
+    (void)state;
+    assert_true(squeue_lists("all", "failed"));
+    assert_true(squeue_lists("PD,R", "running"));
+    assert_true(squeue_lists("pending", "queued"));
+    assert_true(squeue_lists("CD,completed", "succeeded"));
+    assert_false(squeue_lists("PD", "running"));
+    assert_false(squeue_lists("RU", "running"));
+    assert_false(squeue_lists("", "running"));
+}
+
 static void test_times(void **state)
 {
     static const struct {
@@ -193,7 +220,9 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_insert),
                                         cmocka_unit_test(test_nothing_to_insert),
                                         cmocka_unit_test(test_insert_where_options_end),
+                                        cmocka_unit_test(test_name),
                                         cmocka_unit_test(test_times),
+                                        cmocka_unit_test(test_states),
                                         cmocka_unit_test(test_queries),
                                         cmocka_unit_test(test_where_the_server_is),
                                         cmocka_unit_test(test_answers) };
