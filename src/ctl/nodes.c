@@ -241,6 +241,11 @@ static void load_machines(struct ctl *ctl, struct arena *arena)
         queues_declare(ctl->queues, ctl->catalogue); /* shares of what there is now */
 }
 
+static bool is_drained(const struct object_row *row)
+{
+    return strcmp(row->spec, "{\"drained\":true}") == 0;
+}
+
 static void load_drained(struct ctl *ctl, struct arena *arena)
 {
     struct object_row *rows;
@@ -253,8 +258,7 @@ static void load_drained(struct ctl *ctl, struct arena *arena)
     for (size_t i = 0; i < n; i++) {
         uint32_t node = cluster_find(ctl->cluster, rows[i].name);
         if (node != UINT32_MAX)
-            cluster_set_drained(ctl->cluster, node,
-                                strcmp(rows[i].spec, "{\"drained\":true}") == 0);
+            cluster_set_drained(ctl->cluster, node, is_drained(&rows[i]));
     }
 }
 
@@ -276,12 +280,28 @@ static void changed(struct ctl *ctl)
     ctl->plan_due = true;
 }
 
+/* A node of its name was drained when it was not known here: its row was lost with the power, or
+ * another node had the name. */
+static void take_drained(struct ctl *ctl, uint32_t at)
+{
+    struct arena *arena = arena_create();
+    struct object_row row = { .kind = "node",
+                              .project = "",
+                              .name = cluster_node(ctl->cluster, at).spec->name };
+    if (store_get_object(ctl->config.store, arena, &row, NULL) == 1)
+        cluster_set_drained(ctl->cluster, at, is_drained(&row));
+    arena_destroy(arena);
+}
+
 static uint32_t put(struct ctl *ctl, const struct node_spec *said)
 {
     struct node_spec spec = *said;
     spec.machine = true;
     spec.price_milli = core_price(ctl, spec.gpu_type ? spec.gpu_type : "");
+    bool is_new = cluster_find(ctl->cluster, spec.name) == UINT32_MAX;
     uint32_t at = cluster_put(ctl->cluster, &spec);
+    if (is_new)
+        take_drained(ctl, at);
     for (uint32_t slot = 0; slot < spec.gpus && spec.report; slot++) {
         const struct gpu_device *device = gpu_in_slot(spec.report, slot);
         devices_close(ctl, spec.name, slot, device && device->error ? device->error : "");

@@ -208,6 +208,32 @@ static void what_left_is_gone_until_it_comes_again(void **state)
     arena_destroy(arena);
 }
 
+static void on_answer(void *arg, const struct ctl_answer *answer)
+{
+    (void)arg;
+    assert_null(answer->err);
+}
+
+/* As where the power fails between the commit that drains it and the one that says it is there. */
+static void a_drained_one_that_is_new_is_drained(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    const struct object_row row = { .kind = "machine", .project = "", .name = "gpu2" };
+    comes(w, 64);
+    ctl_node_command(w->ctl, "gpu2", true, on_answer, NULL);
+    world_run(w);
+    store_delete_object(w->store, &row, NULL);
+    world_submit(w, BIG); /* which commits that too */
+    world_crash(w);
+    assert_null(listed(w, arena));
+    comes(w, 64);
+    assert_int_equal(listed(w, arena)->state, NODE_DRAINED);
+    world_crash(w);
+    assert_int_equal(listed(w, arena)->state, NODE_DRAINED);
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +243,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_is_to_come_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(a_new_server_knows_it, setup, teardown),
         cmocka_unit_test_setup_teardown(what_left_is_gone_until_it_comes_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_drained_one_that_is_new_is_drained, setup, teardown),
     };
     return cmocka_run_group_tests_name("ctl/nodes", tests, NULL, NULL);
 }
