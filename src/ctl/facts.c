@@ -198,7 +198,8 @@ static void count_fact(struct ctl *ctl, struct live_job *job, const struct engin
 
 /* After a restart an agent may have been told of whatever is to be launched there. The first time
  * that it joins it knows better: what came after its last launch never left the server of before,
- * and may still go elsewhere. */
+ * and may still go elsewhere. A round that was begun without it is begun anew: agents take launches
+ * in order, and would pass over it after a later one. */
 static void note_untold(struct ctl *ctl, struct live_job *job, struct live_agent *agent,
                         uint32_t launch_seq)
 {
@@ -211,6 +212,7 @@ static void note_untold(struct ctl *ctl, struct live_job *job, struct live_agent
             task->seq <= launch_seq || strcmp(task->place.node, agent->node) != 0)
             continue;
         live_set_phase(job, task, PHASE_PLACED);
+        launch_drop(ctl, job);
         core_touch(ctl, job);
     }
 }
