@@ -5,10 +5,9 @@
 #define NODE_GATEWAY_H
 
 #include "base/err.h"
+#include "wire/gateway.h"
 
 #include <uv.h>
-
-#define GATEWAY_SOCKET "http.sock" /* below the agent's directory, mode 0600 */
 
 struct gateway;
 /* Listens at once. dir: of the socket; conf_dir: where agent.conf lies, read for each caller. NULL

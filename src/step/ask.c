@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "text/json.h"
+#include "wire/gateway.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 #define HEAD_MAX   4096u
 #define SILENCE_S  60
 #define UNIX       "unix:"
-#define GATEWAY    "/http.sock" /* as node/gateway.h names it */
+#define GATEWAY    "/" GATEWAY_SOCKET
 
 int ask_fail(const char *name, const char *what, const char *value, const char *hint)
 {

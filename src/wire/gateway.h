@@ -1,0 +1,8 @@
+/* Where programs of a job on another machine reach its server: MUSTER_SERVER names this socket in
+ * the directory of their agent (node/gateway.h), and so says that the server is elsewhere. */
+#ifndef WIRE_GATEWAY_H
+#define WIRE_GATEWAY_H
+
+#define GATEWAY_SOCKET "http.sock" /* mode 0600 */
+
+#endif
