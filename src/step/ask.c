@@ -147,7 +147,8 @@ static void say_problem(const char *name, const struct text_node *problem, unsig
         ask_fail(name, *line ? line : text_word(n, "what"), *line ? text_word(n, "what") : "",
                  text_word(n, "hint"));
     }
-    ask_fail(name, *what ? what : fallback, "", problem ? text_word(problem, "hint") : "");
+    if (!list || !list->first) /* else it says the first of them again */
+        ask_fail(name, *what ? what : fallback, "", problem ? text_word(problem, "hint") : "");
 }
 
 /* "HTTP/1.1 201 Created"; 0: it is no answer. */

@@ -19,5 +19,6 @@ bool sbatch_names_job(const char *script);
 void squeue_time(struct buf *out, uint64_t seconds);
 /* Whether squeue's list of states, "PD,running" or "all", has that state of muster's. */
 bool squeue_lists(const char *list, const char *state);
+bool squeue_knows(const char *list); /* it has nothing but states of Slurm */
 
 #endif

@@ -61,8 +61,8 @@ int scancel_main(int argc, char **argv)
         else if (is_one_of(word, "-Q", "--quiet") || is_one_of(word, "-f", "--full"))
             continue;
         else if (word[0] == '-')
-            code =
-                ask_fail("scancel", "this option is not known here:", word, "muster stop JOB...");
+            code = ask_fail("scancel", "this option is not known here:", word,
+                            "scancel JOB[_INDEX]... [-s SIGNAL]");
         else if (n == JOBS_MAX)
             code = ask_fail("scancel", "too many jobs at once", "", "");
         else

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #define OUT_MAX (64u << 20)
+#define OPTIONS "known are -h, -j JOBS, -o FORMAT, -n NAME, -t STATES, -u USER, --me"
 #define PAGE    "1000" /* the server gives no more at once */
 
 static const struct {
@@ -24,6 +25,40 @@ static const struct {
     { "succeeded", "COMPLETED", "CD" },  { "failed", "FAILED", "F" },
     { "stopped", "CANCELLED", "CA" },
 };
+
+/* Words of Slurm for what no job here is in. */
+static const char *const others[] = { "BOOT_FAIL",
+                                      "BF",
+                                      "DEADLINE",
+                                      "DL",
+                                      "NODE_FAIL",
+                                      "NF",
+                                      "OUT_OF_MEMORY",
+                                      "OOM",
+                                      "PR",
+                                      "PREEMPTED",
+                                      "RD",
+                                      "RESV_DEL_HOLD",
+                                      "RF",
+                                      "REQUEUE_FED",
+                                      "REQUEUE_HOLD",
+                                      "RH",
+                                      "RESIZING",
+                                      "RS",
+                                      "REVOKED",
+                                      "RV",
+                                      "S",
+                                      "SUSPENDED",
+                                      "SE",
+                                      "SPECIAL_EXIT",
+                                      "SIGNALING",
+                                      "SI",
+                                      "STAGE_OUT",
+                                      "SO",
+                                      "STOPPED",
+                                      "ST",
+                                      "TIMEOUT",
+                                      "TO" };
 
 static size_t state_of(const char *state)
 {
@@ -120,6 +155,60 @@ struct squeue {
     const char *states; /* "PD,RUNNING", "all"; NULL: of those that have not ended */
 };
 
+static bool listed(const char *ids, uint64_t job)
+{
+    for (const char *at = ids; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strtoull(at, NULL, 10) == job)
+            return true;
+    return false;
+}
+
+static bool is_word(const char *at, size_t n, const char *word)
+{
+    return n == strlen(word) && strncasecmp(at, word, n) == 0;
+}
+
+bool squeue_lists(const char *list, const char *state)
+{
+    size_t i = state_of(state), n;
+    for (const char *at = list; *at; at += n, at += *at == ',') {
+        n = strcspn(at, ",");
+        if (is_word(at, n, "all") || is_word(at, n, states[i].word) ||
+            is_word(at, n, states[i].code))
+            return true;
+    }
+    return false;
+}
+
+static bool is_state(const char *at, size_t n)
+{
+    bool found = is_word(at, n, "all");
+    for (size_t i = 0; i < ARRAY_LEN(states); i++)
+        found = found || is_word(at, n, states[i].word) || is_word(at, n, states[i].code);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        found = found || is_word(at, n, others[i]);
+    return found;
+}
+
+bool squeue_knows(const char *list)
+{
+    size_t n;
+    for (const char *at = list;; at += n + 1) {
+        n = strcspn(at, ",");
+        if (!is_state(at, n))
+            return false;
+        if (!at[n])
+            return true;
+    }
+}
+
+static bool wanted(const struct squeue *q, const struct text_node *job)
+{
+    return (!q->ids || listed(q->ids, text_number(job, "number"))) &&
+           (!q->states || squeue_lists(q->states, text_word(job, "state"))) &&
+           (!q->name || strcmp(q->name, text_word(job, "name")) == 0);
+}
+
 static int read_squeue(int argc, char **argv, struct squeue *q)
 {
     *q = (struct squeue){ .format = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R" };
@@ -140,37 +229,12 @@ static int read_squeue(int argc, char **argv, struct squeue *q)
         else if ((value = option_value(argc, argv, &i, "-t", "--states")))
             q->states = value;
         else
-            return ask_fail("squeue", "this option is not known here:", argv[i], "muster ls");
+            return ask_fail("squeue", "this option is not known here:", argv[i], OPTIONS);
     }
+    if (q->states && !squeue_knows(q->states))
+        return ask_fail("squeue", "no states of jobs are", q->states,
+                        "all, or some of PD,CF,R,RQ,CG,CD,F,CA");
     return 0;
-}
-
-static bool listed(const char *ids, uint64_t job)
-{
-    for (const char *at = ids; *at; at += strcspn(at, ","), at += *at == ',')
-        if (strtoull(at, NULL, 10) == job)
-            return true;
-    return false;
-}
-
-bool squeue_lists(const char *list, const char *state)
-{
-    size_t i = state_of(state), n;
-    for (const char *at = list; *at; at += n, at += *at == ',') {
-        n = strcspn(at, ",");
-        if ((n == 3 && strncasecmp(at, "all", n) == 0) ||
-            (n == strlen(states[i].word) && strncasecmp(at, states[i].word, n) == 0) ||
-            (n == strlen(states[i].code) && strncasecmp(at, states[i].code, n) == 0))
-            return true;
-    }
-    return false;
-}
-
-static bool wanted(const struct squeue *q, const struct text_node *job)
-{
-    return (!q->ids || listed(q->ids, text_number(job, "number"))) &&
-           (!q->states || squeue_lists(q->states, text_word(job, "state"))) &&
-           (!q->name || strcmp(q->name, text_word(job, "name")) == 0);
 }
 
 #define LIVE "suspended,queued,starting,running,restarting,stopping"

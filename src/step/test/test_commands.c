@@ -106,6 +106,8 @@ static void test_states(void **state)
     assert_false(squeue_lists("PD", "running"));
     assert_false(squeue_lists("RU", "running"));
     assert_false(squeue_lists("", "running"));
+    assert_true(squeue_knows("pd,RUNNING,TO") && squeue_knows("all"));
+    assert_false(squeue_knows("PD,nonsense") || squeue_knows("") || squeue_knows("R,"));
 }
 
 static void test_times(void **state)
