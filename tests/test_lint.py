@@ -1,5 +1,5 @@
 """tools/metrics and tools/lint on small trees of their own: figures that may only improve, include
-cycles, hubs, purpose blocks, shares of tests, and the form of commit subjects."""
+cycles, hubs, purpose blocks, shares of tests, words of names, and the form of commit subjects."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ from harness import ROOT, patience
 
 PURPOSE = "/* What this file is for,\n * and what it does not do. */\n"
 TEST = PURPOSE + "int tested;\n" * 20
+WORDS = """# a list
+a b base c f few gone hub job many mark moon one page two words x y z
+[before another]
+old
+"""
+GLOSSARY = "| term | meaning | where |\n|---|---|---|\n| façade | It keeps nothing. | `base` |\n"
 
 
 def run(tree: Path, *words: str) -> tuple[int, str]:
@@ -44,10 +50,11 @@ def held(tree: Path, figures: dict[str, int] | None = None) -> dict[str, int]:
 def tree(tmp_path: Path) -> Path:
     """A tree that meets every limit."""
     (tmp_path / "tools").mkdir()
-    for tool in ("metrics", "layers", "lint"):
+    for tool in ("metrics", "layers", "lint", "words"):
         shutil.copy2(ROOT / "tools" / tool, tmp_path / "tools")
     put(tmp_path, {"src/LAYERS": "base:\njob: base\n", "src/base/test/test_base.c": TEST})
     put(tmp_path, {"src/base/one.c": PURPOSE + "int one;\n", "src/base/one.h": "extern int one;\n"})
+    put(tmp_path, {"tools/words.txt": WORDS, "doc/glossary.md": GLOSSARY})
     held(tmp_path, {})
     return tmp_path
 
@@ -160,6 +167,67 @@ def test_shares_of_tests(tree: Path) -> None:
     put(tree, {"src/base/one.c": PURPOSE + "int one;\n" * 40})
     status, said = metrics(tree)
     assert status == 1 and "C test lines as a share of C lines (27 < 30 %)" in said
+
+
+LEARNED = "names of words to be learned"
+
+
+def words(tree: Path) -> tuple[int, list[str]]:
+    status, said = run(tree, "tools/words")
+    return status, said.splitlines()
+
+
+def test_names_of_plain_words(tree: Path) -> None:
+    put(tree, {
+        "src/base/old_mark.c": PURPOSE + "struct facade_pages3 {\n    int of;\n};\n",
+        "src/base/old_mark.h": "enum job_x { A };\nstruct elsewhere;\n",
+        "src/base/test/crew.c": PURPOSE + "struct crew {\n    int n;\n};\n",
+    })  # fmt: skip
+    status, said = words(tree)
+    assert (status, said) == (0, ["words: 0 of 5 names have words to be learned"])
+    put(tree, {
+        "src/base/crew.h": "/* struct shelf { not here. */\n\nunion mark_old {\n    int n;\n};\n",
+        "src/base/old_mark.c": PURPOSE + 'const char *told = "struct shelf {";\nstruct my_crew{\n',
+    })  # fmt: skip
+    status, said = words(tree)
+    assert status == 0
+    assert said == [
+        "src/base/crew.h:1: file crew: crew", "src/base/crew.h:3: union mark_old: old",
+        "src/base/old_mark.c:4: struct my_crew: my crew",
+        "words: 3 of 7 names have words to be learned",
+    ]  # fmt: skip
+    status, out = metrics(tree)
+    assert status == 1 and f"src/base/crew.h:3: union mark_old: old [{LEARNED}: 3 > 0]" in out
+    held(tree, {LEARNED: 3})
+    status, out = metrics(tree)
+    assert status == 0, out
+    (tree / "src/base/crew.h").unlink()
+    assert f"{LEARNED}: 1 is better than 3; write it down" in metrics(tree)[1]
+    put(tree, {"doc/glossary.md": GLOSSARY + "| my crew | All. | `base/one.c`, `src/LAYERS` |\n"})
+    assert words(tree)[1] == ["words: 0 of 5 names have words to be learned"]
+
+
+def test_a_glossary_that_is_wrong(tree: Path) -> None:
+    def refused(rows: str) -> str:
+        put(tree, {"doc/glossary.md": GLOSSARY + rows})
+        status, said = words(tree)
+        assert status == 1 and said[:-1], said
+        status, out = metrics(tree)
+        assert status == 1 and said[0] in out, out
+        return said[0]
+
+    gone = refused("| mast | A pole. | `base/one.c`, `base/gone.c` |\n")
+    assert gone == "doc/glossary.md:4: mast: there is no base/gone.c"
+    assert "'Egg' stands after 'façade'" in refused("| Egg | It rolls. | `base` |\n")
+    assert "'page' is a term of the glossary" in refused("| page | A sheet. | `base` |\n")
+    letters = [chr(ord("a") + i) for i in range(26)]
+    pairs = [f"| f{a}{b} | It is one. | `base` |\n" for a in letters[1:] for b in letters]
+    assert "61 terms, more than 60" in refused("".join(pairs[:60]))
+    put(tree, {"doc/glossary.md": GLOSSARY + "".join(pairs[:59])})
+    assert words(tree)[0] == 0
+    (tree / "tools/words.txt").unlink()
+    status, out = metrics(tree)
+    assert status == 1 and "tools/words:1:" in out and "words.txt" in out
 
 
 def git(tree: Path, *words: str) -> str:
