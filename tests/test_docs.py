@@ -114,6 +114,38 @@ def test_doctor() -> None:
     assert rows
 
 
+def walk() -> str:
+    """The life of a job in ARCHITECTURE.md."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    return text[text.index("\n## 1. ") : text.index("\n## 2. ")]
+
+
+def has_function(path: Path, name: str) -> bool:
+    """A definition: it begins its line, and its body follows its parameters."""
+    heads = re.finditer(
+        rf"^(?![ #*/])[^;{{}}\n]*\b{name}\([^;{{}}]*\)\s*\{{", path.read_text(), re.M
+    )
+    return any(True for _ in heads)
+
+
+STEPS = re.findall(r"`([\w/]+\.c): (\w+)`", walk())
+
+
+@pytest.mark.parametrize(("file", "function"), STEPS, ids=lambda part: part)
+def test_steps_of_the_walk_are_there(file: str, function: str) -> None:
+    assert has_function(ROOT / "src" / file, function), f"{file} has no {function}()"
+
+
+def test_the_walk_is_short() -> None:
+    numbers = [int(n) for n in re.findall(r"^(\d+)\. ", walk(), re.M)]
+    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 15, numbers
+    assert re.findall(r"^\*\*(\w+)\*\*$", walk(), re.M) == ["Submitted", "Running", "Ended"]
+    for step in re.split(r"^\d+\. ", walk(), flags=re.M)[1:]:
+        assert re.search(r"`[\w/]+\.c: \w+`", step), step
+    assert len({file for file, _ in STEPS}) <= 50
+    assert not has_function(ROOT / "src/ctl/turn.c", "store_commit"), "it is only called there"
+
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "doc").glob("from-*.md"))]
 
 
