@@ -78,7 +78,8 @@ def people(suffix: str) -> Iterator[list[Account]]:
 
     try:
         for name in names:
-            admin("useradd", "--create-home", "--shell", "/bin/sh", name)
+            # A password that none is: an account that is locked gets no ssh either.
+            admin("useradd", "--create-home", "--shell", "/bin/sh", "--password", "*", name)
         yield [Account(name) for name in names]
     finally:
         for name in names:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -92,6 +93,12 @@ def why_none() -> str:
     except (RuntimeError, TimeoutError) as failed:
         return f"namespaces cannot be made here: {failed}"
     return ""
+
+
+def as_user(entry: pwd.struct_passwd) -> list[str]:
+    """Before a command: runs it as that account of this machine, with nothing of root's."""
+    ids = ["--reuid", str(entry.pw_uid), "--regid", str(entry.pw_gid), "--clear-groups"]
+    return ["setpriv", *ids, "--inh-caps=-all", "--"] if entry.pw_uid else []
 
 
 def holder(*command: str | Path, log: Path | None = None) -> subprocess.Popen[bytes]:
@@ -424,4 +431,4 @@ class LabServer(Server):
         return [*self.lab.head.way, *super().command()]
 
 
-__all__ = ["Lab", "LabServer", "Machine", "Place", "lab", "why_none"]
+__all__ = ["Lab", "LabServer", "Machine", "Place", "as_user", "lab", "why_none"]

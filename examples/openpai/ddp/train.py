@@ -58,6 +58,7 @@ class Place:
     leader: str  # host of rank 0
     port: int
     launched: bool  # by torchrun or dlrover-run
+    keeper: bool  # keeps checkpoints: machines may have no disk in common
 
     @classmethod
     def from_environment(cls) -> Place:
@@ -72,6 +73,7 @@ class Place:
             leader=variable("MASTER_ADDR"),
             port=int(variable("MASTER_PORT")),
             launched=True,
+            keeper=variable("LOCAL_RANK") == "0",
         )
 
     @classmethod
@@ -87,6 +89,7 @@ class Place:
             leader=variable(f"PAI_HOST_IP_{roles[0]}_0"),
             port=int(variable(f"PAI_PORT_LIST_{roles[0]}_0_rdzv").split(",")[0]),
             launched=False,
+            keeper=True,
         )
 
     @property
@@ -219,22 +222,31 @@ class Trainer:
 
 
 def save(state: dict[str, Any], path: Path) -> None:
-    """Replace the checkpoint: a reader finds the old one or the new one, never a part."""
-    draft = path.with_suffix(".new")
+    """Replace the checkpoint: a reader finds the old one or the new one, never a part. Where
+    keepers share the directory, each has a draft of its own."""
+    draft = path.with_suffix(f".{dist.get_rank()}")
     torch.save(state, draft)
     draft.replace(path)
 
 
 def load(path: Path, place: Place) -> dict[str, Any] | None:
-    """The checkpoint that rank 0 finds at `path`, on every rank; None when there is none."""
-    found = path.read_bytes() if place.rank == 0 and path.exists() else b""
-    size = torch.tensor(len(found))
-    dist.broadcast(size, src=0)
-    if not size:
+    """The newest checkpoint that a keeper finds at `path`, on every rank; None: there is none.
+
+    Rank 0 need not have it: ranks are numbered anew in each round, and a machine that was away
+    comes back with the checkpoint of then.
+    """
+    content = path.read_bytes() if place.keeper and path.exists() else b""
+    step = torch.load(BytesIO(content), weights_only=True)["step"] if content else 0
+    mine = torch.tensor([step, len(content)])
+    found = [torch.zeros_like(mine) for _ in range(place.world)]
+    dist.all_gather(found, mine)
+    source = max(range(place.world), key=lambda rank: int(found[rank][0]))
+    newest, size = (int(n) for n in found[source])
+    if not newest:
         return None
-    content = bytearray(found or int(size))
-    dist.broadcast(torch.frombuffer(content, dtype=torch.uint8), src=0)
-    state: dict[str, Any] = torch.load(BytesIO(content), weights_only=True)
+    buffer = bytearray(content if source == place.rank else size)
+    dist.broadcast(torch.frombuffer(buffer, dtype=torch.uint8), src=source)
+    state: dict[str, Any] = torch.load(BytesIO(buffer), weights_only=True)
     return state
 
 
@@ -243,13 +255,13 @@ def train(place: Place, options: argparse.Namespace) -> None:
     output = directory(options.output)
     checkpoint = output / "checkpoint.pt"
     steps_file = output / options.steps_file if first and options.steps_file else None
-    if first:
+    if place.keeper:
         output.mkdir(parents=True, exist_ok=True)
 
     trainer = Trainer(place, options.seed, options.epochs)
 
     def after_step() -> None:
-        if first and options.save_every and trainer.step % options.save_every == 0:
+        if place.keeper and options.save_every and trainer.step % options.save_every == 0:
             save(trainer.state(), checkpoint)
         if steps_file:
             with steps_file.open("a") as file:
@@ -258,13 +270,15 @@ def train(place: Place, options: argparse.Namespace) -> None:
     state = load(checkpoint, place) if options.resume else None
     if state:
         trainer.restore(state)
+        quality = trainer.quality()
         if first:
-            say(f"goes on after epoch {trainer.epoch}, step {trainer.step}")
+            say(f"goes on after epoch {trainer.epoch}, step {trainer.step}  {quality}")
     while trainer.epoch < options.epochs:
         trainer.train_epoch(after_step)
         quality = trainer.quality()
-        if first:
+        if place.keeper:
             save(trainer.state(), checkpoint)
+        if first:
             say(f"epoch {trainer.epoch}  {quality}")
 
     quality = trainer.quality()
