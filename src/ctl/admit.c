@@ -59,6 +59,14 @@ static bool asks_tolerations(const struct job_spec *j)
 {
     return j->placing.tolerations.n > 0;
 }
+static bool asks_other_engine(const struct job_spec *j)
+{
+    const char *const known[] = { "local", "machines", ENGINE_ALLOCATOR };
+    for (size_t i = 0; j->placing.engine && i < ARRAY_LEN(known); i++)
+        if (strcmp(j->placing.engine, known[i]) == 0)
+            return false;
+    return j->placing.engine != NULL;
+}
 static bool asks_check(const struct job_spec *j)
 {
     return j->health.check_before_start;
@@ -142,6 +150,12 @@ static const struct {
       .severity = SEVERITY_ERROR,
       .what = "place.tolerations: nodes have no taints here",
       .hint = "leave it out" },
+    { .path = "place.engine",
+      .asked = asks_other_engine,
+      .unless = ENGINE_NUMBERS,
+      .severity = SEVERITY_ERROR,
+      .what = "place.engine: no engine has this name",
+      .hint = "local, machines or slurm" },
     { .path = "health.check",
       .asked = asks_check,
       .severity = SEVERITY_ERROR,

@@ -162,6 +162,8 @@ static void what_cannot_run_is_refused(void **state)
           "/no/such/dir" },
         { "{\"name\":\"x\",\"inputs\":{\"code\":{\"dir\":\"hdfs://h:9/x\"}},\"roles\":{\"w\":{\"run\":\"x\"}}}",
           "no storage root" },
+        { "{\"name\":\"x\",\"place\":{\"engine\":\"slrum\"},\"roles\":{\"w\":{\"run\":\"x\"}}}",
+          "no engine has this name" },
         { "{\"name\":\"x\",\"output\":\"s3://h/x\",\"roles\":{\"w\":{\"run\":\"x\"}}}",
           "no storage root" },
     };
