@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "node/copy.h"
+#include "node/hosts_file.h"
 #include "node/made.h"
 
 #include <errno.h>
@@ -256,19 +257,15 @@ static int run_builder(struct view *view, const struct building *building, struc
     return 0;
 }
 
-/* The node's own hosts and those of the launch, in place: the file that is mounted stays the same
- * file. */
+/* In place: the file that is mounted stays the same file. */
 static int write_hosts(const struct launch *launch, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT(HOSTS_MAX);
     AUTO_FREE char *own = NULL;
     size_t len = 0;
-    if (file_read("/etc/hosts", HOSTS_MAX / 2, &own, &len, NULL) == 0)
-        buf_add(&text, own, len);
-    if (len > 0 && own[len - 1] != '\n')
-        buf_putc(&text, '\n');
-    for (size_t i = 0; i < launch->n_hosts; i++)
-        buf_addf(&text, "%s %s\n", launch->hosts[i].address, launch->hosts[i].name);
+    if (file_read("/etc/hosts", HOSTS_MAX / 2, &own, &len, NULL) != 0)
+        len = 0;
+    hosts_file_write(&text, own, len, launch);
     AUTO_FREE char *path = mem_printf("%s/hosts", launch->dir);
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0 || file_write_all(fd, buf_str(&text), text.len) != 0 ||

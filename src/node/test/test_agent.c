@@ -325,7 +325,8 @@ static void the_view(void **state)
     player->launch.code_dir = code;
     player_task(player, "worker", 0,
                 arena_printf(player->arena,
-                             "grep 127.0.0.7 /etc/hosts; cat code/main.txt; "
+                             "grep ^127.0.0.7 /etc/hosts; cat code/main.txt; "
+                             "getent hosts ::ffff:127.0.0.7 | tr -s ' '; "
                              "(: > code/new) 2>/dev/null || echo code kept; "
                              "(: > %s/new) 2>/dev/null || echo mount kept",
                              at));
@@ -338,7 +339,8 @@ static void the_view(void **state)
     } else {
         fact = player_fact(player, WIRE_FACT_ENDED, NULL);
         assert_string_equal(player_log(player, "worker", 0, 1, OUT),
-                            "127.0.0.7 worker-7.test\nthe code\ncode kept\nmount kept\n");
+                            "127.0.0.7 worker-7.test\nthe code\n"
+                            "::ffff:127.0.0.7 worker-7.test.mapped\ncode kept\nmount kept\n");
     }
     player_plain(player, WIRE_RELEASE, 0);
     assert_int_equal(player_keeper_status(player), 0);
