@@ -188,6 +188,8 @@ def test_an_account_for_those_who_have_none(shared: Starter, accounts: list[Acco
         ({"JOB_ACCOUNT": "nobody", "SHARED_ACCOUNT": "yes"}, "leave one of them out"),
         ({"USERS_DIR": "some/where"}, 'users_dir is "some/where"'),
         ({"USERS_DIR": "{closed}/users"}, "{closed} lets nobody else through"),
+        ({"USERS_DIR": f"/tmp/{'u' * 110}"}, "has 120 bytes, and at most 107 can be: /tmp/uuu"),
+        ({"PUBLIC_SOCKET": f"/tmp/{'s' * 110}"}, "--public-socket PATH: a shorter one, or none"),
     ],
 )
 def test_settings_that_cannot_work(

@@ -179,6 +179,21 @@ open({str(out)!r}, "w").write(repr(said))
     assert ast.literal_eval(out.read_text()) == [200, door, 200, True, 403, 401]
 
 
+def test_a_directory_too_long_for_sockets(server: Server, tmp_path: Path) -> None:
+    """Tasks run there, and are told why they cannot ask the server."""
+    home = tmp_path / ("d" * 100)
+    write_conf(server, home, add(server))
+    with host(home):
+        wait_state(server, "up")
+        run = 'echo "server=$MUSTER_SERVER"'
+        number = server.submit(native("deep", run, resources={"cpu": 2}))
+        server.wait(number, "succeeded")
+    said = "".join(record.get("text", "") for record in server.records(number))
+    assert "server=\n" in said and "programs here cannot ask the server: " in said, said
+    assert "bytes, and at most 107 can be: " in said and str(home)[:60] in said, said
+    assert "nodes add --dir" in (home / "host.err").read_text()
+
+
 def test_what_lives_on_a_fenced_machine_ends_first(server: Server, tmp_path: Path) -> None:
     """Whoever fenced it was wrong: only its host was away."""
     home, go, runs = tmp_path / "m1", tmp_path / "go", tmp_path / "runs"

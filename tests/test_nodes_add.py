@@ -156,8 +156,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    one = Scene(tmp_path)
+def scene(short_path: Path) -> Iterator[Scene]:
+    one = Scene(short_path)
     yield one
     one.close()
 
@@ -324,6 +324,17 @@ def test_directories_there(scene: Scene) -> None:
     place = scene.folder / "elsewhere"
     assert scene.add("--dir", str(place)).returncode == 0 and (place / "host.conf").exists()
     assert scene.remove("--dir", str(place)).returncode == 0 and not place.exists()
+
+
+def test_a_directory_too_long_for_sockets(scene: Scene) -> None:
+    place = scene.folder / ("d" * 65)
+    done = scene.add("--dir", str(place))
+    assert done.returncode == 0, done.stderr
+    note = f"has {len(str(place))} bytes, and sockets in it leave room for 64; choose a shorter one"
+    assert note in done.stdout, done.stdout
+    assert scene.remove("--dir", str(place)).returncode == 0
+    done = scene.add()
+    assert done.returncode == 0 and "sockets" not in done.stdout, done.stdout + done.stderr
 
 
 def test_no_programs_there(scene: Scene) -> None:

@@ -11,6 +11,7 @@
 #include "cli/out.h"
 #include "cli/workers.h"
 #include "text/json.h"
+#include "wire/gateway.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -260,6 +261,18 @@ static int await(const struct machines_call *call, size_t i, struct machine *m, 
                     m->dir);
 }
 
+/* All else works there. */
+static void note_length(struct worker_report *to, const struct machine *m, const char *node)
+{
+    size_t len = strlen(m->dir), most = gateway_dir_most(node);
+    if (len > most)
+        worker_note(to, arena_printf(m->arena,
+                                     "programs of tasks cannot ask the server from there: the path "
+                                     "of its directory has %zu bytes, and sockets in it leave room "
+                                     "for %zu; choose a shorter one with --dir",
+                                     len, most));
+}
+
 static int set_up(const struct machines_call *call, size_t i, struct machine *m,
                   struct worker_report *to, struct err *err)
 {
@@ -267,6 +280,7 @@ static int set_up(const struct machines_call *call, size_t i, struct machine *m,
     if (machine_look(m, err) < 0)
         return -1;
     worker_set(to, "dir", m->dir);
+    note_length(to, m, call->names[i]);
     worker_set(to, "program", m->has_program ? "same" : "copied");
     worker_at(to, "copying muster-node");
     if (machine_copy(m, err) < 0)

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/socket_path.h"
 #include "http/door.h"
 #include "http/request.h"
 #include "http/tls.h"
@@ -119,8 +120,8 @@ static void connection_cb(void *cls, struct MHD_Connection *connection, void **s
 static int unix_listen(const char *path, mode_t mode, struct err *err)
 {
     struct sockaddr_un addr = { .sun_family = AF_UNIX };
-    if (strlen(path) >= sizeof addr.sun_path)
-        return err_set(err, ERR_INPUT, "the socket's path has more than 107 bytes: %s", path);
+    if (socket_path_check(path, err) < 0)
+        return -1;
     snprintf(addr.sun_path, sizeof addr.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)

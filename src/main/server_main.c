@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "base/socket_path.h"
 #include "base/turn_meter.h"
 #include "cli/state_dir.h"
 #include "ctl/account.h"
@@ -44,7 +45,6 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #define BODY_MAX         (4u << 20)
@@ -52,7 +52,6 @@
 #define IDLE_TIMEOUT     75    /* seconds a silent client may stay */
 #define STRANGER_TIMEOUT 10    /* seconds for one over TCP that has shown no credential */
 #define PORT_TRIES       100
-#define UNIX_PATH_SIZE   sizeof((struct sockaddr_un *)NULL)->sun_path
 /* Between two segments of a continuous backup. */
 #define BACKUP_LEAST_MS  100u
 #define BACKUP_MOST_MS   3600000u
@@ -656,12 +655,15 @@ static int find_public_socket(struct server *s, struct err *err)
     bool others = geteuid() == 0 && config_choice(&s->config, SETTING_SHARED_ACCOUNT) == 0;
     if (*path || !others)
         s->public_socket = *path && others && strcmp(path, "none") != 0 ? path : NULL;
-    else if (strlen(users) + sizeof "/sock" > UNIX_PATH_SIZE)
-        log_warn("socket.public", "note=\"users_dir is too long a path for a socket in it\"");
-    else if (file_mkdirs(users, 0711, err) < 0)
-        return -1;
     else
         s->public_socket = arena_printf(s->arena, "%s/sock", users);
+    if (s->public_socket && socket_path_check(s->public_socket, err) < 0)
+        return err_hint(err, *path
+                                 ? "--public-socket PATH: a shorter one, or none"
+                                 : "--users-dir DIR: a shorter one; or --public-socket none: jobs "
+                                   "of other accounts cannot ask the server then");
+    if (s->public_socket && !*path && file_mkdirs(users, 0711, err) < 0)
+        return -1;
     config_settle(&s->config, SETTING_PUBLIC_SOCKET, s->public_socket ? s->public_socket : "none");
     return 0;
 }

@@ -51,6 +51,7 @@ struct agent {
     char *socket;            /* of the relay */
     struct gateway *gateway; /* NULL: the server is on this machine; or it could not be made */
     char *server;            /* that, for tasks */
+    char *no_gateway;        /* why it could not */
     char *programs, *client;
     char *code; /* path of site.code */
     char *code_tree;
@@ -519,10 +520,13 @@ static void open_gateway(struct agent *agent)
         return;
     AS_FS_USER(account_files(agent->site.confine.account)); /* programs of tasks are to find it */
     agent->gateway = gateway_create(&agent->loop, agent->site.user_dir, agent->site.dir, &err);
-    if (agent->gateway)
+    if (agent->gateway) {
         agent->server = mem_printf("unix:%s/%s", agent->site.user_dir, GATEWAY_SOCKET);
-    else
+    } else {
         log_error("caller.socket", "%s", err.what);
+        agent->no_gateway = mem_printf("%s", err.what);
+        agent->site.no_server = agent->no_gateway;
+    }
 }
 
 /* Launchers lie in folders beside this program, or where its host made them. */
@@ -670,6 +674,7 @@ int agent_run(const char *dir, pid_t keeper, int session)
     secrets_destroy(agent->site.secrets);
     batch_drop(agent->coming);
     free(agent->socket);
+    free(agent->no_gateway);
     free(agent->server);
     free(agent->programs);
     free(agent->client);

@@ -443,6 +443,9 @@ static void say_what_is_missing(struct crew *crew, const struct launch *launch)
     if (launch->n_hosts > 0 && !crew->site->view.hosts && task && !runs_in_images(launch))
         output_say(task_output(task), "names of other tasks do not resolve here: %s",
                    crew->site->view.why_not);
+    if (task && crew->site->no_server)
+        output_say(task_output(task), "programs here cannot ask the server: %s",
+                   crew->site->no_server);
     if (task)
         say_no_mps(launch, task);
     if (crew->no_python[0] && task)

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/socket_path.h"
 #include "conn/listener.h"
 #include "conn/splice.h"
 #include "node/conf.h"
@@ -13,11 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CALLERS_MAX  64u
-#define HEAD_MAX     4096u
-#define PATH_LONGEST 107u /* sockaddr_un */
-#define OUT_MAX      (1u << 20)
-#define ROOM         (256u << 10)
+#define CALLERS_MAX 64u
+#define HEAD_MAX    4096u
+#define OUT_MAX     (1u << 20)
+#define ROOM        (256u << 10)
 
 /* Connections go by it until they end; a server with another certificate is called by another. */
 struct way {
@@ -188,11 +188,8 @@ struct gateway *gateway_create(uv_loop_t *loop, const char *dir, const char *con
                                struct err *err)
 {
     AUTO_FREE char *path = mem_printf("%s/%s", dir, GATEWAY_SOCKET);
-    if (strlen(path) > PATH_LONGEST) {
-        err_set(err, ERR_CANNOT, "%s: no program connects to a socket of more than %u bytes", path,
-                PATH_LONGEST);
+    if (socket_path_check(path, err) < 0)
         return NULL;
-    }
     int fd = listener_open_unix(path, err);
     if (fd < 0)
         return NULL;

@@ -13,6 +13,7 @@
 #include "node/smi.h"
 #include "node/uplink.h"
 #include "tls/client.h"
+#include "wire/gateway.h"
 #include "wire/message.h"
 
 #include <errno.h>
@@ -339,6 +340,18 @@ static int take_lock(const char *dir, bool *taken, struct err *err)
     return mem_give_fd(&fd);
 }
 
+/* As `muster nodes add` does: all else works there. */
+static void warn_of_dir(const struct host *host)
+{
+    size_t len = strlen(host->dir), most = gateway_dir_most(host->conf.node);
+    if (host->conf.n_places && len > most)
+        log_warn(
+            "host.dir",
+            "bytes=%zu most=%zu dir=%s note=\"too long for the sockets in it: programs of tasks "
+            "cannot ask the server; choose a shorter one with nodes add --dir\"",
+            len, most, host->dir);
+}
+
 static int open_host(struct host *host, struct err *err)
 {
     ssize_t n = readlink("/proc/self/exe", host->program, sizeof host->program - 1);
@@ -346,6 +359,7 @@ static int open_host(struct host *host, struct err *err)
         return err_sys(err, "/proc/self/exe");
     if (conf_read_host(host->dir, &host->conf, err) < 0)
         return -1;
+    warn_of_dir(host);
     if (uv_loop_init(&host->loop) != 0)
         BUG("no event loop");
     const struct host_runs_config config = { .loop = &host->loop,

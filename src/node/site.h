@@ -33,6 +33,7 @@ struct site {
     pid_t keeper;              /* whatever loses its parent ends up as its child */
     struct view view;
     struct cgroup_site cgroups;
+    const char *no_server;     /* why programs of tasks cannot ask it; NULL: they can */
     const char *launch_socket; /* where launchers find this agent; NULL: nowhere */
     const char *programs;      /* directory of muster-node; NULL: not known */
     const char *client;        /* muster's package for Python, for images; NULL: it is not here */

@@ -3,6 +3,12 @@
 #ifndef WIRE_GATEWAY_H
 #define WIRE_GATEWAY_H
 
+#include <stddef.h>
+
 #define GATEWAY_SOCKET "http.sock" /* mode 0600 */
+
+/* Bytes that the path of a host's directory may have, so that programs of all its runs can connect
+ * to that socket. */
+size_t gateway_dir_most(const char *node);
 
 #endif

@@ -1,5 +1,5 @@
-/* What tasks find in /etc/hosts: names of peers, and the mapped form of each IPv4 address once, in a
- * name that no forward look-up asks for. */
+/* What tasks find in /etc/hosts: names of peers, and the mapped form of each IPv4 address once, in
+ * a name that no forward look-up asks for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
