@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from conftest import closed
 from failing import Failing
-from harness import Json, alive, kill, proc_bytes, until_there, wait_for
+from harness import Json, alive, kill, native, proc_bytes, until_there, wait_for
 from lab import LabServer, Machine, why_none
 from lab_nodes import PORT, Nodes, nodes
 
@@ -207,6 +207,32 @@ def test_cut_between_two_machines(c: Nodes) -> None:
     job = c.server.wait(number, "succeeded")
     assert [len(task["attempts"]) for task in job["task_list"]] == [1, 1]
     assert c.server.log(number, "worker/0") == "there\nheard one\nheard two\nheard three\n"
+
+
+MEET = """
+import os, socket, time
+index, node = int(os.environ["MUSTER_INDEX"]), os.environ["MUSTER_NODE"]
+peers = dict(one.split("=") for one in os.environ["MUSTER_PEERS"].split(","))
+here = socket.create_server(("", 9001))
+while True:
+    try:
+        there = socket.create_connection((peers[f"worker/{1 - index}"], 9001))
+        break
+    except OSError:
+        time.sleep(0.02)
+there.sendall(node.encode())
+there.close()
+print(node, "hears", here.accept()[0].recv(9).decode())
+"""
+
+
+def test_a_declared_node_and_a_machine_meet(c: Nodes) -> None:
+    """The server's own nodes are reached where machines reach the server."""
+    job = native("meet", 'exec python3 -c "$MEET"', 2, env={"MEET": MEET},
+                 place={"apart": ["worker"], "nodes": ["here", "m1"]})  # fmt: skip
+    number = c.server.submit(job)
+    c.server.wait(number, "succeeded")
+    assert sorted(c.server.log(number).splitlines()) == ["here hears m1", "m1 hears here"]
 
 
 # ---- machines ----

@@ -194,6 +194,24 @@ def test_a_directory_too_long_for_sockets(server: Server, tmp_path: Path) -> Non
     assert "nodes add --dir" in (home / "host.err").read_text()
 
 
+def test_declared_nodes_have_the_address_that_machines_dial(start: Starter) -> None:
+    """All of them one: their ports are those of one host."""
+    server = start(nodes="2x1cpu,1Gi", flags=("--agents", "0.0.0.0:0"))
+    (dialled, *_) = add(server)["server"]
+    address = dialled.rpartition(":")[0]
+    if address.startswith("0."):
+        pytest.skip("this machine has no address beside the loopback")
+    rows = server.get("/v1/nodes")["nodes"]
+    assert [row["address"] for row in rows if row["engine"] == "local"] == [address] * 2
+    job = native("ports", "echo $MUSTER_NODE $MUSTER_ADDRESS $MUSTER_PORT_DOOR", 2,
+                 ports={"door": 1}, place={"apart": ["worker"]})  # fmt: skip
+    number = server.submit(job)
+    server.wait(number, "succeeded")
+    words = [line.split() for line in server.log(number).splitlines()]
+    assert {word[0] for word in words} == {"n1", "n2"} and {word[1] for word in words} == {address}
+    assert words[0][2] != words[1][2]
+
+
 def test_what_lives_on_a_fenced_machine_ends_first(server: Server, tmp_path: Path) -> None:
     """Whoever fenced it was wrong: only its host was away."""
     home, go, runs = tmp_path / "m1", tmp_path / "go", tmp_path / "runs"

@@ -239,6 +239,15 @@ static void on_idle(uv_timer_t *timer)
 
 /* ---- settings to values ---- */
 
+/* Peers of its tasks are on other machines, too: loopback addresses lead nowhere there. Ports are
+ * counted for the host, whatever the addresses of its nodes are. */
+static void share_address(struct server *s)
+{
+    const char *known = agents_host(s->arena, s->config.at[SETTING_AGENTS].text);
+    for (size_t i = 0; known && i < s->nodes.n; i++)
+        s->nodes.at[i].address = known;
+}
+
 static int read_nodes(struct server *s, struct err *err)
 {
     const struct setting_value *nodes = &s->config.at[SETTING_NODES];
@@ -249,8 +258,6 @@ static int read_nodes(struct server *s, struct err *err)
     if (*nodes->text)
         return nodes_parse(s->arena, nodes->text, machine.host, &s->nodes, err);
     s->nodes.at = ARENA_ARRAY(s->arena, 1, struct node_spec);
-    const char *known = agents_host(s->arena, s->config.at[SETTING_AGENTS].text);
-    machine.address = known ? known : machine.address; /* its tasks have peers elsewhere */
     s->nodes.at[0] = machine;
     s->nodes.n = 1;
     config_settle(&s->config, SETTING_NODES, "this machine");
@@ -919,6 +926,7 @@ static int server_open(struct server *s, const char *const *flags, struct err *e
     settle(s);
     if (divide_descriptors(s, err) < 0 || read_nodes(s, err) < 0 || open_records(s, err) < 0)
         return -1;
+    share_address(s);
     find_gpus(s);
     loop_open(s);
     if (account_settings_check(&s->config, own_program(s->arena), err) < 0)
