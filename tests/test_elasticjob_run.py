@@ -135,6 +135,8 @@ def test_case_2_two_run(start: Starter) -> None:
     assert [row[1] for row in events(server, runs)] == ["Scheduled", "Started"]
     explained = good(server.muster("explain", number))
     assert "is running: 2 of 4 tasks; 2 more wait: gpu: 2 short" in explained
+    assert "; they join when there is room" in explained
+    assert ", 2 join when there is room" in good(server.muster("show", number))
 
 
 def test_case_2_with_the_pages_command(start: Starter) -> None:

@@ -73,13 +73,28 @@ static void put_state(struct cli *cli, const struct text_node *job, struct buf *
     line(out, strcmp(state, "queued") == 0 ? "waits for" : "why", answer_text(job, "reason", NULL));
 }
 
+/* Of an elastic job that runs without them. */
+static unsigned long long tasks_to_come(const struct text_node *job)
+{
+    const struct text_node *list = text_get(job, "task_list");
+    unsigned long long n = 0;
+    if (strcmp(answer_text(job, "state", ""), "running") != 0)
+        return 0;
+    for (const struct text_node *task = list ? list->first : NULL; task; task = task->next)
+        n += strcmp(answer_text(task, "state", ""), "waiting") == 0;
+    return n;
+}
+
 static void put_size(struct cli *cli, const struct text_node *job, struct buf *out)
 {
     char gpu[FMT_MAX], tasks[48];
-    unsigned long long running = answer_number(job, "tasks_running", 0);
+    unsigned long long running = answer_number(job, "tasks_running", 0), more = tasks_to_come(job);
     const char *text = out_count(tasks, answer_number(job, "tasks", 0), "task");
     if (running)
         text = arena_printf(cli->arena, "%s, %llu running", text, running);
+    if (more)
+        text = arena_printf(cli->arena, "%s, %llu %s when there is room", text, more,
+                            more == 1 ? "joins" : "join");
     if (answer_number(job, "gpu_milli", 0))
         text = arena_printf(cli->arena, "%s, %s gpu", text,
                             fmt_milli(gpu, answer_number(job, "gpu_milli", 0)));

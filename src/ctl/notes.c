@@ -158,6 +158,7 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_bool(arena, map, "idle", true);
     if (notes->own)
         text_bool(arena, map, "own", true);
+    put(arena, map, "partly_up", notes->partly_up);
     if (notes->counted) {
         struct text_node *counts = text_map(arena, map, "tasks_ended");
         text_int(arena, counts, "succeeded", notes->ended.succeeded);
@@ -196,6 +197,7 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->placing = text_flag(map, "placing");
     notes->idle = text_flag(map, "idle");
     notes->own = text_flag(map, "own");
+    notes->partly_up = (uint32_t)text_number(map, "partly_up");
     const struct text_node *counts = map ? text_get(map, "tasks_ended") : NULL;
     notes->counted = counts && counts->kind == TEXT_MAP;
     notes->ended = (struct role_tally){ .succeeded = (uint32_t)text_number(counts, "succeeded"),

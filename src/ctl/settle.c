@@ -9,6 +9,7 @@
 #include "ctl/devices.h"
 #include "ctl/looks.h"
 #include "ctl/meeting.h"
+#include "ctl/minutes.h"
 #include "ctl/notes.h"
 #include "ctl/redact.h"
 #include "ctl/run_times.h"
@@ -492,11 +493,30 @@ static bool all_up(const struct live_job *job)
     return true;
 }
 
+/* Tasks beyond the least of an elastic job come later, or never. What the job says of itself counts
+ * them again as they come, and the last one is an event: nothing more is waited for. */
+static void count_up(struct ctl *ctl, struct live_job *job, uint32_t up, const char *text)
+{
+    if (job->notes.partly_up == 0 || up <= job->notes.partly_up)
+        return;
+    job->notes.partly_up = up < job->row.tasks ? up : 0;
+    live_set_reason(job, text);
+    event_job_row(ctl, job);
+    if (!job->notes.partly_up)
+        event_note(ctl, &(struct minute){ .job = job->row.id, .text = text }, "complete");
+}
+
 void settle_running(struct ctl *ctl, struct live_job *job)
 {
     char text[64];
+    uint32_t up = 0;
     if (job->fails_now || !all_up(job))
         return;
+    for (size_t i = 0; i < job->spec->n_roles; i++)
+        up += job->up[i];
+    snprintf(text, sizeof text, "%u of %u tasks", up, job->row.tasks);
+    if (job->row.state == JOB_RUNNING)
+        count_up(ctl, job, up, text);
     enum job_event event = job->row.state == JOB_STARTING ? JOB_EV_STARTED : JOB_EV_RECOVERED;
     if (job_next_state(job->row.state, event) == JOB_NONE)
         return;
@@ -510,10 +530,7 @@ void settle_running(struct ctl *ctl, struct live_job *job)
     }
     if (job->spec->limits.run_time_ms.has)
         core_deadline(ctl, job, job->notes.began_ms + job->spec->limits.run_time_ms.value);
-    uint32_t up = 0;
-    for (size_t i = 0; i < job->spec->n_roles; i++)
-        up += job->up[i];
-    snprintf(text, sizeof text, "%u of %u tasks", up, job->row.tasks);
+    job->notes.partly_up = up < job->row.tasks ? up : 0;
     event_job(ctl, job, event, text, NULL);
 }
 

@@ -439,8 +439,13 @@ static void explain_rest(const struct reader *reader, const struct asked_job *jo
         const char *own = view->reason;
         add_reason(&e, r, view);
         view->unfit = NULL; /* of the whole job it would be */
-        view->reason = arena_printf(e.arena, "%s; %zu more wait: %s", own ? own : "", job->unplaced,
-                                    view->reason ? view->reason : "");
+        const char *rest = view->reason ? view->reason : "", *ours = own ? own : "";
+        view->reason =
+            job->unplaced == 1
+                ? arena_printf(e.arena, "%s; 1 more waits: %s; it joins when there is room", ours,
+                               rest)
+                : arena_printf(e.arena, "%s; %zu more wait: %s; they join when there is room", ours,
+                               job->unplaced, rest);
         return;
     }
 }

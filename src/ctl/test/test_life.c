@@ -493,6 +493,35 @@ static void waits_for_other_jobs(void **state)
         0);
 }
 
+/* What an elastic job says of its tasks is true again as more of them come, and once all have come
+ * an event says it; also where the server was another one before. */
+static void an_elastic_job_counts_its_tasks_again(void **state)
+{
+    static const char large[] =
+        "{\"name\":\"l\",\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"cpu\":3}}}}";
+    static const char elastic[] = "{\"name\":\"e\",\"roles\":{\"w\":{\"run\":\"x\",\"replicas\":"
+                                  "{\"min\":1,\"max\":7},\"resources\":{\"cpu\":1}}}}";
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t one = world_submit(w, large), two = world_submit(w, large);
+    uint64_t job = world_submit(w, elastic);
+    world_run(w);
+    assert_string_equal(world_reason(w, job), "2 of 7 tasks");
+    world_command(w, one, CTL_STOP);
+    world_run(w);
+    assert_string_equal(world_reason(w, job), "5 of 7 tasks");
+    assert_int_equal(world_count(w, job, "complete"), 0);
+    world_crash(w);
+    world_run(w);
+    world_command(w, two, CTL_STOP);
+    world_run(w);
+    assert_string_equal(world_reason(w, job), "7 of 7 tasks");
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    world_crash(w);
+    world_run(w);
+    assert_int_equal(world_count(w, job, "complete"), 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -517,6 +546,7 @@ int main(void)
         T(failed_task_is_held),
         T(one_of_several_tasks_is_to_be_named),
         T(waits_for_other_jobs),
+        T(an_elastic_job_counts_its_tasks_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
