@@ -156,6 +156,7 @@ struct live_job {
     struct words images_packed; /* digests of those that are */
     uint32_t images_open;       /* of them still to answer: launches wait */
     uint64_t images_said_ms;    /* the last event of how far one is */
+    uint64_t won_ms;            /* since when enough tasks have ended well; 0: they have not */
     uint64_t expected_ms;       /* it starts by then as far as is known now; 0: not known */
     struct live_why why;
     struct live_refusal refusal; /* for that reason */

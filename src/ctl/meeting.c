@@ -729,6 +729,12 @@ const char *meetings_root(struct ctl *ctl, const struct live_job *job, uint32_t 
     return NULL;
 }
 
+static bool met_well(const struct meeting *meeting)
+{
+    return rdzv_phase(rdzv_host_machine(meeting->host)) == RDZV_OVER &&
+           !rdzv_host_failed(meeting->host);
+}
+
 bool meetings_done(const struct ctl *ctl, const struct live_job *job, uint32_t role)
 {
     struct hall *hall = map_get(ctl->meetings->halls, job->row.id);
@@ -737,8 +743,23 @@ bool meetings_done(const struct ctl *ctl, const struct live_job *job, uint32_t r
     for (size_t i = hall->meetings.n; i-- > 0;) {
         const struct meeting *meeting = hall->meetings.at[i];
         if (meeting->role == WHOLE_JOB || meeting->role == role)
-            return rdzv_phase(rdzv_host_machine(meeting->host)) == RDZV_OVER &&
-                   !rdzv_host_failed(meeting->host);
+            return met_well(meeting);
+    }
+    return false;
+}
+
+bool meetings_ending(const struct ctl *ctl, const struct live_job *job)
+{
+    struct hall *hall = map_get(ctl->meetings->halls, job->row.id);
+    if (!hall || hall->generation != job->row.generation)
+        return false;
+    for (size_t i = 0; i < hall->meetings.n; i++) {
+        const struct rdzv_participant *one;
+        size_t cursor = 0;
+        while (met_well(hall->meetings.at[i]) &&
+               (one = rdzv_host_next(hall->meetings.at[i]->host, &cursor)))
+            if (!attempt_over(job, one->tag) && !job->tasks[tag_flat(one->tag)].left)
+                return true;
     }
     return false;
 }

@@ -28,6 +28,9 @@ void meetings_follow(struct ctl *, struct live_job *);
 const char *meetings_root(struct ctl *, const struct live_job *, uint32_t flat, uint32_t *of);
 /* Have the launchers that this role's tasks met ended their last rendezvous, and well? */
 bool meetings_done(const struct ctl *, const struct live_job *, uint32_t role);
+/* Has a launcher of the job been told that all ranks ended well, and its attempt still lives? It is
+ * about to end by itself. */
+bool meetings_ending(const struct ctl *, const struct live_job *);
 /* Deadlines that are due; when the next one is, the core is woken. */
 void meetings_tick(struct ctl *);
 

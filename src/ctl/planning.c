@@ -367,6 +367,7 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     job->row.not_before_ms = job->row.started_ms = job->notes.began_ms = 0;
     job->notes.dates_differ = false;
     job->stop_sent = STOP_NONE;
+    job->won_ms = 0;
     job->refusal = (struct live_refusal){ .count = 0 };
     ctl->counters.late += job->notes.promised_ms && core_now(ctl) > job->notes.promised_ms;
     job->notes.promised_ms = job->expected_ms = 0;

@@ -828,6 +828,17 @@ static bool waits_for_cause(const struct ctl *ctl, const struct live_job *job)
     return core_now(ctl) < deaths_wait(job);
 }
 
+/* Enough tasks have ended well, and the launchers of others were told that all ranks have: asked to
+ * end now, they would end by a signal. The job's grace is the time that they have. */
+static bool waits_for_launchers(struct ctl *ctl, struct live_job *job)
+{
+    if (!meetings_ending(ctl, job))
+        return false;
+    if (!job->won_ms)
+        job->won_ms = core_now(ctl);
+    return core_now(ctl) < job->won_ms + job->spec->limits.grace_ms;
+}
+
 void settle_job(struct ctl *ctl, struct live_job *job)
 {
     if (!job->ending && job_state_holds(job->row.state) && job->tasks && core_spec(ctl, job)) {
@@ -837,6 +848,8 @@ void settle_job(struct ctl *ctl, struct live_job *job)
             struct verdict verdict = silence_verdict(ctl, job);
             if (verdict.outcome == OUTCOME_FAILED && waits_for_cause(ctl, job)) {
                 core_deadline(ctl, job, deaths_wait(job));
+            } else if (verdict.outcome == OUTCOME_SUCCEEDED && waits_for_launchers(ctl, job)) {
+                core_deadline(ctl, job, job->won_ms + job->spec->limits.grace_ms);
             } else if (verdict.outcome != OUTCOME_NONE) {
                 decide(ctl, job, &verdict);
             } else {

@@ -61,6 +61,8 @@ static void later(struct ctl *ctl, struct live_job *job, uint64_t now)
     }
     if (job->silent)
         core_touch(ctl, job); /* what can go on without its silent machines does */
+    if (job->won_ms && !live_closing(job))
+        core_touch(ctl, job); /* launchers that did not end by themselves are stopped */
     uint64_t hold = job->notes.hold_until_ms;
     if (hold && hold <= now)
         core_touch(ctl, job); /* acting releases it */

@@ -474,6 +474,53 @@ static void a_job_is_done_without_a_silent_machine(void **state)
     assert_int_equal(world_state(&f->w, f->job), JOB_SUCCEEDED);
 }
 
+/* An elastic job in which one task is enough: two have met, and both know that all ranks ended
+ * well. */
+static uint64_t two_have_done(struct fix *f, struct seat pair[2])
+{
+    world_command(&f->w, f->job, CTL_STOP);
+    world_run(&f->w);
+    f->job = world_submit(&f->w, "{\"name\":\"e\",\"roles\":{\"w\":{\"done\":{\"succeeded\":1},"
+                                 "\"replicas\":{\"min\":1,\"max\":2},\"run\":\"b\","
+                                 "\"resources\":{\"cpu\":3}}}}");
+    assert_true(f->job != 0);
+    world_run(&f->w);
+    two_meet(f, pair);
+    for (int i = 0; i < 2; i++)
+        report(&pair[i], RDZV_DONE);
+    f->w.by_attempt = first_succeeds;
+    world_run(&f->w);
+    assert_int_equal(world_count(&f->w, f->job, "task.succeeded"), 1);
+    return f->job;
+}
+
+/* Its end was near when the job had all it needs: it is not ended by a signal. */
+static void the_last_launcher_ends_by_itself(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    uint64_t job = two_have_done(f, pair);
+    assert_int_equal(world_state(&f->w, job), JOB_RUNNING);
+    f->w.by_attempt = NULL;
+    f->w.code_all = 0;
+    world_run(&f->w);
+    assert_int_equal(world_state(&f->w, job), JOB_SUCCEEDED);
+    assert_int_equal(world_count(&f->w, job, "task.succeeded"), 2);
+    assert_int_equal(world_count(&f->w, job, "task.stopped"), 0);
+}
+
+static void a_launcher_that_does_not_end_is_stopped(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    uint64_t job = two_have_done(f, pair);
+    world_pass(&f->w, 9999);
+    assert_int_equal(world_state(&f->w, job), JOB_RUNNING);
+    world_pass(&f->w, 1);
+    assert_int_equal(world_state(&f->w, job), JOB_SUCCEEDED);
+    assert_int_equal(world_count(&f->w, job, "task.stopped"), 1);
+}
+
 /* Nothing can be recorded: ranks come back all the same, and later it is told. */
 static void a_full_disk_holds_nobody_up(void **state)
 {
@@ -595,6 +642,8 @@ int main(void)
         T(a_machine_that_is_needed_is_waited_for),
         T(silence_outlives_the_server),
         T(a_job_is_done_without_a_silent_machine),
+        T(the_last_launcher_ends_by_itself),
+        T(a_launcher_that_does_not_end_is_stopped),
         T(a_full_disk_holds_nobody_up),
         T(one_after_the_other),
         T(nonsense_ends_the_line),
