@@ -27,7 +27,8 @@ import os, sys, time
 now = time.clock_gettime(time.CLOCK_MONOTONIC)
 def mark(word, at):
     fd = os.open(os.environ["MARKS"], os.O_WRONLY)
-    os.write(fd, f"{word} {os.environ['RANK']} {os.getpid()} {at} {sys.executable}\\n".encode())
+    whose = f"{os.environ['RANK']} {os.getpid()} {at} {sys.executable} {os.uname().nodename}"
+    os.write(fd, f"{word} {whose}\\n".encode())
     os.close(fd)
 mark("first", now)
 """
@@ -47,15 +48,15 @@ class Mark:
     """One line of a rank."""
 
     def __init__(self, line: str) -> None:
-        self.word, rank, pid, at, self.python = line.split()
+        self.word, rank, pid, at, self.python, self.host = line.split()
         self.rank, self.pid, self.at = int(rank), int(pid), float(at)
 
 
 class Run:
     """Some launchers, what their ranks marked, and an end to all of it."""
 
-    def __init__(self, script: str) -> None:
-        self.folder = tempfile.TemporaryDirectory(prefix="elastic-", dir="/tmp")
+    def __init__(self, script: str, folder: str | Path = "/tmp") -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="elastic-", dir=folder)
         self.path = Path(self.folder.name)
         os.mkfifo(self.path / "marks")
         self.pipe = os.open(self.path / "marks", os.O_RDWR | os.O_NONBLOCK)
@@ -140,8 +141,8 @@ class Run:
 
 
 @contextlib.contextmanager
-def running(script: str) -> Iterator[Run]:
-    run = Run(script)
+def running(script: str, folder: str | Path = "/tmp") -> Iterator[Run]:
+    run = Run(script, folder)
     try:
         yield run
     finally:
@@ -162,10 +163,13 @@ def children(pid: int) -> list[int]:
     return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def park(run: Run, ranks: int) -> None:
-    """Beside its ranks and its guard the launcher has the parked interpreter and as many forks."""
-    pid = run.launchers[0].pid
-    wait_for(lambda: len(children(pid)) >= 2 * ranks + 2, 60, "a parked interpreter", every=0.05)
+def park(ranks: int, *launchers: int) -> None:
+    """Beside its ranks and its guard a launcher has the parked interpreter and as many forks."""
+
+    def parked() -> bool:
+        return all(len(children(pid)) >= 2 * ranks + 2 for pid in launchers)
+
+    wait_for(parked, 60, "parked interpreters", every=0.05)
     time.sleep(0.5)  # the machine is to be quiet, as it is with the other program
 
 

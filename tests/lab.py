@@ -37,6 +37,9 @@ PROGRAMS = {
     "setpriv": "util-linux",
 }
 
+# Nothing listens there: who asks is refused at once, and waits for no answer.
+RESOLVER = "nameserver 127.0.0.1\n"
+
 # The first process of a machine: makes what is its own, then buries orphans. $1 is the name, $2 the
 # disk, $3 where the disk is seen from inside, for all machines the same, $4 what all of them share.
 INIT = """
@@ -56,6 +59,7 @@ mount --move /run/shared "$3/shared"
 mount -t tmpfs -o mode=1777 shm /dev/shm
 mount -t proc proc /proc
 mount --bind "$3/etc/hosts" /etc/hosts
+[ ! -e /etc/resolv.conf ] || mount --bind "$3/etc/resolv.conf" /etc/resolv.conf
 [ ! -f /etc/machine-id ] || mount --bind "$3/etc/machine-id" /etc/machine-id
 mount --bind "$3/etc/boot_id" /proc/sys/kernel/random/boot_id
 ip link set lo up
@@ -207,6 +211,7 @@ class Machine(Place):
         for folder in (self.disk / "home", etc):
             folder.mkdir(parents=True, exist_ok=True)
         (etc / "hosts").write_text(self.lab.hosts)
+        (etc / "resolv.conf").write_text(RESOLVER)
         if not (etc / "machine-id").exists():
             (etc / "machine-id").write_text(f"{uuid.uuid4().hex}\n")
         (etc / "boot_id").write_text(f"{uuid.uuid4()}\n")
