@@ -161,6 +161,10 @@ static int make_dir(const char *path, mode_t mode)
 
 int file_mkdirs(const char *path, mode_t mode, struct err *err)
 {
+    /* Most often it is there, or only its last part is not. What else is in the way is told by the
+     * part where it lies. */
+    if (make_dir(path, mode) == 0)
+        return 0;
     AUTO_FREE char *part = mem_strdup(path);
     for (char *slash = part[0] ? strchr(part + 1, '/') : NULL; slash;
          slash = strchr(slash + 1, '/')) {
