@@ -6,8 +6,9 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "ctl/array.h"
+#include "ctl/members.h"
 #include "ctl/redact.h"
+#include "job/stored.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static const char *state_of(struct ctl *ctl, char out[JOB_ARRAY_TEXT], const str
 {
     uint32_t counts[JOB_STATE_N];
     if (row->members) {
-        array_counts(ctl, row, counts);
+        array_counts(ctl->arrays, row, counts);
         return job_array_counts(out, counts);
     }
     snprintf(out, JOB_ARRAY_TEXT, "it is %s", job_state_word(row->state));
@@ -74,12 +75,12 @@ static uint64_t id_of(struct ctl *ctl, uint64_t number)
     uint64_t id;
     return store_find_number(ctl->config.store, number, &id) == 1
                ? id
-               : members_find_coming(ctl, number);
+               : members_find_coming(ctl->arrays, number);
 }
 
 static bool read_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *row)
 {
-    return core_row(ctl, arena, id, row) == 0 || members_coming(ctl, id, row);
+    return core_row(ctl, arena, id, row) == 0 || members_coming(ctl->arrays, id, row);
 }
 
 /* The row of what is waited for, as it is in this turn; texts of live ones are theirs. */
@@ -87,7 +88,7 @@ static bool find(struct ctl *ctl, struct arena *arena, uint64_t number, struct j
 {
     uint64_t id = id_of(ctl, number);
     const struct live_job *live = live_find(ctl->live, id);
-    const struct live_array *array = array_find(ctl, id);
+    const struct live_array *array = array_find(ctl->arrays, id);
     if (live || array) {
         *row = live ? live->row : array->row;
         return true;
@@ -340,7 +341,7 @@ int after_resolve(struct ctl *ctl, const char *owner, struct job_spec *spec, str
             after->job = row.number;
             after->job_name = NULL;
             if (matched(after))
-                check_match(spec, i, &row, row.members ? core_decode(arena, row.spec) : NULL,
+                check_match(spec, i, &row, row.members ? job_of_text(arena, row.spec) : NULL,
                             report);
             check_twice(spec, i, report);
         } else if (after->job_name) {

@@ -6,20 +6,27 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "ctl/after.h"
+#include "job/stored.h"
 #include "store/find.h"
 
 #include <stdio.h>
 #include <string.h>
 
+/* Of a member in memory: it has one of the slots, or is queued and waits for one. */
+#define HAS_SLOT  1u
+#define WAITS_FOR 2u
+
 struct arrays {
+    struct arrays_config config;
     struct map *by_id;
-    VEC(uint64_t) touched; /* in the open transaction */
+    VEC(uint64_t) touched;    /* in the open transaction */
+    VEC(uint64_t) unfinished; /* their members are not all written, or not all told */
 };
 
-struct arrays *arrays_create(void)
+struct arrays *arrays_create(const struct arrays_config *config)
 {
     struct arrays *arrays = mem_new(sizeof *arrays);
+    arrays->config = *config;
     arrays->by_id = map_create();
     return arrays;
 }
@@ -37,21 +44,27 @@ void arrays_destroy(struct arrays *arrays)
         return;
     map_destroy_with(arrays->by_id, array_free);
     vec_fini(&arrays->touched);
+    vec_fini(&arrays->unfinished);
     free(arrays);
 }
 
-struct live_array *array_find(const struct ctl *ctl, uint64_t id)
+const struct arrays_config *arrays_config(const struct arrays *arrays)
 {
-    return id ? map_get(ctl->arrays->by_id, id) : NULL;
+    return &arrays->config;
 }
 
-struct live_array *array_named(const struct ctl *ctl, const char *name)
+struct live_array *array_find(const struct arrays *arrays, uint64_t id)
+{
+    return id ? map_get(arrays->by_id, id) : NULL;
+}
+
+struct live_array *array_named(const struct arrays *arrays, const char *name)
 {
     size_t cursor = 0;
     uint64_t id;
     void *value;
     struct live_array *newest = NULL;
-    while (map_next(ctl->arrays->by_id, &cursor, &id, &value)) {
+    while (map_next(arrays->by_id, &cursor, &id, &value)) {
         struct live_array *array = value;
         if (strcmp(array->row.name, name) == 0 && (!newest || id > newest->row.id))
             newest = array;
@@ -59,41 +72,41 @@ struct live_array *array_named(const struct ctl *ctl, const char *name)
     return newest;
 }
 
-void array_touch(struct ctl *ctl, struct live_array *array)
+void array_touch(struct arrays *arrays, struct live_array *array)
 {
     if (array->touched)
         return;
     array->touched = true;
-    vec_push(&ctl->arrays->touched, array->row.id);
+    vec_push(&arrays->touched, array->row.id);
 }
 
-static void count_members(struct ctl *ctl, struct live_array *array)
+static void count_members(struct arrays *arrays, struct live_array *array)
 {
     struct job_counts counts = { 0 };
-    if (members_written(array))
-        store_member_counts(ctl->config.store, &array->row, &counts, NULL);
+    if (array_written(array))
+        store_member_counts(arrays->config.store, &array->row, &counts, NULL);
     for (int state = JOB_NONE; state < JOB_STATE_N; state++)
         array->counts[state] = (uint32_t)counts.by_state[state];
-    array->counts[members_first_state(array)] += array->notes.left;
+    array->counts[array_first_state(array)] += array->notes.left;
 }
 
-/* What its row keeps of what is still to be done for its members. */
-static void read_notes(struct ctl *ctl, struct live_array *array, const char *live)
+static int read_row(const struct arrays *arrays, struct arena *arena, uint64_t id,
+                    struct job_row *row)
 {
-    struct arena *scratch = arena_create();
-    notes_read_array(array->arena, live, &array->notes);
-    notes_read_job(array->arena, scratch, array->notes.live, &array->first);
-    members_later(ctl, array);
-    arena_destroy(scratch);
+    struct err err;
+    int found = store_get_job(arrays->config.store, arena, id, row, &err);
+    if (found < 0)
+        log_error("store.read", "job=%llu: %s", (unsigned long long)id, err.what);
+    return found == 1 ? 0 : -1;
 }
 
-static void drop(struct ctl *ctl, struct live_array *array)
+static void drop(struct arrays *arrays, struct live_array *array)
 {
-    map_remove(ctl->arrays->by_id, array->row.id);
+    map_remove(arrays->by_id, array->row.id);
     array_free(array);
 }
 
-struct live_array *array_open(struct ctl *ctl, const struct job_row *row)
+struct live_array *array_open(struct arrays *arrays, const struct job_row *row)
 {
     struct live_array *array = mem_new(sizeof *array);
     struct arena *scratch = arena_create();
@@ -107,129 +120,184 @@ struct live_array *array_open(struct ctl *ctl, const struct job_row *row)
     array->row.dialect = arena_strdup(array->arena, row->dialect);
     array->row.reason = sentence_copy(array->arena, &row->reason);
     array->row.spec = array->row.site = array->row.live = NULL;
-    if (core_row(ctl, scratch, row->id, &stored) == 0) {
-        array->spec = core_decode(array->arena, stored.spec);
-        read_notes(ctl, array, stored.live);
+    array->members = ARENA_ARRAY(array->arena, row->members, unsigned char);
+    if (read_row(arrays, scratch, row->id, &stored) == 0) {
+        array->spec = job_of_text(array->arena, stored.spec);
+        array_notes_read(array->arena, stored.live, &array->notes);
+        array_put_off(arrays, array);
     }
     arena_destroy(scratch);
-    map_set(ctl->arrays->by_id, row->id, array);
+    map_set(arrays->by_id, row->id, array);
     if (!array->spec || array->spec->array.count != row->members ||
         array->notes.left > row->members) {
         log_error("array.unreadable", "job=%llu", (unsigned long long)row->number);
-        drop(ctl, array);
+        drop(arrays, array);
         return NULL;
     }
-    count_members(ctl, array);
+    count_members(arrays, array);
     return array;
 }
 
-void array_record(struct ctl *ctl, struct live_array *array, const char *type,
+void array_record(struct arrays *arrays, struct live_array *array, const char *type,
                   const struct sentence *said, struct text_node *body)
 {
-    array_touch(ctl, array);
-    array->row.live = notes_of_array(ctl->scratch, &array->notes);
+    const struct arrays_core *core = &arrays->config.core;
+    struct arena *scratch = arena_create();
+    array_touch(arrays, array);
+    array->row.live = array_notes_print(scratch, &array->notes);
     if (type)
-        event_array(ctl, &array->row, type, said, body);
+        core->record(core->arg, &array->row, type, said, body);
     else
-        store_update_job(ctl->config.store, &array->row, NULL);
+        store_update_job(arrays->config.store, &array->row, NULL);
     array->row.live = NULL;
+    arena_destroy(scratch);
 }
 
 /* ---- members ---- */
 
-static void give_slot(struct live_array *array, struct live_job *job)
+uint32_t array_written(const struct live_array *array)
 {
-    array->slots += !job->slot;
-    job->slot = true;
+    return array->row.members - array->notes.left;
 }
 
-static void take_slot(struct live_array *array, struct live_job *job)
+enum job_state array_first_state(const struct live_array *array)
 {
-    array->slots -= job->slot;
-    array->aside -= job->aside;
-    job->slot = job->aside = false;
+    return array->spec && array->spec->suspend ? JOB_SUSPENDED : JOB_QUEUED;
 }
 
-void array_joined(struct ctl *ctl, struct live_job *job)
+bool array_is_held(const struct live_array *array)
 {
-    struct live_array *array = array_find(ctl, job->row.array);
-    if (array && job_state_holds(job->row.state))
-        give_slot(array, job);
+    return array->notes.commanded && array->notes.command != ARRAY_RESUME;
 }
 
-void array_left(struct ctl *ctl, struct live_job *job)
+bool array_holds(const struct arrays *arrays, const struct job_row *row)
 {
-    struct live_array *array = array_find(ctl, job->row.array);
+    const struct live_array *array = array_find(arrays, row->array);
+    return array && array_is_held(array);
+}
+
+/* The array that the row is a member of, and where in it; NULL: of none that lives. */
+static struct live_array *array_of(const struct arrays *arrays, const struct job_row *row,
+                                   uint32_t *position)
+{
+    struct live_array *array = array_find(arrays, row->array);
+    uint64_t at = array ? row->id - array->row.id - 1 : 0;
+    *position = (uint32_t)at;
+    return array && at < array->row.members ? array : NULL;
+}
+
+static bool has_slot(const struct live_array *array, uint32_t position)
+{
+    return array->members[position] & HAS_SLOT;
+}
+
+static bool is_aside(const struct live_array *array, uint32_t position)
+{
+    return array->members[position] & WAITS_FOR;
+}
+
+static void no_longer_aside(struct live_array *array, uint32_t position)
+{
+    array->aside -= is_aside(array, position);
+    array->members[position] &= (unsigned char)~WAITS_FOR;
+}
+
+static void give_slot(struct live_array *array, uint32_t position)
+{
+    array->slots += !has_slot(array, position);
+    array->members[position] |= HAS_SLOT;
+}
+
+static void take_slot(struct live_array *array, uint32_t position)
+{
+    array->slots -= has_slot(array, position);
+    no_longer_aside(array, position);
+    array->members[position] = 0;
+}
+
+void array_joined(struct arrays *arrays, const struct job_row *row)
+{
+    uint32_t position;
+    struct live_array *array = array_of(arrays, row, &position);
+    if (array && job_state_holds(row->state))
+        give_slot(array, position);
+}
+
+void array_left(struct arrays *arrays, const struct job_row *row)
+{
+    uint32_t position;
+    struct live_array *array = array_of(arrays, row, &position);
     if (array)
-        take_slot(array, job);
+        take_slot(array, position);
 }
 
 /* The first failure is what is told of the array at its end. */
-static void note_failure(struct ctl *ctl, struct live_array *array, const struct live_job *job)
+static void note_failure(struct arrays *arrays, struct live_array *array, const struct job_row *row)
 {
     struct draft why;
     draft_init(&why);
-    draft_add(&why, "[%u] ", job->row.index);
-    draft_sentence(&why, &job->row.reason);
+    draft_add(&why, "[%u] ", row->index);
+    draft_sentence(&why, &row->reason);
     const struct sentence said = draft_said(&why);
     if (!*array->row.reason.text)
         array->row.reason = sentence_copy(array->arena, &said);
-    array_record(ctl, array, "member.failed", &said, NULL);
+    array_record(arrays, array, "member.failed", &said, NULL);
 }
 
-void array_moved(struct ctl *ctl, struct live_job *job, enum job_state from)
+void array_moved(struct arrays *arrays, const struct job_row *row, enum job_state from)
 {
-    struct live_array *array = array_find(ctl, job->row.array);
-    enum job_state to = job->row.state;
+    uint32_t position;
+    struct live_array *array = array_of(arrays, row, &position);
+    enum job_state to = row->state;
     if (!array)
         return;
-    array->counts[from != JOB_NONE ? from : members_first_state(array)]--; /* NONE: as it came */
+    array->counts[from != JOB_NONE ? from : array_first_state(array)]--; /* NONE: as it came */
     array->counts[to]++;
     if (job_state_holds(to))
-        give_slot(array, job);
-    if (job->aside && to != JOB_QUEUED) {
-        job->aside = false;
-        array->aside--;
-    }
+        give_slot(array, position);
+    if (to != JOB_QUEUED)
+        no_longer_aside(array, position);
     if (job_state_final(to) || to == JOB_SUSPENDED)
-        take_slot(array, job);
+        take_slot(array, position);
     if (to == JOB_FAILED)
-        note_failure(ctl, array, job);
-    array_touch(ctl, array);
+        note_failure(arrays, array, row);
+    array_touch(arrays, array);
 }
 
-static uint32_t position_of(const struct live_array *array, const struct live_job *job)
+bool array_hold(struct arrays *arrays, const struct job_row *row)
 {
-    return (uint32_t)(job->row.id - array->row.id - 1);
-}
-
-bool array_hold(struct ctl *ctl, struct live_job *job)
-{
-    struct live_array *array = array_find(ctl, job->row.array);
-    if (!array || array->spec->array.at_once == 0 || job->slot)
+    uint32_t position;
+    struct live_array *array = array_of(arrays, row, &position);
+    if (!array || array->spec->array.at_once == 0 || has_slot(array, position))
         return false;
-    uint32_t position = position_of(array, job);
-    array->aside += !job->aside;
-    job->aside = true;
+    array->aside += !is_aside(array, position);
+    array->members[position] |= WAITS_FOR;
     array->next = position < array->next ? position : array->next;
-    array_touch(ctl, array);
+    array_touch(arrays, array);
     return true;
+}
+
+uint32_t array_bound(const struct arrays *arrays, const struct job_row *row)
+{
+    uint32_t position;
+    const struct live_array *array = array_of(arrays, row, &position);
+    return array && is_aside(array, position) ? array->spec->array.at_once : 0;
 }
 
 /* ---- what follows ---- */
 
-static void give_slots(struct ctl *ctl, struct live_array *array)
+static void give_slots(struct arrays *arrays, struct live_array *array)
 {
+    const struct arrays_core *core = &arrays->config.core;
     uint32_t most = array->spec->array.at_once;
-    while (!members_are_held(array) && array->aside && array->slots < most &&
+    while (!array_is_held(array) && array->aside && array->slots < most &&
            array->next < array->row.members) {
-        struct live_job *job = live_find(ctl->live, array->row.id + 1 + array->next++);
-        if (!job || !job->aside)
+        uint32_t position = array->next++;
+        if (!is_aside(array, position))
             continue;
-        job->aside = false;
-        array->aside--;
-        give_slot(array, job);
-        planning_join(ctl, job);
+        no_longer_aside(array, position);
+        give_slot(array, position);
+        core->join(core->arg, array->row.id + 1 + position);
     }
 }
 
@@ -254,91 +322,122 @@ static const char *type_of(enum job_state state)
     }
 }
 
-static bool settle(struct ctl *ctl, struct live_array *array)
+static bool settle(struct arrays *arrays, struct live_array *array)
 {
+    const struct arrays_core *core = &arrays->config.core;
     struct draft why;
     enum job_state now = job_array_state(array->counts);
-    give_slots(ctl, array);
+    give_slots(arrays, array);
     if (now == array->row.state)
         return false;
     array->row.state = now;
     if (now == JOB_RUNNING && !array->row.started_ms)
-        array->row.started_ms = core_date(ctl);
+        array->row.started_ms = core->date(core->arg);
     if (job_state_final(now)) {
         uint64_t keep = array->spec->limits.keep_ms.has ? array->spec->limits.keep_ms.value
-                                                        : ctl->config.keep_ms;
-        array->row.ended_ms = core_date(ctl);
-        store_set_keep(ctl->config.store, array->row.id, keep ? core_now(ctl) + keep : 0, NULL);
+                                                        : arrays->config.keep_ms;
+        array->row.ended_ms = core->date(core->arg);
+        store_set_keep(arrays->config.store, array->row.id, keep ? core->now(core->arg) + keep : 0,
+                       NULL);
     }
     say_end(array, &why);
     const struct sentence said = draft_said(&why);
     if (job_state_final(now))
         array->row.reason = sentence_copy(array->arena, &said);
-    array_record(ctl, array, type_of(now), &said, NULL);
+    array_record(arrays, array, type_of(now), &said, NULL);
     if (job_state_final(now))
-        after_ended(ctl, array->row.id);
+        core->ended(core->arg, array->row.id);
     return true;
 }
 
-bool arrays_settle(struct ctl *ctl)
+bool arrays_settle(struct arrays *arrays)
 {
     bool any = false;
-    for (size_t i = 0; i < ctl->arrays->touched.n; i++) {
-        struct live_array *array = array_find(ctl, ctl->arrays->touched.at[i]);
+    for (size_t i = 0; i < arrays->touched.n; i++) {
+        struct live_array *array = array_find(arrays, arrays->touched.at[i]);
         if (array)
-            any |= settle(ctl, array);
+            any |= settle(arrays, array);
     }
     return any;
 }
 
-void arrays_committed(struct ctl *ctl)
+void arrays_committed(struct arrays *arrays)
 {
-    for (size_t i = 0; i < ctl->arrays->touched.n; i++) {
-        struct live_array *array = array_find(ctl, ctl->arrays->touched.at[i]);
+    for (size_t i = 0; i < arrays->touched.n; i++) {
+        struct live_array *array = array_find(arrays, arrays->touched.at[i]);
         if (!array)
             continue;
         array->touched = false;
         if (job_state_final(array->row.state))
-            drop(ctl, array);
+            drop(arrays, array);
     }
-    vec_clear(&ctl->arrays->touched);
+    vec_clear(&arrays->touched);
 }
 
 /* As the row has them; what members are written from does not change. */
-static void restore_notes(struct ctl *ctl, struct live_array *array, struct arena *arena,
+static void restore_notes(struct arrays *arrays, struct live_array *array, struct arena *arena,
                           const char *live)
 {
     struct array_notes *notes = &array->notes, stored;
-    notes_read_array(arena, live, &stored);
+    array_notes_read(arena, live, &stored);
     stored.live = notes->live;
     stored.text = notes->text;
     stored.by =
         strcmp(stored.by, notes->by) == 0 ? notes->by : arena_strdup(array->arena, stored.by);
     *notes = stored;
-    members_later(ctl, array);
+    array_put_off(arrays, array);
 }
 
 /* What is touched stays so: slots are given anew at the next settling. */
-void arrays_undone(struct ctl *ctl)
+void arrays_undone(struct arrays *arrays)
 {
     struct arena *arena = arena_create();
-    for (size_t i = 0; i < ctl->arrays->touched.n; i++) {
-        struct live_array *array = array_find(ctl, ctl->arrays->touched.at[i]);
+    for (size_t i = 0; i < arrays->touched.n; i++) {
+        struct live_array *array = array_find(arrays, arrays->touched.at[i]);
         struct job_row row;
         if (!array)
             continue;
-        if (core_row(ctl, arena, array->row.id, &row)) { /* it was submitted in this turn */
-            drop(ctl, array);
+        if (read_row(arrays, arena, array->row.id, &row)) { /* it was submitted in this turn */
+            drop(arrays, array);
             continue;
         }
         array->row.state = row.state;
         array->row.started_ms = row.started_ms;
         array->row.ended_ms = row.ended_ms;
         array->row.reason = sentence_copy(array->arena, &row.reason);
-        restore_notes(ctl, array, arena, row.live);
-        count_members(ctl, array);
+        restore_notes(arrays, array, arena, row.live);
+        count_members(arrays, array);
     }
     arena_destroy(arena);
+}
+
+/* ---- unfinished ones ---- */
+
+void array_put_off(struct arrays *arrays, struct live_array *array)
+{
+    if (array->unfinished || (!array->notes.left && !array->notes.commanded))
+        return;
+    array->unfinished = true;
+    vec_push(&arrays->unfinished, array->row.id);
+}
+
+size_t arrays_unfinished(const struct arrays *arrays)
+{
+    return arrays->unfinished.n;
+}
+
+struct live_array *arrays_unfinished_at(const struct arrays *arrays, size_t i)
+{
+    return array_find(arrays, arrays->unfinished.at[i]);
+}
+
+struct live_array *arrays_take_unfinished(struct arrays *arrays)
+{
+    struct live_array *array = arrays_unfinished_at(arrays, 0);
+    vec_remove(&arrays->unfinished, 0);
+    if (array)
+        array->unfinished = false;
+    return array;
 }
 
 /* ---- reading ---- */
@@ -357,12 +456,13 @@ int array_refuse(const struct job_row *row, struct err *err)
     return err_hint(err, "name one of them by its index: %llu[3]", (unsigned long long)row->number);
 }
 
-void array_counts(struct ctl *ctl, const struct job_row *row, uint32_t counts[JOB_STATE_N])
+void array_counts(const struct arrays *arrays, const struct job_row *row,
+                  uint32_t counts[JOB_STATE_N])
 {
-    const struct live_array *array = array_find(ctl, row->id);
+    const struct live_array *array = array_find(arrays, row->id);
     struct job_counts stored = { 0 };
     if (!array)
-        store_member_counts(ctl->config.store, row, &stored, NULL);
+        store_member_counts(arrays->config.store, row, &stored, NULL);
     for (int state = JOB_NONE; state < JOB_STATE_N; state++)
         counts[state] = array ? array->counts[state] : (uint32_t)stored.by_state[state];
 }

@@ -19,7 +19,7 @@ static struct task_ref first_with_stdin(const struct job_spec *spec)
 /* The job, when it lives and is the owner's. */
 static struct live_job *attached_job(struct ctl *ctl, const struct ctl_attach *ask, struct err *err)
 {
-    const struct live_array *array = array_find(ctl, ask->job);
+    const struct live_array *array = array_find(ctl->arrays, ask->job);
     struct live_job *job = live_find(ctl->live, ask->job);
     char id[JOB_ID_TEXT];
     if (array)

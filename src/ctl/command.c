@@ -3,7 +3,7 @@
 #include "account/audit.h"
 #include "account/rights.h"
 #include "ctl/allocations.h"
-#include "ctl/array.h"
+#include "ctl/array_work.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
 #include "ctl/nodes.h"
@@ -116,7 +116,7 @@ int command_suspend(struct ctl *ctl, struct live_job *job, const char *owner, bo
 
 static bool lives(const struct ctl *ctl, uint64_t array)
 {
-    const struct live_array *one = array_find(ctl, array);
+    const struct live_array *one = array_find(ctl->arrays, array);
     return one && !job_state_final(one->row.state);
 }
 
@@ -217,7 +217,7 @@ static int run_members(struct command *c, enum ctl_verb verb, struct err *err)
 {
     if (!lives(c->ctl, c->row.id))
         return ended(c, err);
-    members_command(c->ctl, array_find(c->ctl, c->row.id), c->owner, verb);
+    array_work_command(c->ctl, array_find(c->ctl->arrays, c->row.id), c->owner, verb);
     return 0;
 }
 
@@ -241,7 +241,7 @@ static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_v
 static struct job_view *state_view(const struct command *c, struct arena *arena)
 {
     char counts[JOB_ARRAY_TEXT];
-    const struct live_array *array = array_find(c->ctl, c->row.id);
+    const struct live_array *array = array_find(c->ctl->arrays, c->row.id);
     const struct job_row *row = c->job ? &c->job->row : array ? &array->row : &c->row;
     struct reader reader = reader_of(c->ctl, arena, c->owner);
     const char *reason =

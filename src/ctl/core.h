@@ -112,8 +112,6 @@ uint64_t deadlines_take(struct ctl *);        /* whose; there must be one */
 int core_row(struct ctl *, struct arena *, uint64_t id, struct job_row *);
 /* The canonical job, decoded when needed. NULL: its row cannot be read. */
 const struct job_spec *core_spec(struct ctl *, struct live_job *);
-/* The canonical text of a row as a job in arena; NULL: it makes no sense. */
-struct job_spec *core_decode(struct arena *, const char *text);
 
 /* Where URIs lead, for a submitter at work_dir. */
 struct storage core_storage(const struct ctl *, const char *work_dir);
@@ -216,7 +214,7 @@ void board_load(struct ctl *, struct live_job *); /* counts what the rows have *
 
 /* ---- load.c ---- */
 /* The canonical job of one that was just submitted, from the tree that its row is made of. */
-void load_spec(struct ctl *, struct live_job *, const struct text_node *tree);
+void load_spec(struct live_job *, const struct text_node *tree);
 void load_forget(struct ctl *, struct live_job *); /* gives its places back and frees it */
 /* Jobs and arrays that have not ended; launches made before are made again a little later. */
 int load_jobs(struct ctl *, struct err *);
@@ -225,6 +223,8 @@ void load_touched(struct ctl *); /* the jobs that the failed commit touched, as 
 /* ---- command.c ---- */
 /* Suspends or resumes a live job for its owner. */
 int command_suspend(struct ctl *, struct live_job *, const char *owner, bool suspend, struct err *);
+/* Of one member of an array; whether it is refused nobody asks. */
+void command_member(struct ctl *, struct live_job *, const char *owner, enum ctl_verb);
 
 /* ---- launch.c ---- */
 /* Tells the engine of each attempt that it does not know, a launch per node and seq, in order. */

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/after.h"
-#include "ctl/array.h"
+#include "ctl/array_work.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
@@ -135,7 +135,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
                                                .half_life_ms = ctl->config.half_life_ms });
     ctl->admin = config->admin ? mem_strdup(config->admin) : server_user(config->state_dir);
     ctl->live = live_create();
-    ctl->arrays = arrays_create();
+    ctl->arrays = core_arrays(ctl);
     ctl->afters = afters_create();
     ctl->possible = map_create();
     ctl->meetings = meetings_create();
@@ -180,7 +180,6 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->held_back);
     vec_fini(&ctl->wanting);
     vec_fini(&ctl->slices.later);
-    vec_fini(&ctl->slices.arrays);
     strangers_destroy(ctl->strangers);
     vec_fini(&ctl->deadlines);
     map_destroy(ctl->possible);

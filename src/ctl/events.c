@@ -91,7 +91,7 @@ static void tell_moved(struct ctl *ctl, struct live_job *job, enum job_event eve
                        enum job_state was, struct text_node *body)
 {
     taped_event(ctl, job, job_event_word(event), body);
-    array_moved(ctl, job, was);
+    array_moved(ctl->arrays, &job->row, was);
     if (job->row.state == JOB_QUEUED) {
         core_deadline(ctl, job, job->notes.pending_until_ms);
         core_deadline(ctl, job, job->row.not_before_ms);
@@ -145,7 +145,7 @@ void event_queued(struct ctl *ctl, struct live_job *job)
 {
     if (job->notes.has_after)
         after_ask(ctl, job);
-    else if (!array_hold(ctl, job))
+    else if (!array_hold(ctl->arrays, &job->row))
         planning_join(ctl, job);
 }
 

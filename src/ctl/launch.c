@@ -8,6 +8,7 @@
 #include "ctl/images.h"
 #include "ctl/looks.h"
 #include "ctl/minutes.h"
+#include "ctl/notes.h"
 #include "ctl/secrets.h"
 
 #include "base/file.h"

@@ -14,7 +14,7 @@
 void listed_fill(const struct ctl *ctl, const struct job_row *stored, struct ctl_listed *out)
 {
     const struct live_job *live = live_find(ctl->live, stored->id);
-    const struct live_array *array = stored->members ? array_find(ctl, stored->id) : NULL;
+    const struct live_array *array = stored->members ? array_find(ctl->arrays, stored->id) : NULL;
     *out = (struct ctl_listed){ .row = array ? array->row : live ? live->row : *stored };
     struct job_row *row = &out->row;
     row->name = stored->name;
@@ -71,9 +71,9 @@ static const char *wait_reason(struct reader *reader, struct live_job *live)
         const struct sentence said = reason_of(reader, live);
         return arena_strdup(arena, reader_text(reader, &said));
     }
-    const struct live_array *array = live->aside ? array_find(ctl, live->row.array) : NULL;
-    if (array)
-        return arena_printf(arena, "its array runs %u at a time", array->spec->array.at_once);
+    uint32_t at_once = array_bound(ctl->arrays, &live->row);
+    if (at_once)
+        return arena_printf(arena, "its array runs %u at a time", at_once);
     if (!live->notes.has_after || after_blocked(ctl, live, &text) == 0)
         return NULL;
     const struct sentence why = draft_said(&text);
@@ -90,7 +90,7 @@ const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct
     if (row->members && !job_state_final(row->state)) {
         uint32_t counts[JOB_STATE_N];
         char text[JOB_ARRAY_TEXT];
-        array_counts(ctl, row, counts);
+        array_counts(ctl->arrays, row, counts);
         return arena_strdup(arena, job_array_counts(text, counts));
     }
     if (live && live->row.state == JOB_QUEUED)

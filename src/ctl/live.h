@@ -145,7 +145,6 @@ struct live_job {
     struct line *line;   /* in which it waits; NULL: in none */
     bool waits;          /* is in the waiting list */
     bool wanting;        /* is in the list of those that want places */
-    bool slot, aside;    /* member of an array: has one of the at_once; queued and waits for one */
     bool touched;        /* is in the turn's list */
     bool later;          /* is in the list of the next tick */
     bool ending;         /* the end of an agent is applied in slices: nothing is decided before */

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "text/json.h"
+#include "job/stored.h"
 
 #include <string.h>
 
@@ -28,47 +28,23 @@ int core_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *
     return found == 1 ? 0 : -1;
 }
 
-static struct job_spec *decode_tree(struct arena *arena, const struct text_node *tree,
-                                    struct report *report)
+void load_spec(struct live_job *job, const struct text_node *tree)
 {
-    struct job_spec *spec = job_decode(arena, tree, report);
-    if (spec && spec->config) /* free trees point into what they were read from */
-        spec->config = text_copy(arena, NULL, NULL, spec->config);
-    if (spec && spec->extra)
-        spec->extra = text_copy(arena, NULL, NULL, spec->extra);
-    return spec;
-}
-
-struct job_spec *core_decode(struct arena *arena, const char *text)
-{
-    struct arena *scratch = arena_create();
-    struct report report;
-    report_init(&report, scratch);
-    struct text_node *tree = text ? json_parse(scratch, text, strlen(text), 0, &report) : NULL;
-    struct job_spec *spec = tree ? decode_tree(arena, tree, &report) : NULL;
-    arena_destroy(scratch);
-    return spec;
-}
-
-void load_spec(struct ctl *ctl, struct live_job *job, const struct text_node *tree)
-{
-    struct report report;
-    report_init(&report, ctl->scratch);
-    job->spec = decode_tree(job->arena, tree, &report);
+    job->spec = job_of_tree(job->arena, tree);
 }
 
 const struct job_spec *core_spec(struct ctl *ctl, struct live_job *job)
 {
     if (job->spec)
         return job->spec;
-    const struct live_array *array = array_find(ctl, job->row.array);
+    const struct live_array *array = array_find(ctl->arrays, job->row.array);
     struct arena *scratch = arena_create();
     struct job_row row;
     if (array) { /* its own: nodes it avoids are not avoided by the others */
         job->spec = ARENA_NEW(job->arena, struct job_spec);
         *job->spec = *array->spec;
     } else if (core_row(ctl, scratch, job->row.id, &row) == 0) {
-        job->spec = core_decode(job->arena, row.spec);
+        job->spec = job_of_text(job->arena, row.spec);
     }
     if (job->spec && job_task_count(job->spec) != job->row.tasks)
         job->spec = NULL;
@@ -229,7 +205,7 @@ static struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
     notes_read_job(job->arena, scratch, row->live, &job->notes);
     if (!job->notes.began_ms)
         job->notes.began_ms = row->started_ms;
-    array_joined(ctl, job);
+    array_joined(ctl->arrays, row);
     if (row->generation > 0 && core_spec(ctl, job)) {
         live_make_tasks(job);
         read_tasks(ctl, job, scratch);
@@ -269,7 +245,7 @@ void load_forget(struct ctl *ctl, struct live_job *job)
     for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
         if (job->tasks[flat].taken)
             cluster_give(ctl->cluster, job->spec, &job->tasks[flat].place);
-    array_left(ctl, job);
+    array_left(ctl->arrays, &job->row);
     charges_release(ctl, job);
     live_remove(ctl->live, job);
 }
@@ -298,7 +274,7 @@ int load_jobs(struct ctl *ctl, struct err *err)
     int rc = store_live_jobs(ctl->config.store, arena, &rows, &n, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (rows[i].members) {
-            array_open(ctl, &rows[i]);
+            array_open(ctl->arrays, &rows[i]);
             continue;
         }
         struct live_job *job = load_job(ctl, &rows[i]);

@@ -2,49 +2,16 @@
  * follow it, and what is commanded to all is told to one after the other. How far both are is in
  * the array's row, written with each slice, so that a server that starts goes on where the last one
  * was. */
-#include "ctl/array.h"
-#include "ctl/packing.h"
-#include "ctl/submit.h"
-
-#include <string.h>
-
-uint32_t members_written(const struct live_array *array)
-{
-    return array->row.members - array->notes.left;
-}
-
-enum job_state members_first_state(const struct live_array *array)
-{
-    return array->spec && array->spec->suspend ? JOB_SUSPENDED : JOB_QUEUED;
-}
+#include "ctl/members.h"
 
 static bool to_tell(const struct live_array *array)
 {
-    return array->notes.commanded && array->notes.told < members_written(array);
+    return array->notes.commanded && array->notes.told < array_written(array);
 }
 
-void members_later(struct ctl *ctl, struct live_array *array)
+static bool ends(enum array_command command)
 {
-    if (array->later || (!array->notes.left && !array->notes.commanded))
-        return;
-    array->later = true;
-    vec_push(&ctl->slices.arrays, array->row.id);
-}
-
-static bool ends(enum ctl_verb verb)
-{
-    return verb == CTL_STOP || verb == CTL_STOP_NOW;
-}
-
-bool members_are_held(const struct live_array *array)
-{
-    return array->notes.commanded && array->notes.verb != CTL_RESUME;
-}
-
-bool members_held(const struct ctl *ctl, const struct live_job *job)
-{
-    const struct live_array *array = array_find(ctl, job->row.array);
-    return array && members_are_held(array);
+    return command == ARRAY_STOP || command == ARRAY_STOP_NOW;
 }
 
 /* ---- rows ---- */
@@ -59,124 +26,122 @@ static void fill_row(const struct live_array *array, uint32_t position, struct j
     row->tasks /= row->members;
     row->gpu_milli /= row->members;
     row->members = 0;
-    row->state = members_first_state(array);
+    row->state = array_first_state(array);
     row->reason = (struct sentence){ .text = array->notes.text };
     row->live = array->notes.live;
     row->started_ms = row->ended_ms = 0;
 }
 
-static void write_next(struct ctl *ctl, struct live_array *array)
+static void write_next(struct arrays *arrays, struct live_array *array)
 {
+    const struct arrays_config *config = arrays_config(arrays);
     struct job_row row;
-    fill_row(array, members_written(array), &row);
-    store_put_job(ctl->config.store, &row, NULL);
+    fill_row(array, array_written(array), &row);
+    store_put_job(config->store, &row, NULL);
     array->notes.left--;
-    submit_enter(ctl, &row,
-                 &(struct entrant){
-                     .notes = &array->first, .spec = array->spec, .text = array->notes.text });
+    config->core.enter(config->core.arg, &row, array->spec, array->notes.text);
 }
 
 /* ---- commands ---- */
 
+static void tell(struct arrays *arrays, const struct live_array *array, uint32_t position)
+{
+    const struct arrays_core *core = &arrays_config(arrays)->core;
+    core->command(core->arg, array->row.id + 1 + position, array->notes.by, array->notes.command);
+}
+
 /* Those that come last are stopped first, so that none is given what those before it leave; they
  * go on in their order. */
-static void tell_next(struct ctl *ctl, struct live_array *array)
+static void tell_next(struct arrays *arrays, struct live_array *array)
 {
     struct array_notes *notes = &array->notes;
-    uint32_t n = notes->told++, last = members_written(array) - 1;
-    uint32_t position = notes->verb == CTL_RESUME ? n : last - n;
-    struct live_job *job = live_find(ctl->live, array->row.id + 1 + position);
-    if (job && !job_state_final(job->row.state))
-        command_member(ctl, job, notes->by, notes->verb);
+    uint32_t n = notes->told++, last = array_written(array) - 1;
+    tell(arrays, array, notes->command == ARRAY_RESUME ? n : last - n);
 }
 
 /* Those that are written come first. One that is written later is told at once. */
-static bool next(struct ctl *ctl, struct live_array *array)
+static bool next(struct arrays *arrays, struct live_array *array, const struct members_work *work)
 {
     if (to_tell(array)) {
-        tell_next(ctl, array);
+        tell_next(arrays, array);
         return true;
     }
-    if (!array->notes.left || ctl->unwritten)
+    if (!array->notes.left || !work->may_write)
         return false;
-    write_next(ctl, array);
+    write_next(arrays, array);
     if (array->notes.commanded) {
-        struct live_job *job = live_find(ctl->live, array->row.id + members_written(array));
-        command_member(ctl, job, array->notes.by, array->notes.verb);
+        tell(arrays, array, array_written(array) - 1);
         array->notes.told++;
     }
     return true;
 }
 
-static bool go_on(struct ctl *ctl, struct live_array *array)
+static bool go_on(struct arrays *arrays, struct live_array *array, struct members_work *work)
 {
     struct array_notes *notes = &array->notes;
     bool any = false;
-    while (ctl->slices.rows > 0 && next(ctl, array)) {
-        slices_spend(&ctl->slices.rows, 1);
+    while (*work->rows > 0 && next(arrays, array, work)) {
+        (*work->rows)--;
         any = true;
     }
     if (notes->commanded && notes->told == array->row.members) {
         notes->commanded = false;
-        ctl->plan_due = any = true; /* what was held may start now, or others in its place */
+        work->released = any = true;
     }
     if (any)
-        array_record(ctl, array, NULL, NULL, NULL);
-    members_later(ctl, array);
+        array_record(arrays, array, NULL, NULL, NULL);
+    array_put_off(arrays, array);
     return any;
 }
 
-void members_command(struct ctl *ctl, struct live_array *array, const char *owner,
-                     enum ctl_verb verb)
+void members_command(struct arrays *arrays, struct live_array *array, const char *owner,
+                     enum array_command command, struct members_work *work)
 {
     struct array_notes *notes = &array->notes;
-    if (notes->commanded && (notes->verb == verb || (ends(notes->verb) && verb != CTL_STOP_NOW)))
+    if (notes->commanded &&
+        (notes->command == command || (ends(notes->command) && command != ARRAY_STOP_NOW)))
         return;
     notes->commanded = true;
-    notes->verb = verb;
+    notes->command = command;
     notes->by = arena_strdup(array->arena, owner);
     notes->told = 0;
-    array_record(ctl, array, NULL, NULL, NULL);
-    go_on(ctl, array);
-    arrays_settle(ctl); /* the answer says what became of it */
+    array_record(arrays, array, NULL, NULL, NULL);
+    go_on(arrays, array, work);
+    arrays_settle(arrays); /* the answer says what became of it */
 }
 
-void members_go_on(struct ctl *ctl)
+bool members_go_on(struct arrays *arrays, struct members_work *work)
 {
     bool any = false;
-    for (size_t n = ctl->slices.arrays.n; n > 0 && ctl->slices.rows > 0; n--) {
-        struct live_array *array = array_find(ctl, ctl->slices.arrays.at[0]);
-        vec_remove(&ctl->slices.arrays, 0);
-        if (!array)
-            continue;
-        array->later = false;
-        any |= go_on(ctl, array);
+    for (size_t n = arrays_unfinished(arrays); n > 0 && *work->rows > 0; n--) {
+        struct live_array *array = arrays_take_unfinished(arrays);
+        if (array)
+            any |= go_on(arrays, array, work);
     }
-    if (ctl->slices.arrays.n > 0 && (any || ctl->slices.rows == 0))
-        core_wake(ctl, core_now(ctl));
+    return arrays_unfinished(arrays) > 0 && (any || *work->rows == 0);
 }
 
 /* ---- reading ---- */
 
 static bool is_coming(const struct live_array *array, uint64_t position)
 {
-    return position >= members_written(array) && position < array->row.members;
+    return position >= array_written(array) && position < array->row.members;
 }
 
-uint64_t members_find_coming(const struct ctl *ctl, uint64_t number)
+uint64_t members_find_coming(const struct arrays *arrays, uint64_t number)
 {
-    for (size_t i = 0; i < ctl->slices.arrays.n; i++) {
-        const struct live_array *array = array_find(ctl, ctl->slices.arrays.at[i]);
+    for (size_t i = 0; i < arrays_unfinished(arrays); i++) {
+        const struct live_array *array = arrays_unfinished_at(arrays, i);
         if (array && number > array->row.number && is_coming(array, number - array->row.number - 1))
             return array->row.id + (number - array->row.number);
     }
     return 0;
 }
 
-bool members_coming(const struct ctl *ctl, uint64_t id, struct job_row *row)
+bool members_coming(const struct arrays *arrays, uint64_t id, struct job_row *row)
 {
-    for (size_t i = 0; i < ctl->slices.arrays.n; i++) {
-        const struct live_array *array = array_find(ctl, ctl->slices.arrays.at[i]);
+    for (size_t i = 0; i < arrays_unfinished(arrays); i++) {
+        const struct live_array *array = arrays_unfinished_at(arrays, i);
         if (!array || id <= array->row.id || !is_coming(array, id - array->row.id - 1))
             continue;
         fill_row(array, (uint32_t)(id - array->row.id - 1), row);

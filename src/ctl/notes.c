@@ -251,47 +251,6 @@ void notes_read_task(struct arena *keep, struct arena *scratch, const char *text
     task->failed_times = (uint32_t)text_number(map, "failed_times");
 }
 
-/* Commands for all members, as rows have them. */
-static const char *const verb_words[] = {
-    [CTL_STOP] = "stop",
-    [CTL_STOP_NOW] = "stop_now",
-    [CTL_SUSPEND] = "suspend",
-    [CTL_RESUME] = "resume",
-};
-
-const char *notes_of_array(struct arena *arena, const struct array_notes *notes)
-{
-    struct text_node *map = text_map(arena, NULL, NULL);
-    if (notes->left) {
-        put(arena, map, "left", notes->left);
-        text_str(arena, map, "text", notes->text);
-        if (notes->live)
-            text_str(arena, map, "live", notes->live);
-    }
-    if (notes->commanded) {
-        text_str(arena, map, "verb", verb_words[notes->verb]);
-        text_str(arena, map, "by", notes->by);
-        put(arena, map, "told", notes->told);
-    }
-    return map->count ? notes_print(arena, map) : NULL;
-}
-
-void notes_read_array(struct arena *arena, const char *text, struct array_notes *notes)
-{
-    const struct text_node *map = parse(arena, text);
-    const char *verb = word(map, "verb"), *by = word(map, "by"), *first = word(map, "text");
-    *notes = (struct array_notes){ .left = (uint32_t)text_number(map, "left"),
-                                   .live = word(map, "live"),
-                                   .text = first ? first : "",
-                                   .by = by ? by : "",
-                                   .told = (uint32_t)text_number(map, "told") };
-    for (size_t i = 0; verb && i < ARRAY_LEN(verb_words); i++)
-        if (strcmp(verb, verb_words[i]) == 0) {
-            notes->commanded = true;
-            notes->verb = (enum ctl_verb)i;
-        }
-}
-
 static void put_numbers(struct arena *arena, struct text_node *list, const uint32_t *at, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)

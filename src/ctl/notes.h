@@ -39,19 +39,6 @@ struct site_notes { /* job_row.site */
 const char *notes_of_site(struct arena *, const struct site_notes *);
 void notes_read_site(struct arena *, const char *text, struct site_notes *);
 
-/* What `live` of an array's row keeps: what is still to be done for its members (members.c). */
-struct array_notes {
-    uint32_t left;    /* members whose rows are not written yet: the last ones */
-    const char *live; /* of these rows, or NULL */
-    const char *text; /* why those jobs wait at first */
-    bool commanded;   /* all members are given this command, ... */
-    enum ctl_verb verb;
-    const char *by; /* its owner's */
-    uint32_t told;  /* ... so many of them have it */
-};
-const char *notes_of_array(struct arena *, const struct array_notes *); /* NULL: nothing is left */
-void notes_read_array(struct arena *, const char *text, struct array_notes *);
-
 /* One line of JSON, in arena. */
 const char *notes_print(struct arena *, const struct text_node *);
 

@@ -8,6 +8,7 @@
 #include "ctl/views.h"
 
 #include "base/mem.h"
+#include "job/stored.h"
 
 #define PAGE 64u /* tasks of one attempt each, or events that are looked at */
 
@@ -31,7 +32,7 @@ struct ctl_pages *ctl_pages_open(struct ctl *ctl, uint64_t job, const char *read
         err_set(err, ERR_NOT_FOUND, "no such job");
         return NULL;
     }
-    p->spec = core_decode(arena, p->row.spec); /* its own: the live one may go meanwhile */
+    p->spec = job_of_text(arena, p->row.spec); /* its own: the live one may go meanwhile */
     p->timeline =
         (struct timeline){ .job = job, .reader = reader ? arena_strdup(arena, reader) : NULL };
     return p;

@@ -22,6 +22,11 @@ static void undo_facts(struct ctl *ctl)
     vec_clear(&ctl->acks);
 }
 
+static void undo_arrays(struct ctl *ctl)
+{
+    arrays_undone(ctl->arrays);
+}
+
 static void undo_accounts(struct ctl *ctl)
 {
     accounts_undo(ctl->accounts);
@@ -101,7 +106,7 @@ static const struct participant table[] = {
       .committed = run_times_committed,
       .undo = run_times_undone },
     { .name = "packing", .record = packing_record, .undo = packing_undone },
-    { .name = "arrays", .undo = arrays_undone },
+    { .name = "arrays", .undo = undo_arrays },
     { .name = "jobs", .load = load_jobs, .undo = load_touched },
 };
 

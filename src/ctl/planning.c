@@ -355,7 +355,7 @@ static void tell(const struct ctl *ctl, const struct plan_entry *entry)
 static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
     char text[160];
-    if (members_held(ctl, job) || !core_spec(ctl, job) || !take(ctl, job, entry))
+    if (array_holds(ctl->arrays, &job->row) || !core_spec(ctl, job) || !take(ctl, job, entry))
         return;
     live_make_tasks(job);
     board_clear(ctl, job);
@@ -455,7 +455,7 @@ static void evict(struct ctl *ctl, struct live_job *job, const struct plan_entry
     struct live_job *by = live_find(ctl->live, entry->by);
     if (live_closing(job) || !job_state_holds(job->row.state))
         return;
-    if (entry->by && (!by || members_held(ctl, by)))
+    if (entry->by && (!by || array_holds(ctl->arrays, &by->row)))
         return;
     draft_init(&why);
     if (by) {

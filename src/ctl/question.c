@@ -65,9 +65,8 @@ static struct sentence waits_for(struct ctl *ctl, struct arena *arena, struct li
 static void add_waiting(struct ctl *ctl, struct arena *arena, struct live_job *job,
                         struct asked_job *out)
 {
-    const struct live_array *array = job->aside ? array_find(ctl, job->row.array) : NULL;
     out->spec = core_spec(ctl, job);
-    out->at_once = array ? array->spec->array.at_once : 0;
+    out->at_once = array_bound(ctl->arrays, &job->row);
     out->after = waits_for(ctl, arena, job);
 }
 
@@ -106,7 +105,7 @@ int question_about(struct reader *reader, uint64_t id, struct asked_job *out, st
 
 uint64_t question_member(const struct ctl *ctl, uint64_t id)
 {
-    const struct live_array *array = array_find(ctl, id);
+    const struct live_array *array = array_find(ctl->arrays, id);
     uint64_t aside = 0;
     for (uint32_t i = 1; array && i <= array->row.members; i++) {
         const struct live_job *job = live_find(ctl->live, id + i);

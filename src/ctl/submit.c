@@ -5,9 +5,9 @@
 #include "ctl/admit.h"
 #include "ctl/after.h"
 #include "ctl/archives.h"
-#include "ctl/array.h"
 #include "ctl/bundle.h"
 #include "ctl/nodes.h"
+#include "ctl/notes.h"
 #include "ctl/packing.h"
 #include "ctl/redact.h"
 #include "ctl/registry_auth.h"
@@ -722,9 +722,12 @@ struct live_job *submit_enter(struct ctl *ctl, struct job_row *row, const struct
 {
     row->state = JOB_NONE;
     struct live_job *job = live_add(ctl->live, row);
-    job->notes = *new->notes;
+    if (new->notes)
+        job->notes = *new->notes;
+    else
+        notes_read_job(job->arena, ctl->scratch, row->live, &job->notes);
     if (new->tree && live_waiting(ctl->live) < SOON)
-        load_spec(ctl, job, new->tree);
+        load_spec(job, new->tree);
     event_new_job(ctl, job, first_event(new->spec), new->text, new->body);
     row->state = job->row.state;
     row->reason = job->row.reason;
@@ -737,9 +740,10 @@ struct live_job *submit_enter(struct ctl *ctl, struct job_row *row, const struct
 static void enter_array(struct submission *s, const char *text, struct text_node *body)
 {
     const struct sentence said = { .text = text };
-    struct live_array *array = array_open(s->ctl, &s->row);
+    struct arrays *arrays = s->ctl->arrays;
+    struct live_array *array = array_open(arrays, &s->row);
     if (array)
-        array_record(s->ctl, array, job_event_word(first_event(s->read.job)), &said, body);
+        array_record(arrays, array, job_event_word(first_event(s->read.job)), &said, body);
 }
 
 static void store_origin(struct submission *s)
@@ -801,7 +805,7 @@ static void store_all(struct submission *s)
         const struct array_notes notes = { .left = s->row.members,
                                            .live = s->row.live,
                                            .text = text };
-        s->row.live = notes_of_array(s->arena, &notes);
+        s->row.live = array_notes_print(s->arena, &notes);
         s->row.reason.text = ""; /* an array's: the first that failed */
     }
     store_put_job(store, &s->row, NULL);

@@ -5,8 +5,8 @@
 #include "ctl/ctl.h"
 #include "ctl/live.h"
 
-struct entrant { /* a job whose row was just written */
-    const struct live_notes *notes;
+struct entrant {                    /* a job whose row was just written */
+    const struct live_notes *notes; /* NULL: read from the row */
     const struct job_spec *spec;
     const struct text_node *tree; /* of spec; NULL: it is decoded when it is needed */
     const char *text;             /* of its first event */

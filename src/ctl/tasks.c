@@ -326,7 +326,7 @@ static const struct live_task *running_task(struct ctl *ctl, const struct wanted
                                             struct live_job **out, struct err *err)
 {
     struct live_job *job = live_find(ctl->live, w->job);
-    const struct live_array *array = array_find(ctl, w->job);
+    const struct live_array *array = array_find(ctl->arrays, w->job);
     char id[JOB_ID_TEXT];
     *out = job;
     if (array) {

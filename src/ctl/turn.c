@@ -5,7 +5,7 @@
  * commands wait for their answer until it is. */
 #include "ctl/after.h"
 #include "ctl/allocations.h"
-#include "ctl/array.h"
+#include "ctl/array_work.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
@@ -47,7 +47,7 @@ static bool nothing_now(const struct ctl *ctl)
 bool turn_idle(const struct ctl *ctl)
 {
     return nothing_now(ctl) && ctl->applied == ctl->facts.n && ctl->slices.later.n == 0 &&
-           ctl->slices.arrays.n == 0 && !ctl->slices.deleting;
+           arrays_unfinished(ctl->arrays) == 0 && !ctl->slices.deleting;
 }
 
 /* ---- answering ---- */
@@ -162,7 +162,7 @@ static void act_all(struct ctl *ctl)
             act_job(ctl, job);
     }
     free(ids);
-    arrays_committed(ctl);
+    arrays_committed(ctl->arrays);
     allocations_acted(ctl);
     if (live_count(ctl->live) > 0)
         ctl->idle_since = 0;
@@ -174,7 +174,7 @@ static void settle_all(struct ctl *ctl)
 {
     TURN_WORK(ctl->config.meter, "consequences", 0);
     size_t i = 0;
-    members_go_on(ctl);
+    array_work_go_on(ctl);
     removal_go_on(ctl);
     do {
         for (; i < ctl->touched.n; i++) {
@@ -184,7 +184,7 @@ static void settle_all(struct ctl *ctl)
             if (job)
                 meetings_follow(ctl, job);
         }
-    } while ((int)arrays_settle(ctl) | (int)after_settle(ctl)); /* both */
+    } while ((int)arrays_settle(ctl->arrays) | (int)after_settle(ctl)); /* both */
 }
 
 /* What of it was no work of this thread it waited for the disk. */

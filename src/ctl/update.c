@@ -1,7 +1,7 @@
 /* A text applied again: what it says beside the job that lives. A job is what it was submitted as;
  * only whether it is held can be changed, everything else that differs is named and refused. */
 #include "ctl/update.h"
-#include "ctl/array.h"
+#include "ctl/array_work.h"
 
 #include "base/buf.h"
 #include "text/json.h"
@@ -78,7 +78,7 @@ static int compared(struct ctl *ctl, const struct job_row *row, const struct job
 struct live_array *update_array_target(struct ctl *ctl, const char *owner,
                                        const struct job_spec *spec)
 {
-    struct live_array *array = array_named(ctl, spec->name);
+    struct live_array *array = array_named(ctl->arrays, spec->name);
     bool same = array && strcmp(array->row.project, spec->project ? spec->project : "") == 0 &&
                 strcmp(array->row.owner, owner) == 0;
     return same ? array : NULL;
@@ -89,12 +89,12 @@ int update_array(struct ctl *ctl, struct live_array *array, const struct update 
 {
     if (compared(ctl, &array->row, array->spec, to->wanted, err))
         return -1;
-    bool suspended = array->notes.commanded ? array->notes.verb == CTL_SUSPEND
+    bool suspended = array->notes.commanded ? array->notes.command == ARRAY_SUSPEND
                                             : array->row.state == JOB_SUSPENDED;
     if (suspended == to->wanted->suspend)
         return 0;
     if (!to->dry_run)
-        members_command(ctl, array, to->owner, to->wanted->suspend ? CTL_SUSPEND : CTL_RESUME);
+        array_work_command(ctl, array, to->owner, to->wanted->suspend ? CTL_SUSPEND : CTL_RESUME);
     return 1;
 }
 

@@ -2,6 +2,7 @@
 #ifndef CTL_UPDATE_H
 #define CTL_UPDATE_H
 
+#include "ctl/array.h"
 #include "ctl/core.h"
 
 /* The live job that a text applied again is about: of that owner, project and name, the newest.
@@ -15,5 +16,8 @@ struct update {
     bool dry_run; /* only say what would be */
 };
 int update_job(struct ctl *, struct live_job *, const struct update *, struct err *);
+/* The same of arrays. */
+struct live_array *update_array_target(struct ctl *, const char *owner, const struct job_spec *);
+int update_array(struct ctl *, struct live_array *, const struct update *, struct err *);
 
 #endif

@@ -4,12 +4,12 @@
 #include "account/rights.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/array.h"
 #include "ctl/cluster_views.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "ctl/free.h"
 #include "ctl/listed.h"
+#include "ctl/members.h"
 #include "ctl/nodes.h"
 #include "ctl/notes.h"
 #include "ctl/reasons.h"
@@ -17,6 +17,7 @@
 #include "ctl/timeline.h"
 #include "ctl/views.h"
 #include "job/old_sentence.h"
+#include "job/stored.h"
 #include "store/find.h"
 #include "text/json.h"
 
@@ -38,7 +39,7 @@ static void fill_array(struct ctl *ctl, const struct job_row *row, struct arena 
                        struct job_view *view)
 {
     uint32_t *counts = ARENA_ARRAY(arena, JOB_STATE_N, uint32_t);
-    array_counts(ctl, row, counts);
+    array_counts(ctl->arrays, row, counts);
     view->members = row->members;
     view->member_states = counts;
 }
@@ -47,14 +48,14 @@ static void fill_array(struct ctl *ctl, const struct job_row *row, struct arena 
  * from their rows. */
 static void fill_indices(struct ctl *ctl, uint64_t id, struct arena *arena, struct job_view *view)
 {
-    const struct live_array *array = array_find(ctl, id);
+    const struct live_array *array = array_find(ctl->arrays, id);
     char text[JOB_ARRAY_TEXT];
     struct job_row row;
     if (!view->members)
         return;
     const struct job_spec *spec = array ? array->spec : NULL;
     if (!spec && core_row(ctl, arena, id, &row) == 0)
-        spec = core_decode(arena, row.spec);
+        spec = job_of_text(arena, row.spec);
     if (!spec)
         return;
     view->indices = arena_strdup(arena, job_array_range(text, &spec->array));
@@ -307,7 +308,7 @@ static uint64_t newest_live(struct ctl *ctl, const char *name)
     while (live_next(ctl->live, &cursor, &job))
         if (job->row.id > best && !job->row.array && strcmp(job->row.name, name) == 0)
             best = job->row.id;
-    const struct live_array *array = array_named(ctl, name);
+    const struct live_array *array = array_named(ctl->arrays, name);
     return array && array->row.id > best ? array->row.id : best;
 }
 
@@ -335,7 +336,7 @@ static int find_member(struct ctl *ctl, const char *text, uint64_t *id, struct e
     if (rc && ctl_find(ctl, arena_strndup(arena, text, (size_t)(open - text)), &array, err) < 0)
         rc = -1;
     else if (rc && core_row(ctl, arena, array, &row) == 0 && row.members)
-        spec = core_decode(arena, row.spec);
+        spec = job_of_text(arena, row.spec);
     if (rc > 0) {
         uint32_t position = spec ? job_array_position(&spec->array, index) : UINT32_MAX;
         char range[JOB_ARRAY_TEXT];
@@ -343,7 +344,7 @@ static int find_member(struct ctl *ctl, const char *text, uint64_t *id, struct e
         if (!spec) {
             err_set(err, ERR_NOT_FOUND, "job %llu is no array", (unsigned long long)row.number);
             rc = -1;
-        } else if (position != UINT32_MAX && members_coming(ctl, *id, &row)) {
+        } else if (position != UINT32_MAX && members_coming(ctl->arrays, *id, &row)) {
             rc = say_coming(row.number, err);
         } else if (position == UINT32_MAX || core_row(ctl, arena, *id, &row)) {
             err_set(err, ERR_NOT_FOUND, "array %llu has no member %llu",
@@ -364,7 +365,7 @@ int ctl_find(struct ctl *ctl, const char *job, uint64_t *id, struct err *err)
         *id = found;
         return 0;
     }
-    *id = number ? members_find_coming(ctl, number) : 0;
+    *id = number ? members_find_coming(ctl->arrays, number) : 0;
     if (*id)
         return say_coming(number, err);
     found = newest_live(ctl, job);

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/array.h"
+#include "ctl/core.h"
 #include "ctl/participants.h"
 #include "ctl/run_times.h"
 #include "ctl/secrets.h"
@@ -262,7 +263,7 @@ static void suspend_array(struct part *p)
 
 static bool array_is_suspended(struct part *p)
 {
-    const struct live_array *array = array_find(p->w.ctl, p->array);
+    const struct live_array *array = array_find(p->w.ctl->arrays, p->array);
     return array->counts[JOB_SUSPENDED] + array->counts[JOB_STOPPING] > 0 ||
            array->row.state == JOB_SUSPENDED;
 }

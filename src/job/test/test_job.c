@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "job/field_value.h"
 #include "job/job_fields.h"
+#include "job/stored.h"
 #include "text/detect.h"
 #include "text/json.h"
 #include "text/yaml.h"
@@ -111,6 +112,27 @@ static void check_full_roles(const struct job_spec *job)
     assert_int_equal(ps->resources.cpu_milli, 500);
     assert_string_equal(ps->argv.at[1], "ps.py");
     assert_string_equal(ps->after.at[0], "worker");
+}
+
+/* ---- records ---- */
+
+/* Free trees too: the text is gone, and everything is there. */
+static void stored(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    AUTO_BUF struct buf text = BUF_INIT(1 << 20);
+    json_print(job_encode(arena, decode(arena, full)), 0, &text);
+    char *read = mem_strdup(buf_str(&text));
+    const struct job_spec *job = job_of_text(arena, read);
+    free(read);
+    assert_non_null(job);
+    assert_string_equal(job->name, "digits");
+    assert_string_equal(text_get(job->config, "lr")->str, "0.01");
+    assert_null(job_of_text(arena, NULL));
+    assert_null(job_of_text(arena, "{\"muster\":1"));
+    assert_null(job_of_text(arena, "{\"muster\":1,\"nam\":\"a\"}"));
+    arena_destroy(arena);
 }
 
 static void test_full(void **state)
@@ -441,13 +463,10 @@ static void test_decode_of_encode(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full),
-        cmocka_unit_test(test_smallest),
-        cmocka_unit_test(test_spares),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_some),
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_decode_of_encode),
+        cmocka_unit_test(stored),        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_smallest), cmocka_unit_test(test_spares),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_some),
+        cmocka_unit_test(test_set),      cmocka_unit_test(test_decode_of_encode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
