@@ -6,8 +6,8 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "ctl/members.h"
 #include "ctl/redact.h"
+#include "depend/members.h"
 #include "job/stored.h"
 
 #include <stdio.h>

@@ -1,11 +1,9 @@
 /* What arrays have done by the core: their events, members that enter, wait for places and are
  * commanded, and how much of it one turn does. */
-#include "ctl/array_work.h"
-
 #include "ctl/after.h"
 #include "ctl/core.h"
-#include "ctl/members.h"
 #include "ctl/submit.h"
+#include "depend/members.h"
 
 static const enum ctl_verb verbs[] = { [ARRAY_STOP] = CTL_STOP,
                                        [ARRAY_STOP_NOW] = CTL_STOP_NOW,

@@ -4,9 +4,9 @@
 
 #include "account/audit.h"
 #include "account/rights.h"
-#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/tasks.h"
+#include "depend/array.h"
 
 static struct task_ref first_with_stdin(const struct job_spec *spec)
 {

@@ -3,7 +3,6 @@
 #include "account/audit.h"
 #include "account/rights.h"
 #include "ctl/allocations.h"
-#include "ctl/array_work.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
 #include "ctl/nodes.h"
@@ -12,6 +11,7 @@
 #include "ctl/views.h"
 
 #include "base/mem.h"
+#include "depend/array.h"
 #include "store/deletion.h"
 
 #include <stdio.h>

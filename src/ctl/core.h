@@ -7,6 +7,7 @@
 #define CTL_CORE_H
 
 #include "ctl/clock.h"
+#include "ctl/counters.h"
 #include "ctl/ctl.h"
 #include "ctl/live.h"
 #include "ctl/slices.h"
@@ -35,19 +36,9 @@ struct ack {
     uint64_t seq;
 };
 
-/* Upper bounds, in microseconds, of what is counted of the time that plans took; the last has no
- * bound. */
-#define PLAN_BOUNDS_US 100, 300, 1000, 3000, 10000, 30000, 100000, 300000, 1000000
-enum { PLAN_BINS = 10 };
 struct deadline {
     uint64_t at_ms, job;
 }; /* a job is looked at then */
-
-struct counters {
-    uint64_t turns, commits, commits_failed, facts, plans, submitted, leavings; /* looks.c */
-    uint64_t evicted, promised, late; /* late: started after the time first promised */
-    uint64_t plan_us_last, plan_us_sum, plans_timed, plan_bins[PLAN_BINS];
-};
 
 struct accounts;
 struct packing;
@@ -225,6 +216,14 @@ void load_touched(struct ctl *); /* the jobs that the failed commit touched, as 
 int command_suspend(struct ctl *, struct live_job *, const char *owner, bool suspend, struct err *);
 /* Of one member of an array; whether it is refused nobody asks. */
 void command_member(struct ctl *, struct live_job *, const char *owner, enum ctl_verb);
+
+/* ---- array_work.c ---- */
+struct live_array;
+struct arrays *core_arrays(struct ctl *); /* makes them */
+/* The next slice of rows of members and of what they are told (depend/members.h). */
+void array_work_go_on(struct ctl *);
+/* A command for all members of an array; not one that deletes. */
+void array_work_command(struct ctl *, struct live_array *, const char *owner, enum ctl_verb);
 
 /* ---- launch.c ---- */
 /* Tells the engine of each attempt that it does not know, a launch per node and seq, in order. */

@@ -7,13 +7,13 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/after.h"
-#include "ctl/array_work.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
 #include "ctl/secret_news.h"
 #include "ctl/strangers.h"
+#include "depend/array.h"
 #include "store/seal.h"
 
 #include <pwd.h>

@@ -3,10 +3,10 @@
  * transaction; a pair that is not in the table is recorded and refused. Failed writes need no
  * handling here: the store remembers them and the commit fails. */
 #include "ctl/after.h"
-#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
 #include "ctl/notes.h"
+#include "depend/array.h"
 
 #include "base/log.h"
 #include "base/mem.h"

@@ -2,7 +2,6 @@
  * names included. Repeating a launch is harmless (same node, generation and seq), so after a
  * restart everything that has not reported its start is launched again. */
 #include "ctl/archives.h"
-#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "ctl/images.h"
@@ -198,7 +197,7 @@ static struct job_place whole_place(const struct live_job *job, struct arena *ar
 {
     struct job_place place = { .id = job->row.id,
                                .number = job->row.number,
-                               .array = array_number(&job->row),
+                               .array = live_array_number(job),
                                .array_index = job->row.index,
                                .generation = job->row.generation,
                                .owner = job->row.owner,

@@ -4,10 +4,10 @@
 
 #include "account/rights.h"
 #include "ctl/after.h"
-#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
 #include "ctl/reasons.h"
+#include "depend/array.h"
 
 #include <string.h>
 

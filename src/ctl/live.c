@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/lines.h"
+#include "depend/array.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -355,6 +356,11 @@ uint32_t live_flat(const struct live_job *job, struct task_ref ref)
 static uint64_t hash_of_node(const char *node)
 {
     return hash_add_text(HASH_BEGIN, node);
+}
+
+uint64_t live_array_number(const struct live_job *job)
+{
+    return array_number(&job->row);
 }
 
 struct live_agent *live_agent(const struct live_job *job, const char *node)

@@ -214,6 +214,7 @@ bool live_due(const struct live_task *);      /* it is to be launched, first or 
 bool live_again(const struct live_task *);    /* another attempt follows at not_before_ms */
 /* Flat position, or UINT32_MAX when the job has no such task. */
 uint32_t live_flat(const struct live_job *, struct task_ref);
+uint64_t live_array_number(const struct live_job *); /* number of its array; 0: it is of none */
 struct live_agent *live_agent(const struct live_job *, const char *node); /* NULL: none */
 /* It has none there yet. The other agents move with an addition or a removal. */
 struct live_agent *live_add_agent(struct live_job *, const char *node);

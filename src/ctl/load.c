@@ -1,7 +1,6 @@
 /* Rows to memory: a live job exactly as its rows say, its places taken again. The only way back
  * after a restart and after a failed commit. */
 #include "ctl/allocations.h"
-#include "ctl/array.h"
 #include "ctl/avoid.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
@@ -9,6 +8,7 @@
 #include "ctl/looks.h"
 #include "ctl/notes.h"
 #include "ctl/silence.h"
+#include "depend/array.h"
 
 #include "base/file.h"
 #include "base/log.h"

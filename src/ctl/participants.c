@@ -4,7 +4,6 @@
 #include "ctl/participants.h"
 
 #include "account/accounts.h"
-#include "ctl/array.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
@@ -12,6 +11,7 @@
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
 #include "ctl/secrets.h"
+#include "depend/array.h"
 
 #include "base/mem.h"
 

@@ -1,13 +1,13 @@
 /* Who starts where: a snapshot of what waits, the scheduler's answer, and its recording. The engine
  * hears of it after the commit. */
 #include "ctl/allocations.h"
-#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"
 #include "ctl/lines.h"
 #include "ctl/pass.h"
 #include "ctl/reasons.h"
 #include "ctl/redact.h"
+#include "depend/array.h"
 #include "sched/crew.h"
 
 #include "base/log.h"

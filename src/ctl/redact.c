@@ -5,8 +5,8 @@
 
 #include "account/rights.h"
 #include "base/arena.h"
-#include "ctl/array.h"
 #include "ctl/core.h"
+#include "depend/array.h"
 
 #include <stdio.h>
 

@@ -802,10 +802,10 @@ static void store_all(struct submission *s)
     first_text(s, text);
     s->row.reason.text = text;
     if (s->row.members) {
-        const struct array_notes notes = { .left = s->row.members,
-                                           .live = s->row.live,
-                                           .text = text };
-        s->row.live = array_notes_print(s->arena, &notes);
+        const struct array_progress notes = { .left = s->row.members,
+                                              .live = s->row.live,
+                                              .text = text };
+        s->row.live = array_progress_print(s->arena, &notes);
         s->row.reason.text = ""; /* an array's: the first that failed */
     }
     store_put_job(store, &s->row, NULL);

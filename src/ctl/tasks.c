@@ -6,11 +6,11 @@
 #include "account/rights.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "ctl/notes.h"
 #include "ctl/views.h"
+#include "depend/array.h"
 #include "text/json.h"
 #include "wire/record.h"
 

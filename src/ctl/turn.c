@@ -5,7 +5,6 @@
  * commands wait for their answer until it is. */
 #include "ctl/after.h"
 #include "ctl/allocations.h"
-#include "ctl/array_work.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
@@ -17,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/turn_meter.h"
+#include "depend/array.h"
 #include "store/disk.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* A text applied again: what it says beside the job that lives. A job is what it was submitted as;
  * only whether it is held can be changed, everything else that differs is named and refused. */
 #include "ctl/update.h"
-#include "ctl/array_work.h"
 
 #include "base/buf.h"
 #include "text/json.h"

@@ -2,8 +2,8 @@
 #ifndef CTL_UPDATE_H
 #define CTL_UPDATE_H
 
-#include "ctl/array.h"
 #include "ctl/core.h"
+#include "depend/array.h"
 
 /* The live job that a text applied again is about: of that owner, project and name, the newest.
  * NULL: none. */

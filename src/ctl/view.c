@@ -9,19 +9,18 @@
 #include "ctl/devices.h"
 #include "ctl/free.h"
 #include "ctl/listed.h"
-#include "ctl/members.h"
 #include "ctl/nodes.h"
 #include "ctl/notes.h"
 #include "ctl/reasons.h"
 #include "ctl/tasks.h"
 #include "ctl/timeline.h"
 #include "ctl/views.h"
+#include "depend/members.h"
 #include "job/old_sentence.h"
 #include "job/stored.h"
 #include "store/find.h"
 #include "text/json.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define MANY_TASKS 256u /* fewer are counted as fast as a row is read */

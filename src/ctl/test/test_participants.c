@@ -11,11 +11,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "ctl/account.h"
-#include "ctl/array.h"
 #include "ctl/core.h"
 #include "ctl/participants.h"
 #include "ctl/run_times.h"
 #include "ctl/secrets.h"
+#include "depend/array.h"
 #include "wire/rendezvous.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* The JSON text in the row of an array: written and read by muster alone, so reading forgives what
  * is missing and complains about nothing. */
-#include "ctl/array_notes.h"
+#include "depend/array_progress.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -18,7 +18,7 @@ static const char *const command_words[] = {
     [ARRAY_RESUME] = "resume",
 };
 
-const char *array_notes_print(struct arena *arena, const struct array_notes *notes)
+const char *array_progress_print(struct arena *arena, const struct array_progress *notes)
 {
     AUTO_BUF struct buf out = BUF_INIT(NOTES_MAX);
     struct text_node *map = text_map(arena, NULL, NULL);
@@ -46,18 +46,18 @@ static const char *word(const struct text_node *map, const char *key)
     return node && node->kind == TEXT_STR ? node->str : NULL;
 }
 
-void array_notes_read(struct arena *arena, const char *text, struct array_notes *notes)
+void array_progress_read(struct arena *arena, const char *text, struct array_progress *notes)
 {
     struct report report;
     report_init(&report, arena);
     const struct text_node *map =
         text && *text ? json_parse(arena, text, strlen(text), 0, &report) : NULL;
     const char *verb = word(map, "verb"), *by = word(map, "by"), *first = word(map, "text");
-    *notes = (struct array_notes){ .left = (uint32_t)text_number(map, "left"),
-                                   .live = word(map, "live"),
-                                   .text = first ? first : "",
-                                   .by = by ? by : "",
-                                   .told = (uint32_t)text_number(map, "told") };
+    *notes = (struct array_progress){ .left = (uint32_t)text_number(map, "left"),
+                                      .live = word(map, "live"),
+                                      .text = first ? first : "",
+                                      .by = by ? by : "",
+                                      .told = (uint32_t)text_number(map, "told") };
     for (size_t i = 0; verb && i < ARRAY_LEN(command_words); i++)
         if (strcmp(verb, command_words[i]) == 0) {
             notes->commanded = true;

@@ -1,7 +1,7 @@
 /* An array is a row and, while members live, an entry here; its members are jobs like others. What
  * it keeps is counted as they change state, so that neither a slot nor its own state needs a walk
  * over them. */
-#include "ctl/array.h"
+#include "depend/array.h"
 
 #include "base/log.h"
 #include "base/map.h"
@@ -123,7 +123,7 @@ struct live_array *array_open(struct arrays *arrays, const struct job_row *row)
     array->members = ARENA_ARRAY(array->arena, row->members, unsigned char);
     if (read_row(arrays, scratch, row->id, &stored) == 0) {
         array->spec = job_of_text(array->arena, stored.spec);
-        array_notes_read(array->arena, stored.live, &array->notes);
+        array_progress_read(array->arena, stored.live, &array->notes);
         array_put_off(arrays, array);
     }
     arena_destroy(scratch);
@@ -144,7 +144,7 @@ void array_record(struct arrays *arrays, struct live_array *array, const char *t
     const struct arrays_core *core = &arrays->config.core;
     struct arena *scratch = arena_create();
     array_touch(arrays, array);
-    array->row.live = array_notes_print(scratch, &array->notes);
+    array->row.live = array_progress_print(scratch, &array->notes);
     if (type)
         core->record(core->arg, &array->row, type, said, body);
     else
@@ -378,8 +378,8 @@ void arrays_committed(struct arrays *arrays)
 static void restore_notes(struct arrays *arrays, struct live_array *array, struct arena *arena,
                           const char *live)
 {
-    struct array_notes *notes = &array->notes, stored;
-    array_notes_read(arena, live, &stored);
+    struct array_progress *notes = &array->notes, stored;
+    array_progress_read(arena, live, &stored);
     stored.live = notes->live;
     stored.text = notes->text;
     stored.by =

@@ -1,6 +1,6 @@
 /* What `live` of an array's row keeps: what is still to be done for its members. */
-#ifndef CTL_ARRAY_NOTES_H
-#define CTL_ARRAY_NOTES_H
+#ifndef DEPEND_ARRAY_PROGRESS_H
+#define DEPEND_ARRAY_PROGRESS_H
 
 #include "base/arena.h"
 
@@ -10,7 +10,7 @@
 /* What all members of an array can be told to do. */
 enum array_command { ARRAY_STOP, ARRAY_STOP_NOW, ARRAY_SUSPEND, ARRAY_RESUME };
 
-struct array_notes {
+struct array_progress {
     uint32_t left;    /* members whose rows are not written yet: the last ones */
     const char *live; /* `live` of these rows, or NULL */
     const char *text; /* why those jobs wait at first */
@@ -20,8 +20,8 @@ struct array_notes {
     uint32_t told;  /* ... so many of them have it */
 };
 /* As one line of JSON; NULL: nothing is left. */
-const char *array_notes_print(struct arena *, const struct array_notes *);
+const char *array_progress_print(struct arena *, const struct array_progress *);
 /* Missing or foreign members leave zero; text may be NULL. Texts are in arena. */
-void array_notes_read(struct arena *, const char *text, struct array_notes *);
+void array_progress_read(struct arena *, const char *text, struct array_progress *);
 
 #endif

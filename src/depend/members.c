@@ -2,7 +2,7 @@
  * follow it, and what is commanded to all is told to one after the other. How far both are is in
  * the array's row, written with each slice, so that a server that starts goes on where the last one
  * was. */
-#include "ctl/members.h"
+#include "depend/members.h"
 
 static bool to_tell(const struct live_array *array)
 {
@@ -54,7 +54,7 @@ static void tell(struct arrays *arrays, const struct live_array *array, uint32_t
  * go on in their order. */
 static void tell_next(struct arrays *arrays, struct live_array *array)
 {
-    struct array_notes *notes = &array->notes;
+    struct array_progress *notes = &array->notes;
     uint32_t n = notes->told++, last = array_written(array) - 1;
     tell(arrays, array, notes->command == ARRAY_RESUME ? n : last - n);
 }
@@ -78,7 +78,7 @@ static bool next(struct arrays *arrays, struct live_array *array, const struct m
 
 static bool go_on(struct arrays *arrays, struct live_array *array, struct members_work *work)
 {
-    struct array_notes *notes = &array->notes;
+    struct array_progress *notes = &array->notes;
     bool any = false;
     while (*work->rows > 0 && next(arrays, array, work)) {
         (*work->rows)--;
@@ -97,7 +97,7 @@ static bool go_on(struct arrays *arrays, struct live_array *array, struct member
 void members_command(struct arrays *arrays, struct live_array *array, const char *owner,
                      enum array_command command, struct members_work *work)
 {
-    struct array_notes *notes = &array->notes;
+    struct array_progress *notes = &array->notes;
     if (notes->commanded &&
         (notes->command == command || (ends(notes->command) && command != ARRAY_STOP_NOW)))
         return;

@@ -1,11 +1,11 @@
 /* Arrays whose members live: what they have in common, how their members stand, and who of them is
  * next when only so many run at a time. They know the store and not the core: what they write goes
  * into the open transaction, and whoever owns that says when it was committed or failed. */
-#ifndef CTL_ARRAY_H
-#define CTL_ARRAY_H
+#ifndef DEPEND_ARRAY_H
+#define DEPEND_ARRAY_H
 
 #include "base/vec.h"
-#include "ctl/array_notes.h"
+#include "depend/array_progress.h"
 #include "job/job.h"
 #include "store/store.h"
 
@@ -13,7 +13,7 @@ struct live_array {
     struct arena *arena; /* texts of row, spec */
     struct job_row row;  /* its reason: the first failure of a member, "" before */
     struct job_spec *spec;
-    struct array_notes notes;     /* of its row */
+    struct array_progress notes;  /* of its row */
     uint32_t counts[JOB_STATE_N]; /* members; one that is not written yet as it will be */
     unsigned char *members;       /* by position: what array.c knows of each that is in memory */
     uint32_t slots;               /* members that have one of the at_once */

@@ -1,8 +1,8 @@
 /* Members of arrays as work: their rows are written and commands told to them a slice a tick. */
-#ifndef CTL_MEMBERS_H
-#define CTL_MEMBERS_H
+#ifndef DEPEND_MEMBERS_H
+#define DEPEND_MEMBERS_H
 
-#include "ctl/array.h"
+#include "depend/array.h"
 
 struct members_work { /* of one turn */
     uint32_t *rows;   /* that may still be written, counted down: a member is one */
