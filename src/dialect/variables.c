@@ -63,7 +63,10 @@ const struct variable variables[] = {
     { "MUSTER_ADDRESS", VARIABLE_NATIVE, "where its peers reach it" },
     { "MUSTER_PEERS", VARIABLE_NATIVE,
       "`role/index=address` of all tasks, with commas between them; left out when that is more than "
-      "96 KiB: an event of the job says so, and the names in `/etc/hosts` serve instead" },
+      "96 KiB: an event of the job says so, and the names in `/etc/hosts` serve instead. There "
+      "each task is `ROLE-INDEX`, and its IPv4 address has a name in the form that IPv6 sockets "
+      "show it by too (`::ffff:10.0.0.7`), so that frameworks which ask for it wait for no "
+      "resolver" },
     { "MUSTER_PORT_LABEL", VARIABLE_NATIVE,
       "the numbers of a port of the role, with commas; LABEL is its label in capitals, with `_` for "
       "what is no letter or digit" },
