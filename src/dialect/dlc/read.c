@@ -150,8 +150,18 @@ static void read_done(const struct reader *r, const struct dlc_spec *spec,
 
 /* Pods of one machine share its ports and its /tmp, so each raylet has a folder of its own and
  * takes ports that are free: Ray's fixed ones would be another's, and two that start at the same
- * time in one folder take the same names for their sockets. */
-#define RAY_FOLDER "ray=$(mktemp -d /tmp/ray-XXXXXXXX) || exit\ntrap 'rm -rf \"$ray\"' EXIT\n"
+ * time in one folder take the same names for their sockets. Ray's daemons have the folder in their
+ * arguments and write into it for as long as they live: it is removed when none is left. */
+#define RAY_FOLDER                                                                                 \
+    "ray=$(mktemp -d /tmp/ray-XXXXXXXX) || exit\n"                                                 \
+    "trap 'left=1\n"                                                                               \
+    "while [ \"$left\" ]; do\n"                                                                    \
+    "  left=\n"                                                                                    \
+    "  for p in /proc/[0-9]*; do\n"                                                                \
+    "    if grep -qsF \"$ray\" \"$p/cmdline\" && kill -9 \"${p#/proc/}\"; then left=1; fi\n"       \
+    "  done\n"                                                                                     \
+    "done 2>/dev/null\n"                                                                           \
+    "rm -rf \"$ray\"' EXIT\n"
 #define RAY_OWN                                                                                    \
     "--temp-dir=\"$ray\" --min-worker-port=0 --max-worker-port=0 --dashboard-agent-listen-port=0"
 
