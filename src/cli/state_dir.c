@@ -5,12 +5,12 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/socket_path.h"
 
 #include <pwd.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 static const char *home_dir(void)
 {
@@ -54,16 +54,15 @@ char *state_dir_find(const char *dir, struct err *err)
 
 char *state_dir_socket(const char *dir)
 {
-    struct sockaddr_un address;
     const char *run = getenv("XDG_RUNTIME_DIR");
     char *path = file_join(dir, "sock");
-    if (strlen(path) < sizeof address.sun_path)
+    if (strlen(path) <= SOCKET_PATH_MAX)
         return path;
     free(path);
     unsigned uid = (unsigned)getuid();
     uint32_t name = hash_fnv32(dir); /* the same for everyone who looks for it */
     path = mem_printf("%s/muster-%u-%08x.sock", run && run[0] == '/' ? run : "/tmp", uid, name);
-    if (strlen(path) < sizeof address.sun_path)
+    if (strlen(path) <= SOCKET_PATH_MAX)
         return path;
     free(path);
     return mem_printf("/tmp/muster-%u-%08x.sock", uid, name);

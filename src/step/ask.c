@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "base/socket_path.h"
 #include "text/json.h"
 #include "wire/gateway.h"
 
@@ -90,8 +91,8 @@ static int open_socket(const char *path, struct err *err)
         err_set(err, ERR_INPUT, "MUSTER_SERVER names no socket of a server");
         return err_hint(err, "this is for programs of jobs that have server: submit");
     }
-    if (strlen(path) >= sizeof to.sun_path)
-        return err_set(err, ERR_INPUT, "%.60s... is too long for a socket", path);
+    if (socket_path_check(path, err) < 0)
+        return -1;
     memcpy(to.sun_path, path, strlen(path));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
