@@ -164,7 +164,9 @@ def test_a_server_that_starts_anew_finds_its_allocations(
 ) -> None:
     go = tmp_path / "go"
     made = start_pilot(server, "--nodes", "2", "--wait")
-    job = native("long", f"{until_there(go)}; exit 5", 2, resources={"cpu": 6})
+    job = native(
+        "long", f"{until_there(go)}; exit 5", 2, resources={"cpu": 6}, done={"failed": 2}
+    )  # neither's end stops the other
     number = server.submit(job)
     server.wait(number, "running")
     server.kill()
