@@ -25,9 +25,14 @@ static const struct {
     [MINUTE_AGAIN] = { .type = "launch.again", .decides = true },
     [MINUTE_NOTE] = { .type = "launch.note" },
 };
+#define EVENT   1000000u /* one, as struct pace counts */
+#define AWAY_MS 3600000u /* after so long a pause a job has its whole burst again */
 static const struct {
-    uint64_t burst, per_second; /* thousandths of an event */
-} rates[2] = { { .burst = 100000, .per_second = 500 }, { .burst = 200000, .per_second = 2000 } };
+    uint64_t burst, per_ms;
+} rates[2] = {
+    [false] = { .burst = 100 * EVENT, .per_ms = 500 }, /* one in two seconds */
+    [true] = { .burst = 200 * EVENT, .per_ms = 2000 },
+};
 
 struct kept {
     struct minute minute;
@@ -53,21 +58,22 @@ void minutes_destroy(struct minutes *m)
     free(m);
 }
 
-static bool allowed(struct pace *pace, bool decides, uint64_t now_ms)
+/* Takes one event out of what the job may write, or counts one that it may not. */
+static bool pace_spend(struct pace *pace, bool decides, uint64_t now_ms)
 {
     uint64_t burst = rates[decides].burst;
     uint64_t passed = pace->at_ms && now_ms > pace->at_ms ? now_ms - pace->at_ms : 0;
-    if (pace->at_ms == 0 || passed > 3600000)
-        pace->milli = burst;
+    if (pace->at_ms == 0 || passed > AWAY_MS)
+        pace->micro = burst;
     else
-        pace->milli += passed * rates[decides].per_second / 1000;
-    pace->milli = pace->milli < burst ? pace->milli : burst;
+        pace->micro += passed * rates[decides].per_ms;
+    pace->micro = pace->micro < burst ? pace->micro : burst;
     pace->at_ms = now_ms ? now_ms : 1;
-    if (pace->milli < 1000) {
+    if (pace->micro < EVENT) {
         pace->dropped++;
         return false;
     }
-    pace->milli -= 1000;
+    pace->micro -= EVENT;
     return true;
 }
 
@@ -91,7 +97,11 @@ void minutes_add(struct minutes *m, struct paces *paces, uint64_t now_ms,
 {
     bool decides = kinds[minute->kind].decides;
     struct pace *pace = decides ? &paces->decides : &paces->details;
-    if (m->kept.n >= KEPT_MAX || !allowed(pace, decides, now_ms))
+    if (m->kept.n >= KEPT_MAX) {
+        pace->dropped++;
+        return;
+    }
+    if (!pace_spend(pace, decides, now_ms))
         return;
     struct kept *kept = vec_add(&m->kept);
     kept->minute = *minute;

@@ -13,8 +13,8 @@ struct ctl;
 
 /* How many events a job may still write: a burst, then so many a second. */
 struct pace {
-    uint64_t at_ms, milli; /* milli events in hand at that time; at_ms 0: never used */
-    uint32_t dropped;      /* since the last one that was written */
+    uint64_t at_ms, micro; /* millionths of an event in hand at that time; at_ms 0: never used */
+    uint32_t dropped;      /* since the last one that was kept */
 };
 enum minute_kind {
     MINUTE_ROUND,
