@@ -161,12 +161,15 @@ static int show_one(const struct shown *one)
     return mount(from, at, NULL, MS_BIND | MS_REC, NULL);
 }
 
-/* Bound from elsewhere it would not find the terminals beside it. */
+/* Bound from elsewhere ptmx would not find the terminals beside it. A user namespace can make no
+ * device, but terminals of its own: then one that comes from outside has no name in there. */
 static int make_terminals(void)
 {
-    if (mknod("/dev/ptmx", S_IFCHR, makedev(5, 2)) != 0)
-        return symlink("pts/ptmx", "/dev/ptmx");
-    return chmod("/dev/ptmx", 0666);
+    static const char options[] = "newinstance,ptmxmode=0666,mode=620";
+    if (mknod("/dev/ptmx", S_IFCHR, makedev(5, 2)) == 0)
+        return chmod("/dev/ptmx", 0666);
+    (void)mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options);
+    return symlink("pts/ptmx", "/dev/ptmx");
 }
 
 int devices_show(const struct devices *devices, bool is_private)

@@ -818,6 +818,8 @@ static int enter_image(struct task *task, struct err *err)
                                          task->secret_files.n ? &task->secret_files.dirs : NULL };
     task->in_image = true;
     task->stage.root = &task->root;
+    /* Out of its root nobody reaches another /dev, whoever made it. */
+    task->stage.devices.own = task->site->confine.sandbox;
     task->stage.libraries = image_root_has_gpus(task->what);
     task->stage.fill = task->secret_files.n ? fill_in_root : NULL;
     task->stage.fill_arg = task;
