@@ -45,13 +45,13 @@ def why_none() -> str:
     return ""
 
 
-def tree(files: dict[str, bytes | str | None]) -> bytes:
+def tree(files: dict[str, bytes | str | None], modes: dict[str, int] | None = None) -> bytes:
     """A layer: bytes are a file, text is what a link leads to, None a directory."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, content in files.items():
             entry = tarfile.TarInfo(name)
-            entry.mode, entry.mtime = 0o755, 1_000_000_000
+            entry.mode, entry.mtime = (modes or {}).get(name, 0o755), 1_000_000_000
             if content is None:
                 entry.type = tarfile.DIRTYPE
                 tar.addfile(entry)
@@ -64,7 +64,7 @@ def tree(files: dict[str, bytes | str | None]) -> bytes:
     return out.getvalue()
 
 
-def busybox(**more: bytes | str | None) -> bytes:
+def busybox(modes: dict[str, int] | None = None, **more: bytes | str | None) -> bytes:
     """/bin as busybox gives it, with an /etc/marker of its own."""
     program = shutil.which("busybox")
     assert program
@@ -80,7 +80,7 @@ def busybox(**more: bytes | str | None) -> bytes:
         "etc/marker": b"of the image\n",
     }
     files |= {f"bin/{name}": "busybox" for name in applets.stdout.split() if name != "busybox"}
-    return tree({**files, **more})
+    return tree({**files, **more}, modes)
 
 
 def of_host(*programs: str) -> dict[str, bytes | str | None]:

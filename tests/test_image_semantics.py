@@ -1,0 +1,251 @@
+"""One suite for all runtimes: what a task in an image finds (image_checks.py), and what is seen of
+it from outside; as root, as a plain user, and on a machine that is not the server's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import registry as registries
+from harness import ROOT, Done, Json, Nobody, Server, native, scratch, wait_for
+from image_checks import CHECKS, LACKS, MEMORY, SHM, Check, Made, answers, image, script
+from registry import Registry, tree
+from test_machines import AGENTS, add, host, wait_state, write_conf
+
+if why := registries.why_none():
+    pytestmark = pytest.mark.skip(reason=why)
+
+RUNTIMES = ("bwrap",)
+PLACES = ("root", "plain-user", "machine")
+
+
+@dataclass
+class Place:
+    """Where jobs run, and by whom they are submitted."""
+
+    runtime: str
+    muster: Callable[..., Done]
+    made: Made
+    image: str
+    bare: str  # an image without a shell
+    uid: int
+    more: Json = field(default_factory=dict)  # fields of every job
+
+    def submit(self, text: str) -> str:
+        """Its number."""
+        file = self.made.shared.parent / "job.json"
+        file.write_text(text)
+        file.chmod(0o644)
+        done = self.muster(
+            "submit", "-q", "--runtime", self.runtime, "--code", self.made.code, file
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.strip()
+
+    def job(self, number: str) -> Json:
+        found: Json = json.loads(self.muster("show", number, "--json").stdout)
+        return found
+
+    def ended(self, number: str) -> Json:
+        self.muster("wait", number)
+        return self.job(number)
+
+    def text(self, run: str = "true", **fields: Any) -> str:
+        resources = {"cpu": 1, "memory": str(MEMORY), "shm": str(SHM)}
+        return native(
+            "semantics", run, **{"image": self.image, "resources": resources, **self.more, **fields}
+        )
+
+    def log(self, number: str, *more: str) -> str:
+        return self.muster("logs", number, "worker/0", *more).stdout
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    one = Registry(tmp_path_factory.mktemp("registry") / "open").start()
+    yield one
+    one.stop()
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """Something that listens on the loopback of this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def take() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    listener.accept()[0].close()
+
+        threading.Thread(target=take, daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+def make(folder: Path, state: Path, port: int, uid: int) -> Made:
+    """With directories of the user's own."""
+    shared, fixed, code = (folder / name for name in ("shared", "fixed", "code"))
+    made = Made(state, shared, fixed, code, folder / "outside", port)
+    for one in (made.shared, made.fixed, made.code):
+        one.mkdir()
+    (made.shared / "in").write_text("data\n")
+    (made.fixed / "in").write_text("data\n")
+    (made.code / "part").write_text("code\n")
+    made.outside.write_text("of the host\n")
+    for one in (folder, *folder.rglob("*")):
+        os.chown(one, uid, -1)
+    return made
+
+
+@contextlib.contextmanager
+def started(where: str, folder: Path) -> Iterator[tuple[Callable[..., Done], Path, int, Json]]:
+    """The program as the user of that place calls it, the state directory, the user."""
+    of_server = {"OF_THE_SERVER": "word"}
+    if where == "plain-user":
+        nobody = Nobody(folder, **of_server)
+        if nobody.why_not:
+            pytest.skip(nobody.why_not)
+        assert nobody.muster("server", "start").returncode == 0
+        try:
+            yield nobody.muster, nobody.state, nobody.entry.pw_uid, {}
+        finally:
+            nobody.stop_server()
+        return
+    nodes, flags = ("name=here,1cpu,1Gi", AGENTS) if where == "machine" else ("8cpu,16Gi", ())
+    server = Server(nodes=nodes, flags=flags, env=of_server).start()
+    try:
+        if where == "root":
+            yield server.muster, server.state, os.geteuid(), {}
+            return
+        home = folder / "m1"
+        write_conf(server, home, add(server, "m1"))
+        with host(home):
+            wait_state(server, "up", "m1")
+            yield server.muster, server.state, os.geteuid(), {"place": {"nodes": ["m1"]}}
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="module", params=[(r, p) for r in RUNTIMES for p in PLACES], ids="-".join)
+def place(request: pytest.FixtureRequest, registry: Registry, port: int) -> Iterator[Place]:
+    runtime, where = request.param
+    folder = scratch("semantics")
+    folder.chmod(0o755)
+    with started(where, folder) as (muster, state, uid, more):
+        mine = folder / "mine"
+        mine.mkdir()
+        made = make(mine, state, port, uid)
+        program = Path(shutil.which("busybox") or "").read_bytes()
+        bare = registry.push("team/bare", tree({"echo": program, "tmp": None, "etc": None}))
+        one = Place(runtime, muster, made, image(registry), bare, uid, more)
+        assert muster("secret", "set", "token", stdin="word-of-4711").returncode == 0
+        yield one
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def seen(place: Place) -> dict[str, str]:
+    """What each check printed."""
+    fixed = {"from": str(place.made.fixed), "at": str(place.made.fixed), "read_only": True}
+    shared = {"from": str(place.made.shared), "at": str(place.made.shared)}
+    text = place.text(
+        script(place.made),
+        replicas=2,
+        inputs={"data": [shared, fixed]},
+        env={"FROM_JOB": "a b", "FROM_BOTH": "job"},
+        secrets=["token", {"name": "token", "env": "T"}],
+        ports={"web": 1},
+        done={"failed": "never"},
+    )
+    number = place.submit(text)
+    job = place.ended(number)
+    found = answers(place.log(number, "--stdout"))
+    assert found, (job, place.muster("logs", number).stdout)
+    return found
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.name)
+def test_a_task_finds(place: Place, seen: dict[str, str], check: Check) -> None:
+    if why := LACKS.get(place.runtime, {}).get(check.name):
+        assert not re.fullmatch(check.want, seen[check.name]), "it does it: take out its row"
+        pytest.skip(f"{place.runtime}: {why}")
+    assert check.name in seen, "the task ended before"
+    assert re.fullmatch(check.want, seen[check.name]), seen[check.name]
+
+
+def test_what_it_wrote_belongs_to_its_user(place: Place, seen: dict[str, str]) -> None:
+    assert (place.made.shared / "out").stat().st_uid == place.uid
+
+
+def test_its_layer_goes_with_it(place: Place, seen: dict[str, str]) -> None:
+    top = place.made.shared.parents[1]
+
+    def left() -> list[str]:
+        found = (at for one in (place.made.state, top) for at, _, _ in os.walk(one))
+        return [at for at in found if at.endswith("/up") and "/roots/" in at]
+
+    wait_for(lambda: not left(), what="the end of the layers")
+
+
+def test_its_end_is_told(place: Place) -> None:
+    job = place.ended(place.submit(place.text("exit 7")))
+    assert job["state"] == "failed"
+    assert job["task_list"][0]["attempts"][0]["exit_code"] == 7, job
+
+
+def test_its_streams_are_apart(place: Place) -> None:
+    number = place.submit(place.text("echo to out; echo to err >&2"))
+    place.ended(number)
+    assert "to err" in place.log(number, "--stderr")
+    assert "to err" not in place.log(number, "--stdout")
+
+
+def test_a_program_without_a_shell(place: Place) -> None:
+    fields = json.loads(place.text(image=place.bare))
+    del fields["run"]
+    number = place.submit(json.dumps({**fields, "argv": ["/echo", "alone"]}))
+    job = place.ended(number)
+    assert job["state"] == "succeeded", job
+    assert "alone" in place.log(number)
+
+
+def test_a_shell_enters_it(place: Place) -> None:
+    number = place.submit(place.text("echo mine >/etc/mine; sleep 600"))
+    read = ("exec", number, "worker/0", "--", "cat", "/etc/mine")
+    wait_for(lambda: place.muster(*read).stdout == "mine\n", what="its file")
+    done = place.muster("exec", number, "worker/0", stdin="echo $FROM_IMAGE; exit 4\n")
+    assert (done.stdout, done.returncode) == ("yes\n", 4), done.stderr
+    place.muster("stop", "--now", number)
+    assert place.ended(number)["state"] == "stopped"
+
+
+def test_it_is_told_to_end(place: Place) -> None:
+    line = "trap 'echo told; exit 0' TERM; echo up; while :; do usleep 20000; done"
+    number = place.submit(place.text(line))
+    wait_for(lambda: "up" in place.log(number), what="its output")
+    place.muster("stop", number)
+    place.ended(number)
+    assert "told" in place.log(number)
+
+
+def test_memory_that_is_too_little_is_told_apart(place: Place) -> None:
+    """From a kill by somebody: by its reason and its class."""
+    number = place.submit(place.text("x=x; while :; do x=$x$x$x$x; done"))
+    job = place.ended(number)
+    assert job["state"] == "failed" and "memory" in job["reason"], job
+
+
+def test_the_document_names_what_is_lacking() -> None:
+    """And has no other rows."""
+    text = (ROOT / "doc/images.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \|", text.split("## What runtimes lack")[1], re.M)
+    assert sorted(rows) == sorted((r, name) for r, lacks in LACKS.items() for name in lacks)
