@@ -152,19 +152,19 @@ int identify_by_password(const struct accounts *all, struct arena *arena,
 
 /* ---- showing ---- */
 
-struct sorted { /* records of a map by name */
+struct named_record { /* records of a map by name */
     const char *name;
     const void *record;
 };
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct sorted *)a)->name, ((const struct sorted *)b)->name);
+    return strcmp(((const struct named_record *)a)->name, ((const struct named_record *)b)->name);
 }
 
-static const struct sorted *sort(struct arena *arena, const struct smap *map, size_t *n)
+static const struct named_record *sort(struct arena *arena, const struct smap *map, size_t *n)
 {
-    struct sorted *at = ARENA_ARRAY(arena, smap_count(map), struct sorted);
+    struct named_record *at = ARENA_ARRAY(arena, smap_count(map), struct named_record);
     size_t cursor = 0;
     void *record;
     for (*n = 0; smap_next(map, &cursor, &at[*n].name, &record); (*n)++)
@@ -230,7 +230,7 @@ static bool shown(const struct accounts *all, const char *by, const char *owner,
 struct user_list list_users(const struct accounts *all, struct arena *arena, const char *by)
 {
     size_t n;
-    const struct sorted *at = sort(arena, all->users, &n);
+    const struct named_record *at = sort(arena, all->users, &n);
     struct user_list list = { .at = ARENA_ARRAY(arena, n, struct user_view) };
     for (size_t i = 0; i < n; i++)
         if (shown(all, by, NULL, at[i].name))
@@ -253,7 +253,7 @@ struct key_list list_keys(const struct accounts *all, struct arena *arena, const
                           const char *owner)
 {
     size_t n;
-    const struct sorted *at = sort(arena, all->keys, &n);
+    const struct named_record *at = sort(arena, all->keys, &n);
     struct key_list list = { .at = ARENA_ARRAY(arena, n, struct key_view) };
     for (size_t i = 0; i < n; i++) {
         const struct key *key = at[i].record;
@@ -267,7 +267,7 @@ struct token_list list_tokens(const struct accounts *all, struct arena *arena, c
                               const char *owner)
 {
     size_t n;
-    const struct sorted *at = sort(arena, all->token_ids, &n);
+    const struct named_record *at = sort(arena, all->token_ids, &n);
     struct token_list list = { .at = ARENA_ARRAY(arena, n, struct token_view) };
     for (size_t i = 0; i < n; i++) {
         const struct token *token = at[i].record;
