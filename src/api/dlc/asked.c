@@ -168,20 +168,20 @@ static const char *nearest(struct arena *a, const char *row, const char *name)
 
 /* ---- what is wrong ---- */
 
-struct asked {
+struct param_check {
     struct dlc_call *d;
     const char *row, *what; /* what: "parameter", "member of the body" */
     struct buf wrong;       /* all of it, in one message */
     bool invalid;           /* else it is what cannot be done */
 };
 
-static void wrong(struct asked *k, bool invalid, const char *text)
+static void wrong(struct param_check *k, bool invalid, const char *text)
 {
     k->invalid = k->invalid || invalid;
     buf_addf(&k->wrong, "%s%s", k->wrong.len ? "; " : "", text);
 }
 
-static void unknown(struct asked *k, const char *name)
+static void unknown(struct param_check *k, const char *name)
 {
     struct arena *a = k->d->arena;
     const char *near = nearest(a, k->row, name);
@@ -209,7 +209,8 @@ static bool is_flag(const char *value, bool *on)
     return *on || strcasecmp(value, "false") == 0 || strcmp(value, "0") == 0;
 }
 
-static void check_value(struct asked *k, const struct term *f, const char *name, const char *value)
+static void check_value(struct param_check *k, const struct term *f, const char *name,
+                        const char *value)
 {
     struct arena *a = k->d->arena;
     bool on = true;
@@ -232,7 +233,7 @@ static void check_value(struct asked *k, const struct term *f, const char *name,
 
 /* ---- the query ---- */
 
-static void check_query(struct asked *k)
+static void check_query(struct param_check *k)
 {
     const struct pairs *query = &k->d->query;
     for (size_t i = 0; i < query->n && !k->wrong.overflow; i++) {
@@ -254,10 +255,10 @@ static void check_query(struct asked *k)
 
 /* ---- the body ---- */
 
-static void check_map(struct asked *k, const struct text_node *map, const char *prefix);
+static void check_map(struct param_check *k, const struct text_node *map, const char *prefix);
 
 /* An object, or a list of them. */
-static void check_within(struct asked *k, const struct text_node *node, const char *name)
+static void check_within(struct param_check *k, const struct text_node *node, const char *name)
 {
     const char *prefix = arena_printf(k->d->arena, "%s.", name);
     if (node->kind == TEXT_MAP) {
@@ -274,7 +275,7 @@ static void check_within(struct asked *k, const struct text_node *node, const ch
         wrong(k, true, arena_printf(k->d->arena, "%s is not an object or a list of objects", name));
 }
 
-static void check_member(struct asked *k, const struct term *f, const struct text_node *node,
+static void check_member(struct param_check *k, const struct term *f, const struct text_node *node,
                          const char *name)
 {
     bool plain = f->flag || f->number || f->words;
@@ -287,7 +288,7 @@ static void check_member(struct asked *k, const struct term *f, const struct tex
         check_within(k, node, name);
 }
 
-static void check_map(struct asked *k, const struct text_node *map, const char *prefix)
+static void check_map(struct param_check *k, const struct text_node *map, const char *prefix)
 {
     for (const struct text_node *one = map->first; one && !k->wrong.overflow; one = one->next) {
         const char *name = arena_printf(k->d->arena, "%s%s", prefix, one->key);
@@ -303,7 +304,7 @@ static void check_map(struct asked *k, const struct text_node *map, const char *
 
 bool dlc_asked(struct dlc_call *d)
 {
-    struct asked k = { .d = d, .row = d->op->query, .what = "parameter" };
+    struct param_check k = { .d = d, .row = d->op->query, .what = "parameter" };
     buf_init(&k.wrong, TEXT_SIZE);
     check_query(&k);
     k.row = d->op->body;

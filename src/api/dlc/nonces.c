@@ -29,7 +29,7 @@ struct head { /* of a file; in this machine's byte order */
     struct hash_seed seed;
     uint64_t since_ms, floor_ms;
 };
-struct seen {
+struct used_nonce {
     uint64_t hash, time_ms;
 };
 
@@ -94,7 +94,7 @@ static void end_file(struct nonces *n)
 
 static void record(struct nonces *n, uint64_t hash, uint64_t time_ms)
 {
-    const struct seen seen = { hash, time_ms };
+    const struct used_nonce seen = { hash, time_ms };
     if (n->fd < 0 || file_write_all(n->fd, &seen, sizeof seen) == 0)
         return;
     record_failed(n, n->now.file);
@@ -105,7 +105,7 @@ static void record(struct nonces *n, uint64_t hash, uint64_t time_ms)
 static bool load(struct nonces *n, unsigned file, struct set *s, struct head *head)
 {
     AUTO_FREE char *data = NULL;
-    size_t len = 0, most = sizeof *head + n->max * sizeof(struct seen);
+    size_t len = 0, most = sizeof *head + n->max * sizeof(struct used_nonce);
     struct err err;
     if (file_read(n->files[file], most, &data, &len, &err) < 0 || len < sizeof *head)
         return false;
@@ -113,7 +113,7 @@ static bool load(struct nonces *n, unsigned file, struct set *s, struct head *he
     if (memcmp(head->mark, FILE_MARK, sizeof head->mark) != 0)
         return false;
     *s = (struct set){ .since_ms = head->since_ms, .file = file };
-    struct seen seen;
+    struct used_nonce seen;
     for (size_t at = sizeof *head; at + sizeof seen <= len; at += sizeof seen) {
         memcpy(&seen, data + at, sizeof seen);
         if (seen.hash)
@@ -144,7 +144,7 @@ static void load_both(struct nonces *n, const struct nonces_place *place)
     n->floor_ms = later(heads[0].floor_ms, heads[1].floor_ms);
     if (strncmp(heads[newer].boot, place->boot, BOOT_SIZE - 1) != 0)
         n->floor_ms = later(later(n->floor_ms, n->now.newest_ms), place->now_ms / 1000 * 1000 - 1);
-    off_t size = (off_t)(sizeof(struct head) + n->now.n * sizeof(struct seen));
+    off_t size = (off_t)(sizeof(struct head) + n->now.n * sizeof(struct used_nonce));
     n->fd = open(n->files[newer], O_WRONLY | O_APPEND | O_CLOEXEC);
     if (n->fd >= 0 && ftruncate(n->fd, size) < 0)
         end_file(n);
