@@ -27,11 +27,11 @@ struct waiter { /* in the arena of its call */
     void *arg;
 };
 
-enum known { NOT_KNOWN, IS_THERE, IS_ABSENT, NO_ANSWER };
-struct looked_up {
+enum account_answer { NOT_KNOWN, IS_THERE, IS_ABSENT, NO_ANSWER };
+struct account_entry {
     struct account_lookups *all;
     char *name;
-    enum known known;
+    enum account_answer known;
     bool ordinary;
     uint64_t until_ms;
     struct arena *arena; /* of account */
@@ -47,12 +47,12 @@ struct account_lookups {
 
 /* ---- what is known ---- */
 
-static bool is_fresh(const struct looked_up *e)
+static bool is_fresh(const struct account_entry *e)
 {
     return e->known != NOT_KNOWN && clock_mono_ms() < e->until_ms;
 }
 
-static void take_groups(struct looked_up *e, char *list)
+static void take_groups(struct account_entry *e, char *list)
 {
     uint32_t *groups = ARENA_ARRAY(e->arena, ACCOUNT_GROUPS_MAX, uint32_t);
     size_t n = 0;
@@ -65,7 +65,7 @@ static void take_groups(struct looked_up *e, char *list)
     e->account.ids.n_groups = n;
 }
 
-static void take_line(struct looked_up *e, char *line, unsigned *found)
+static void take_line(struct account_entry *e, char *line, unsigned *found)
 {
     char *value = strchr(line, '=');
     uint64_t id;
@@ -91,7 +91,7 @@ static void take_line(struct looked_up *e, char *line, unsigned *found)
     }
 }
 
-static void learn(struct looked_up *e, const struct child_end *end)
+static void learn(struct account_entry *e, const struct child_end *end)
 {
     unsigned found = 0;
     char *rest = end ? end->text : NULL;
@@ -129,7 +129,7 @@ static void refuse(struct waiter *w, struct err *err)
 }
 
 /* The entry's answer for w: taken, another name to be tried, or a refusal. */
-static void decide(const struct looked_up *e, struct waiter *w)
+static void decide(const struct account_entry *e, struct waiter *w)
 {
     struct err err = { 0 };
     bool good = e->known == IS_THERE && (!w->choice.ordinary || e->ordinary);
@@ -153,7 +153,7 @@ static void decide(const struct looked_up *e, struct waiter *w)
 }
 
 /* e->child is gone, or could not be started (end is NULL). */
-static void end_look_up(struct looked_up *e, const struct child_end *end)
+static void end_look_up(struct account_entry *e, const struct child_end *end)
 {
     e->child = NULL;
     learn(e, end);
@@ -171,7 +171,7 @@ static void on_looked_up(void *arg, const struct child_end *end)
     end_look_up(arg, end);
 }
 
-static void look_up(struct looked_up *e)
+static void look_up(struct account_entry *e)
 {
     char *args[] = { (char *)"account-of", e->name, NULL };
     struct child_line line = { .program = e->all->program,
@@ -185,9 +185,9 @@ static void look_up(struct looked_up *e)
         end_look_up(e, NULL);
 }
 
-static struct looked_up *look_of(struct account_lookups *all, const char *name)
+static struct account_entry *look_of(struct account_lookups *all, const char *name)
 {
-    struct looked_up *e = smap_get(all->names, name);
+    struct account_entry *e = smap_get(all->names, name);
     if (e)
         return e;
     e = mem_new(sizeof *e);
@@ -200,7 +200,7 @@ static struct looked_up *look_of(struct account_lookups *all, const char *name)
 
 static void go_on(struct account_lookups *all, struct waiter *w)
 {
-    struct looked_up *e = look_of(all, w->choice.name);
+    struct account_entry *e = look_of(all, w->choice.name);
     if (is_fresh(e) && !e->child) {
         decide(e, w);
         return;
@@ -280,7 +280,7 @@ void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *
 
 int accounts_check(struct account_lookups *all, const char *name, struct err *err)
 {
-    struct looked_up *e = look_of(all, name);
+    struct account_entry *e = look_of(all, name);
     look_up(e);
     uv_run(all->loop, UV_RUN_DEFAULT);
     if (e->known == NO_ANSWER)
@@ -308,7 +308,7 @@ struct account_lookups *account_lookups_create(uv_loop_t *loop, const char *prog
 
 static void end_one(void *value)
 {
-    struct looked_up *e = value;
+    struct account_entry *e = value;
     child_drop(e->child);
     if (e->arena)
         arena_destroy(e->arena);

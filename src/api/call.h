@@ -16,7 +16,7 @@
 struct follower;
 struct board_wait;
 struct channel;
-struct pauses;
+struct follower_queue;
 
 enum limit { LIMIT_SUBMIT, LIMIT_LIST, LIMIT_LOG, LIMIT_PASSWORD, LIMITS };
 
@@ -28,7 +28,7 @@ struct api {
     struct page_sessions *sessions;   /* of the page */
     struct account_lookups *accounts; /* NULL: jobs have no account of their own */
     struct follower *followers;       /* open streams of events and logs */
-    struct pauses *pauses;            /* those that wait for their user's allowance; or NULL */
+    struct follower_queue *pauses;    /* those that wait for their user's allowance; or NULL */
     struct channel *channels;         /* upgraded connections to tasks */
     struct rates *limits[LIMITS];     /* by user; of passwords by source */
     struct board_wait *board_waits;

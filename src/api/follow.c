@@ -14,13 +14,13 @@
 
 /* ---- waiting for an allowance ---- */
 
-struct pauses { /* made when first somebody waits */
+struct follower_queue { /* made when first somebody waits */
     struct api *api;
     struct follower *first, **last;
     uv_timer_t timer;
 };
 
-static void add_paused(struct pauses *p, struct follower *f)
+static void add_paused(struct follower_queue *p, struct follower *f)
 {
     f->paused = true;
     f->next_paused = NULL;
@@ -28,7 +28,7 @@ static void add_paused(struct pauses *p, struct follower *f)
     p->last = &f->next_paused;
 }
 
-static void remove_paused(struct pauses *p, struct follower *f)
+static void remove_paused(struct follower_queue *p, struct follower *f)
 {
     struct follower **at = &p->first;
     while (*at != f)
@@ -41,7 +41,7 @@ static void remove_paused(struct pauses *p, struct follower *f)
 
 static void on_resume(uv_timer_t *timer);
 
-static void resume_in(struct pauses *p, uint64_t ms)
+static void resume_in(struct follower_queue *p, uint64_t ms)
 {
     if (uv_is_active((uv_handle_t *)&p->timer) && uv_timer_get_due_in(&p->timer) <= ms)
         return;
@@ -52,7 +52,7 @@ static void resume_in(struct pauses *p, uint64_t ms)
 /* Each is looked at once; who has to wait again goes to the end. */
 static void on_resume(uv_timer_t *timer)
 {
-    struct pauses *p = timer->data;
+    struct follower_queue *p = timer->data;
     size_t n = 0;
     for (const struct follower *f = p->first; f; f = f->next_paused)
         n++;

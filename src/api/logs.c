@@ -25,7 +25,7 @@ struct source {
     bool has, idle;       /* idle: nothing more until the log grows */
 };
 
-struct from { /* where a resuming client is */
+struct log_position { /* where a resuming client is */
     const char *task;
     uint32_t attempt;
     uint64_t offset;
@@ -34,7 +34,7 @@ struct from { /* where a resuming client is */
 struct log_stream {
     struct follower follower; /* first */
     VEC(struct source) sources;
-    VEC(struct from) from;
+    VEC(struct log_position) from;
     struct log_text text;      /* plain text state */
     const char *task;          /* filter: role or role/index, NULL all */
     enum record_stream stream; /* 0: all */
@@ -57,7 +57,7 @@ static bool wanted_task(const struct log_stream *s, const char *role, const char
     return !s->task || strcmp(s->task, role) == 0 || strcmp(s->task, name) == 0;
 }
 
-static const struct from *resume_point(const struct log_stream *s, const char *name)
+static const struct log_position *resume_point(const struct log_stream *s, const char *name)
 {
     for (size_t i = 0; i < s->from.n; i++)
         if (strcmp(s->from.at[i].task, name) == 0)
@@ -87,7 +87,7 @@ static void look_again(struct log_stream *s, uint64_t job, struct task_ref task)
 
 static void add_source(struct log_stream *s, const struct ctl_log *log, const char *name)
 {
-    const struct from *from = resume_point(s, name);
+    const struct log_position *from = resume_point(s, name);
     uint64_t offset = 0;
     if (from && log->attempt < from->attempt)
         return;
@@ -343,9 +343,9 @@ static int read_from(struct log_stream *s, struct call *call, struct err *err)
         if (!t->key || !attempt || attempt->kind != TEXT_INT || !offset || offset->kind != TEXT_INT)
             return err_set(err, ERR_INPUT,
                            "from has an entry that is not {\"attempt\", \"offset\"}");
-        *vec_add(&s->from) = (struct from){ .task = t->key,
-                                            .attempt = (uint32_t)attempt->integer,
-                                            .offset = (uint64_t)offset->integer };
+        *vec_add(&s->from) = (struct log_position){ .task = t->key,
+                                                    .attempt = (uint32_t)attempt->integer,
+                                                    .offset = (uint64_t)offset->integer };
     }
     return 0;
 }

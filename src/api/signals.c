@@ -20,7 +20,7 @@
 struct sending {
     struct call *call;
     struct signal_order order;
-    struct one {
+    struct signalled_task {
         struct sending *all;
         const char *task, *why; /* why: not heard */
         int heard;
@@ -62,14 +62,14 @@ static int choose(struct sending *s, struct err *err)
     struct job_view job;
     if (ctl_job_view(core(s), a, &ask, &job, err))
         return -1;
-    s->at = ARENA_ARRAY(a, TASKS_MAX, struct one);
+    s->at = ARENA_ARRAY(a, TASKS_MAX, struct signalled_task);
     for (size_t i = 0; i < job.task_list.n; i++) {
         const struct task_view *task = &job.task_list.at[i];
         if (!named(tasks, task->name) || (tasks->n == 0 && task->state != TASK_RUNNING))
             continue;
         if (s->n == TASKS_MAX)
             return err_set(err, ERR_TOO_LARGE, "more than %d tasks at once", TASKS_MAX);
-        s->at[s->n++] = (struct one){ .all = s, .task = task->name };
+        s->at[s->n++] = (struct signalled_task){ .all = s, .task = task->name };
     }
     for (size_t i = 0; i < tasks->n; i++) {
         bool there = false;
@@ -149,7 +149,7 @@ static void conclude(struct sending *s)
 
 static void on_heard(void *arg, int heard)
 {
-    struct one *one = arg;
+    struct signalled_task *one = arg;
     struct sending *s = one->all;
     one->heard = heard;
     s->never = s->never || heard == HEARD_NEVER;
