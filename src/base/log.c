@@ -18,7 +18,7 @@
 #define SLOTS     8
 #define WINDOW_MS 1000
 
-struct said {
+struct line_entry {
     char line[LINE_SIZE];
     size_t len; /* 0: free */
     uint64_t since_ms;
@@ -27,7 +27,7 @@ struct said {
 
 static struct {
     enum log_level least;
-    struct said said[SLOTS];
+    struct line_entry said[SLOTS];
 } state = { .least = LOG_INFO };
 
 static const char *const words[] = {
@@ -57,7 +57,7 @@ static void put(char *line, size_t len)
         return;
 }
 
-static void forget(struct said *s)
+static void forget(struct line_entry *s)
 {
     if (s->len && s->again) {
         char line[LINE_SIZE + 40];
@@ -78,9 +78,9 @@ void log_flush(void)
 static bool counted(const char *line, size_t len)
 {
     uint64_t now = clock_mono_ms();
-    struct said *oldest = &state.said[0];
+    struct line_entry *oldest = &state.said[0];
     for (size_t i = 0; i < SLOTS; i++) {
-        struct said *s = &state.said[i];
+        struct line_entry *s = &state.said[i];
         if (s->len && now - s->since_ms >= WINDOW_MS)
             forget(s);
         if (s->len == len && memcmp(s->line, line, len) == 0) {

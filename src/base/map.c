@@ -34,17 +34,17 @@ struct smap {
 };
 
 /* What is looked for: text decides when it is there, else the number. */
-struct sought {
+struct map_key {
     uint64_t hash, key;
     const char *text;
 };
 
-static bool slot_is(const struct slot *s, const struct sought *w)
+static bool slot_is(const struct slot *s, const struct map_key *w)
 {
     return s->hash == w->hash && (w->text ? strcmp(s->text, w->text) == 0 : s->key == w->key);
 }
 
-static struct slot *find(const struct table *t, const struct sought *w)
+static struct slot *find(const struct table *t, const struct map_key *w)
 {
     if (t->count == 0)
         return NULL;
@@ -74,13 +74,13 @@ static void grow(struct table *t)
     *t = wide;
 }
 
-static void *get(const struct table *t, const struct sought *w)
+static void *get(const struct table *t, const struct map_key *w)
 {
     const struct slot *s = find(t, w);
     return s ? s->value : NULL;
 }
 
-static void set(struct table *t, const struct sought *w, void *value)
+static void set(struct table *t, const struct map_key *w, void *value)
 {
     if (!value)
         BUG("a map keeps no NULL");
@@ -98,7 +98,7 @@ static void set(struct table *t, const struct sought *w, void *value)
     t->count++;
 }
 
-static void *take(struct table *t, const struct sought *w)
+static void *take(struct table *t, const struct map_key *w)
 {
     struct slot *s = find(t, w);
     if (!s)
@@ -136,14 +136,14 @@ static void free_values(const struct table *t, void (*free_value)(void *))
             free_value(t->slots[i].value);
 }
 
-static struct sought number(uint64_t key)
+static struct map_key number(uint64_t key)
 {
-    return (struct sought){ .hash = hash_u64(key), .key = key };
+    return (struct map_key){ .hash = hash_u64(key), .key = key };
 }
 
-static struct sought text(const struct smap *m, const char *key)
+static struct map_key text(const struct smap *m, const char *key)
 {
-    return (struct sought){ .hash = hash_bytes(m->seed, key, strlen(key)), .text = key };
+    return (struct map_key){ .hash = hash_bytes(m->seed, key, strlen(key)), .text = key };
 }
 
 struct map *map_create(void)
@@ -173,19 +173,19 @@ size_t map_count(const struct map *m)
 
 void *map_get(const struct map *m, uint64_t key)
 {
-    struct sought w = number(key);
+    struct map_key w = number(key);
     return get(&m->t, &w);
 }
 
 void map_set(struct map *m, uint64_t key, void *value)
 {
-    struct sought w = number(key);
+    struct map_key w = number(key);
     set(&m->t, &w, value);
 }
 
 void *map_remove(struct map *m, uint64_t key)
 {
-    struct sought w = number(key);
+    struct map_key w = number(key);
     return take(&m->t, &w);
 }
 
@@ -247,19 +247,19 @@ size_t smap_count(const struct smap *m)
 
 void *smap_get(const struct smap *m, const char *key)
 {
-    struct sought w = text(m, key);
+    struct map_key w = text(m, key);
     return get(&m->t, &w);
 }
 
 void smap_set(struct smap *m, const char *key, void *value)
 {
-    struct sought w = text(m, key);
+    struct map_key w = text(m, key);
     set(&m->t, &w, value);
 }
 
 void *smap_remove(struct smap *m, const char *key)
 {
-    struct sought w = text(m, key);
+    struct map_key w = text(m, key);
     return take(&m->t, &w);
 }
 

@@ -181,16 +181,16 @@ static void paint(const struct page *g, const char *code)
 
 /* One character as it is shown: a tab as columns, controls and broken bytes as '?'. Returns its
  * bytes in the source. */
-struct shown {
+struct cell_text {
     char text[8];
     size_t columns;
 };
 
-static size_t show_char(const char *s, size_t n, struct shown *c)
+static size_t show_char(const char *s, size_t n, struct cell_text *c)
 {
     uint32_t code;
     size_t len = scan_char(s, n, &code);
-    *c = (struct shown){ .text = "?", .columns = 1 };
+    *c = (struct cell_text){ .text = "?", .columns = 1 };
     if (len == 0)
         return 1;
     if (code == '\t') {
@@ -207,7 +207,7 @@ static size_t show_char(const char *s, size_t n, struct shown *c)
 static size_t columns_of(const char *s, size_t n)
 {
     size_t columns = 0;
-    struct shown c;
+    struct cell_text c;
     for (size_t i = 0; i < n; columns += c.columns)
         i += show_char(s + i, n - i, &c);
     return columns;
@@ -248,7 +248,7 @@ static void print_source(const struct page *g, const struct excerpt *x, uint32_t
 {
     bool cut = x->start > 0 && g->src[x->start - 1] != '\n';
     bool goes_on = x->end < g->len && g->src[x->end] != '\n' && g->src[x->end] != '\r';
-    struct shown c;
+    struct cell_text c;
     buf_addf(g->out, "%5u | %s", line, cut ? "..." : "");
     for (size_t i = x->start; i < x->end;) {
         i += show_char(g->src + i, x->end - i, &c);

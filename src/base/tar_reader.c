@@ -16,8 +16,8 @@
 #define BUFFER    (64u << 10)
 #define EXTRA_MAX (64u << 10) /* a pax header or a long name */
 
-struct said {          /* of the next entry, by what stands before it */
-    char *path, *link; /* NULL: its own */
+struct header_override { /* of the next entry, by what stands before it */
+    char *path, *link;   /* NULL: its own */
     bool has_size, has_mtime, has_uid, has_gid;
     uint64_t size, mtime, uid, gid;
 };
@@ -28,7 +28,7 @@ struct tar_reader {
     unsigned char buffer[BUFFER];
     size_t at, len;
     bool ended;
-    struct said said;
+    struct header_override said;
 };
 
 /* ---- the stream ---- */
@@ -163,7 +163,7 @@ static bool pax_number(const char *value, bool time, uint64_t *out)
 
 static int pax_value(struct tar_reader *r, const char *key, size_t n, const char *value)
 {
-    struct said *said = &r->said;
+    struct header_override *said = &r->said;
     uint64_t found = 0;
     if (is_key(key, n, "size")) {
         said->has_size = pax_number(value, false, &said->size);
@@ -240,7 +240,7 @@ static void forget_extra(struct tar_reader *r)
 {
     free(r->said.path);
     free(r->said.link);
-    r->said = (struct said){ .path = NULL };
+    r->said = (struct header_override){ .path = NULL };
 }
 
 /* ---- entries ---- */
