@@ -41,7 +41,7 @@ static const struct line_options options = { .launcher = "accelerate launch",
                                              .n = ARRAY_LEN(rows),
                                              .unknown = LINE_UNKNOWN_VALUE };
 
-struct asked {
+struct accelerate_options {
     const char *machines, *processes, *config;
     bool deepspeed;
     struct words kept; /* options of several machines' lines that stay */
@@ -54,8 +54,8 @@ static void put_words(struct words *out, const struct line_walk *w, const struct
         out->at[out->n++] = w->argv[f->first + i];
 }
 
-static int read_options(struct line_reader *r, struct line_walk *w, struct asked *asked,
-                        struct err *err)
+static int read_options(struct line_reader *r, struct line_walk *w,
+                        struct accelerate_options *asked, struct err *err)
 {
     struct line_found found;
     int rc;
@@ -97,7 +97,7 @@ static const char *scalar(const struct text_node *root, const char *key)
 }
 
 /* A file that the line names has to be there. */
-static int read_config(struct line_reader *r, struct asked *asked, struct err *err)
+static int read_config(struct line_reader *r, struct accelerate_options *asked, struct err *err)
 {
     const char *path = asked->config ? asked->config : own_config(r->arena);
     AUTO_FREE char *text = NULL;
@@ -124,8 +124,8 @@ static int read_config(struct line_reader *r, struct asked *asked, struct err *e
 }
 
 /* --num_processes counts the ranks of all machines. */
-static int ranks_of_each(const struct line_reader *r, const struct asked *asked, uint32_t nodes,
-                         uint32_t *ranks, struct err *err)
+static int ranks_of_each(const struct line_reader *r, const struct accelerate_options *asked,
+                         uint32_t nodes, uint32_t *ranks, struct err *err)
 {
     uint32_t all = 0;
     *ranks = line_whole(r->out->on_cpu ? r->asked->cpu : r->asked->gpu);
@@ -148,7 +148,7 @@ static int ranks_of_each(const struct line_reader *r, const struct asked *asked,
                     "--num_processes N, of all machines; or --gpu N of each before the \"--\"");
 }
 
-static void run_on_each(struct line_reader *r, const struct asked *asked, int words,
+static void run_on_each(struct line_reader *r, const struct accelerate_options *asked, int words,
                         const struct line_walk *w)
 {
     uint32_t nodes = r->out->max;
@@ -190,8 +190,10 @@ int line_accelerate(struct line_reader *r, struct err *err)
     const char *python;
     int words = find_program(r, &python);
     struct line_walk w = { .of = &options, .argc = r->argc, .at = words, .argv = r->argv };
-    struct asked asked = { .kept.at = ARENA_ARRAY(r->arena, (size_t)r->argc, const char *),
-                           .all.at = ARENA_ARRAY(r->arena, (size_t)r->argc, const char *) };
+    struct accelerate_options asked = { .kept.at =
+                                            ARENA_ARRAY(r->arena, (size_t)r->argc, const char *),
+                                        .all.at =
+                                            ARENA_ARRAY(r->arena, (size_t)r->argc, const char *) };
     uint32_t nodes = 1, ranks;
     if (!words)
         return 0;

@@ -29,14 +29,14 @@ static const struct line_options options = {
     .launcher = "deepspeed", .rows = rows, .n = ARRAY_LEN(rows), .unknown = LINE_UNKNOWN_REFUSED
 };
 
-struct asked {
+struct deepspeed_options {
     uint32_t nodes, devices; /* 0: not said */
     struct line_hosts hosts;
     struct words passed;
 };
 
 static int take_option(struct line_reader *r, const struct line_walk *w, const struct line_found *f,
-                       struct asked *asked, struct err *err)
+                       struct deepspeed_options *asked, struct err *err)
 {
     switch (f->means) {
     case HOSTFILE: return line_hosts_file(r, "--hostfile", f->value, &asked->hosts, err);
@@ -59,7 +59,7 @@ static int take_option(struct line_reader *r, const struct line_walk *w, const s
     }
 }
 
-static int read_options(struct line_reader *r, struct line_walk *w, struct asked *asked,
+static int read_options(struct line_reader *r, struct line_walk *w, struct deepspeed_options *asked,
                         struct err *err)
 {
     struct line_found found;
@@ -71,7 +71,7 @@ static int read_options(struct line_reader *r, struct line_walk *w, struct asked
 }
 
 /* Nodes of the line, each with the same number of ranks. */
-static int find_shape(const struct line_reader *r, struct asked *asked, struct err *err)
+static int find_shape(const struct line_reader *r, struct deepspeed_options *asked, struct err *err)
 {
     uint32_t slots = asked->hosts.n ? asked->hosts.at[0].slots : 0;
     for (size_t i = 0; i < asked->hosts.n; i++)
@@ -92,7 +92,7 @@ static int find_shape(const struct line_reader *r, struct asked *asked, struct e
 /* {"n0": [ids], "n1": [ids]}: of the other nodes only how many there are counts. The launcher shows
  * them to CUDA, which takes -1 for none: so a task without devices has as many ranks, and none of
  * the machine's. */
-static const char *world(struct line_reader *r, const struct asked *asked)
+static const char *world(struct line_reader *r, const struct deepspeed_options *asked)
 {
     AUTO_BUF struct buf text = BUF_INIT(1 << 20);
     buf_puts(&text, "ids=${CUDA_VISIBLE_DEVICES:-");
@@ -105,8 +105,8 @@ static const char *world(struct line_reader *r, const struct asked *asked)
     return arena_strdup(r->arena, buf_str(&text));
 }
 
-static void run_on_each(struct line_reader *r, const struct asked *asked, const char *python,
-                        const struct line_walk *w)
+static void run_on_each(struct line_reader *r, const struct deepspeed_options *asked,
+                        const char *python, const struct line_walk *w)
 {
     size_t most = (size_t)r->argc + 8;
     struct words line = { .at = ARENA_ARRAY(r->arena, most, const char *) };
@@ -130,7 +130,8 @@ int line_deepspeed(struct line_reader *r, struct err *err)
     const char *python;
     int words = line_program(r, "deepspeed", "deepspeed.launcher.runner", &python);
     struct line_walk w = { .of = &options, .argc = r->argc, .at = words, .argv = r->argv };
-    struct asked asked = { .passed.at = ARENA_ARRAY(r->arena, (size_t)r->argc, const char *) };
+    struct deepspeed_options asked = { .passed.at =
+                                           ARENA_ARRAY(r->arena, (size_t)r->argc, const char *) };
     if (!words)
         return 0;
     if (read_options(r, &w, &asked, err) < 0 || find_shape(r, &asked, err) < 0 ||

@@ -49,7 +49,7 @@ static const struct line_options horovod_options = { .launcher = "horovodrun",
                                                      .n = ARRAY_LEN(horovod_rows),
                                                      .unknown = LINE_UNKNOWN_FLAG };
 
-struct asked {
+struct mpirun_options {
     uint32_t ranks, per_node; /* 0: not said */
     struct line_hosts hosts;
     struct words kept; /* options that say nothing of hosts */
@@ -57,7 +57,7 @@ struct asked {
 };
 
 static int take_option(struct line_reader *r, const struct line_walk *w, const struct line_found *f,
-                       struct asked *asked, struct err *err)
+                       struct mpirun_options *asked, struct err *err)
 {
     switch (f->means) {
     case RANKS:
@@ -76,7 +76,7 @@ static int take_option(struct line_reader *r, const struct line_walk *w, const s
     }
 }
 
-static int read_options(struct line_reader *r, struct line_walk *w, struct asked *asked,
+static int read_options(struct line_reader *r, struct line_walk *w, struct mpirun_options *asked,
                         struct err *err)
 {
     struct line_found found;
@@ -89,7 +89,7 @@ static int read_options(struct line_reader *r, struct line_walk *w, struct asked
 }
 
 /* Ranks fill the hosts in their order; how many hosts are used, and the ranks of the fullest. */
-static void fill_hosts(const struct asked *asked, uint32_t *nodes, uint32_t *slots)
+static void fill_hosts(const struct mpirun_options *asked, uint32_t *nodes, uint32_t *slots)
 {
     uint32_t left = asked->ranks;
     *nodes = *slots = 0;
@@ -128,7 +128,7 @@ static int run_as_it_is(struct line_reader *r, uint32_t ranks, struct err *err)
     return 1;
 }
 
-static int run_over_tasks(struct line_reader *r, const struct asked *asked, uint32_t nodes,
+static int run_over_tasks(struct line_reader *r, const struct mpirun_options *asked, uint32_t nodes,
                           uint32_t slots, const struct line_walk *w, struct err *err)
 {
     uint32_t ranks = asked->ranks ? asked->ranks : nodes * slots;
@@ -166,7 +166,7 @@ static bool names_mpirun(const char *word)
 int line_mpirun(struct line_reader *r, struct err *err)
 {
     struct line_walk w = { .of = &mpi_options, .argc = r->argc, .at = 1, .argv = r->argv };
-    struct asked asked = { .ranks = 0 };
+    struct mpirun_options asked = { .ranks = 0 };
     uint32_t nodes, slots;
     if (!names_mpirun(r->argv[0]))
         return 0;
@@ -191,7 +191,7 @@ int line_horovodrun(struct line_reader *r, struct err *err)
     const char *python;
     int words = line_program(r, "horovodrun", "horovod.runner.launch", &python);
     struct line_walk w = { .of = &horovod_options, .argc = r->argc, .at = words, .argv = r->argv };
-    struct asked asked = { .ranks = 0 };
+    struct mpirun_options asked = { .ranks = 0 };
     uint32_t nodes, slots;
     if (!words)
         return 0;

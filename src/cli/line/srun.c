@@ -65,7 +65,7 @@ static const struct line_options options = { .launcher = "srun",
                                              .unknown = LINE_UNKNOWN_REFUSED,
                                              .glued = true };
 
-struct asked {
+struct srun_options {
     const char *tasks, *nodes, *per_node, *cpus, *gpus_task, *gpus_node, *gpus, *memory,
         *memory_cpu, *chdir;
     uint32_t n_tasks, n_nodes, n_per_node, n_gpus; /* as they come out; n_gpus of a task */
@@ -109,7 +109,7 @@ static const char *duration(struct arena *a, const char *text, struct err *err)
     return seconds ? arena_printf(a, "%llus", (unsigned long long)seconds) : "none";
 }
 
-static int take_gres(const struct line_found *f, struct asked *asked, struct err *err)
+static int take_gres(const struct line_found *f, struct srun_options *asked, struct err *err)
 {
     asked->gpus_node = gres_gpus(f->value);
     if (asked->gpus_node)
@@ -131,8 +131,8 @@ static void take_export(struct line_reader *r, const char *text)
     }
 }
 
-static int take_option(struct line_reader *r, const struct line_found *f, struct asked *asked,
-                       struct err *err)
+static int take_option(struct line_reader *r, const struct line_found *f,
+                       struct srun_options *asked, struct err *err)
 {
     struct line_job *out = r->out;
     switch (f->means) {
@@ -160,7 +160,7 @@ static int take_option(struct line_reader *r, const struct line_found *f, struct
 
 /* ---- amounts ---- */
 
-static int shape_of(struct asked *a, struct err *err)
+static int shape_of(struct srun_options *a, struct err *err)
 {
     bool range = a->nodes && strchr(a->nodes, '-');
     if (range) {
@@ -186,7 +186,7 @@ static int shape_of(struct asked *a, struct err *err)
 }
 
 /* Devices of a node, or of all, are shared out to the tasks. */
-static int devices_of(struct asked *a, struct err *err)
+static int devices_of(struct srun_options *a, struct err *err)
 {
     const char *text = a->gpus_task ? a->gpus_task : a->gpus_node ? a->gpus_node : a->gpus;
     uint32_t n, by = a->gpus_task   ? 1
@@ -224,7 +224,7 @@ static const char *memory_of(struct arena *arena, const char *text, uint64_t sha
     return arena_printf(arena, "%llu", (unsigned long long)((n << unit) * times / share));
 }
 
-static int amounts(struct line_reader *r, struct asked *a, struct err *err)
+static int amounts(struct line_reader *r, struct srun_options *a, struct err *err)
 {
     struct line_job *out = r->out;
     uint32_t cpus = 1;
@@ -245,7 +245,7 @@ static int amounts(struct line_reader *r, struct asked *a, struct err *err)
 
 /* Ranks go to nodes in blocks, as srun's do by default. A task sees only its own devices, so that
  * its local index counts no device: with devices it is 0. */
-static const char *variables(struct arena *arena, const struct asked *a)
+static const char *variables(struct arena *arena, const struct srun_options *a)
 {
     uint32_t each = a->n_per_node ? a->n_per_node : 1;
     uint32_t nodes = a->n_nodes ? a->n_nodes : a->n_tasks;
@@ -272,7 +272,7 @@ static const char *variables(struct arena *arena, const struct asked *a)
 }
 
 /* The launcher behind srun is started once on each node, or once. */
-static int same_nodes(const struct asked *a, const struct line_job *inner, struct err *err)
+static int same_nodes(const struct srun_options *a, const struct line_job *inner, struct err *err)
 {
     if (inner->kind == LINE_TASKS && inner->min <= a->n_tasks && a->n_tasks <= inner->max)
         return 0;
@@ -281,7 +281,7 @@ static int same_nodes(const struct asked *a, const struct line_job *inner, struc
     return err_hint(err, "the launcher's line without srun");
 }
 
-static int take_inner(struct line_reader *r, const struct asked *a, struct line_job *inner,
+static int take_inner(struct line_reader *r, const struct srun_options *a, struct line_job *inner,
                       struct err *err)
 {
     const struct line_job *out = r->out;
@@ -300,8 +300,8 @@ static int take_inner(struct line_reader *r, const struct asked *a, struct line_
 }
 
 /* 1: the line behind it is a launcher's, which is the job; 0: *argv is what each task runs. */
-static int read_inner(struct line_reader *r, const struct asked *a, const struct line_walk *w,
-                      struct words *argv, struct err *err)
+static int read_inner(struct line_reader *r, const struct srun_options *a,
+                      const struct line_walk *w, struct words *argv, struct err *err)
 {
     struct line_job inner;
     struct line_asked asked = { .cpu = r->asked->cpu ? r->asked->cpu : a->cpus,
@@ -319,7 +319,7 @@ static int read_inner(struct line_reader *r, const struct asked *a, const struct
 int line_srun(struct line_reader *r, struct err *err)
 {
     struct line_walk w = { .of = &options, .argc = r->argc, .at = 1, .argv = r->argv };
-    struct asked asked = { .tasks = NULL };
+    struct srun_options asked = { .tasks = NULL };
     struct line_found found;
     int rc;
     if (strcmp(line_base_name(r->argv[0]), "srun") != 0)

@@ -20,7 +20,7 @@ static const struct line_options options = { .launcher = "torch.distributed.laun
                                              .n = ARRAY_LEN(rows),
                                              .unknown = LINE_UNKNOWN_VALUE };
 
-struct asked {
+struct torch_options {
     const char *nodes, *ranks;
 };
 
@@ -30,7 +30,7 @@ static void put_option(struct words *kept, const struct line_walk *w, const stru
         kept->at[kept->n++] = w->argv[f->first + i];
 }
 
-static int read_options(struct line_walk *w, struct asked *asked, struct words *kept,
+static int read_options(struct line_walk *w, struct torch_options *asked, struct words *kept,
                         struct err *err)
 {
     struct line_found found;
@@ -70,7 +70,7 @@ int line_torch_launch(struct line_reader *r, struct err *err)
     const char *python;
     int words = line_program(r, NULL, "torch.distributed.launch", &python);
     struct line_walk w = { .of = &options, .argc = r->argc, .at = words, .argv = r->argv };
-    struct asked asked = { .nodes = "1", .ranks = "1" };
+    struct torch_options asked = { .nodes = "1", .ranks = "1" };
     struct words kept = { .at = ARENA_ARRAY(r->arena, (size_t)r->argc, const char *) };
     uint32_t nodes, ranks = 0;
     if (!words)
