@@ -92,7 +92,7 @@ static const struct opt convert_rows[] = {
     OPT_END,
 };
 
-struct checked {
+struct checked_file {
     const char *file;
     char *text;
     size_t len;
@@ -102,7 +102,7 @@ struct checked {
 };
 
 static void read_with(struct cli *cli, const struct check_opts *o, const char *from,
-                      const struct opt_list *sets, struct checked *c)
+                      const struct opt_list *sets, struct checked_file *c)
 {
     struct offline_request request = { .text = c->text,
                                        .len = c->len,
@@ -118,7 +118,7 @@ static void read_with(struct cli *cli, const struct check_opts *o, const char *f
 /* Twice where options change the job: which roles it has is known after the first time. of_file:
  * options for its role; NULL: the text has them. */
 static int read_text(struct cli *cli, const struct check_opts *o, const char *from,
-                     const struct job_opts_ask *options, struct checked *c, struct err *err)
+                     const struct job_opts_ask *options, struct checked_file *c, struct err *err)
 {
     struct job_opts_ask ask = *options;
     struct words sets = { .n = 0 };
@@ -137,11 +137,11 @@ static int read_text(struct cli *cli, const struct check_opts *o, const char *fr
 }
 
 static int read_one(struct cli *cli, const struct check_opts *o, const char *file,
-                    struct checked *c, struct err *err)
+                    struct checked_file *c, struct err *err)
 {
     struct command_opts resources = o->command;
     struct job_opts_ask ask = { .opts = &o->job, .of_file = &resources, .file = file };
-    *c = (struct checked){ .file = strcmp(file, "-") == 0 ? "stdin" : file };
+    *c = (struct checked_file){ .file = strcmp(file, "-") == 0 ? "stdin" : file };
     if (job_opts_devices(cli->arena, &o->job, &resources, &ask.gpu_type, err) < 0)
         return -1;
     if (names_read_job_file(file, &c->text, &c->len, err) < 0)
@@ -150,7 +150,7 @@ static int read_one(struct cli *cli, const struct check_opts *o, const char *fil
 }
 
 static int read_command(struct cli *cli, const struct check_opts *o, int argc, char **argv,
-                        struct checked *c, struct err *err)
+                        struct checked_file *c, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
     struct command_opts resources = o->command;
@@ -159,7 +159,7 @@ static int read_command(struct cli *cli, const struct check_opts *o, int argc, c
         .opts = &resources, .name = o->name, .from = o->from, .argc = argc, .argv = argv
     };
     struct command_job job;
-    *c = (struct checked){ .file = "the command" };
+    *c = (struct checked_file){ .file = "the command" };
     if (!cli->dashes) {
         c->file = argv[0];
         command.argv = script_command(cli->arena, &command.argc, argv);
@@ -182,7 +182,7 @@ static int read_command(struct cli *cli, const struct check_opts *o, int argc, c
 
 /* ---- the report ---- */
 
-static void print_tail(const struct checked *c, struct buf *out)
+static void print_tail(const struct checked_file *c, struct buf *out)
 {
     const struct report *r = &c->job.report;
     const struct dialect *d = c->job.result.dialect;
@@ -199,7 +199,7 @@ static void print_tail(const struct checked *c, struct buf *out)
     buf_putc(out, '\n');
 }
 
-static void print_good(const struct checked *c, struct buf *out)
+static void print_good(const struct checked_file *c, struct buf *out)
 {
     const struct job_spec *job = c->job.result.job;
     char roles[48], tasks[48];
@@ -208,7 +208,7 @@ static void print_good(const struct checked *c, struct buf *out)
              out_count(tasks, job_task_count(job), "task"), c->job.result.dialect->title);
 }
 
-static void print_report(struct cli *cli, const struct checked *c)
+static void print_report(struct cli *cli, const struct checked_file *c)
 {
     AUTO_BUF struct buf out = BUF_INIT(16u << 20);
     report_print(&c->job.report, c->file, c->made ? NULL : c->text, c->len, cli->color, &out);
@@ -244,7 +244,7 @@ static struct text_node *problem_tree(struct arena *a, struct text_node *list,
     return one;
 }
 
-static void json_report(struct cli *cli, const struct checked *c, struct text_node *parent)
+static void json_report(struct cli *cli, const struct checked_file *c, struct text_node *parent)
 {
     struct arena *a = cli->arena;
     struct text_node *one = text_map(a, parent, NULL);
@@ -269,7 +269,7 @@ static void json_report(struct cli *cli, const struct checked *c, struct text_no
 
 /* Rounds, because a fixed field may show what was hidden behind it. */
 static int fix_file(struct cli *cli, const struct check_opts *o, const char *file,
-                    struct checked *c, struct err *err)
+                    struct checked_file *c, struct err *err)
 {
     struct stat st;
     if (strcmp(file, "-") == 0) {
@@ -302,7 +302,7 @@ static int compare_pairs(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-struct seen { /* what one task would see */
+struct task_environment { /* what one task would see */
     const struct job_spec *job;
     const struct role *role;
     struct job_place place;
@@ -310,8 +310,8 @@ struct seen { /* what one task would see */
     struct pairs env;
 };
 
-static bool place_somewhere(struct cli *cli, const struct checked *c, const struct job_spec *job,
-                            struct job_place *place)
+static bool place_somewhere(struct cli *cli, const struct checked_file *c,
+                            const struct job_spec *job, struct job_place *place)
 {
     *place =
         (struct job_place){ .id = 1, .number = 1, .generation = 1, .owner = c->job.site.owner };
@@ -322,8 +322,8 @@ static bool place_somewhere(struct cli *cli, const struct checked *c, const stru
     return cli->host->example(job, cli->arena, place);
 }
 
-static int find_task(struct cli *cli, const struct checked *c, const char *text, struct seen *s,
-                     struct err *err)
+static int find_task(struct cli *cli, const struct checked_file *c, const char *text,
+                     struct task_environment *s, struct err *err)
 {
     struct task_name name;
     uint32_t role;
@@ -363,13 +363,13 @@ static const char *own_server(struct cli *cli)
 }
 
 /* Is it one whose value only a start makes? */
-static bool comes_later(const struct seen *s, const struct variable *v)
+static bool comes_later(const struct task_environment *s, const struct variable *v)
 {
     return v->of == VARIABLE_STARTED && !pairs_get(&s->role->env, v->name) &&
            (s->job->config || strcmp(v->name, "MUSTER_CONFIG") != 0);
 }
 
-static void env_json(struct cli *cli, const struct seen *s)
+static void env_json(struct cli *cli, const struct task_environment *s)
 {
     struct arena *a = cli->arena;
     const struct task_place *task = &s->place.tasks[s->flat];
@@ -398,7 +398,7 @@ static void env_json(struct cli *cli, const struct seen *s)
     out_json(root);
 }
 
-static void env_text(struct cli *cli, const struct seen *s, struct buf *out)
+static void env_text(struct cli *cli, const struct task_environment *s, struct buf *out)
 {
     const struct task_place *task = &s->place.tasks[s->flat];
     buf_addf(out, "# %s/%u of %s: addresses and ports are examples, the server chooses them\n",
@@ -421,9 +421,10 @@ static void env_text(struct cli *cli, const struct seen *s, struct buf *out)
         buf_putc(out, '\n');
 }
 
-static int print_env(struct cli *cli, const struct checked *c, const char *text, struct err *err)
+static int print_env(struct cli *cli, const struct checked_file *c, const char *text,
+                     struct err *err)
 {
-    struct seen s = { .flat = 0 };
+    struct task_environment s = { .flat = 0 };
     AUTO_BUF struct buf out = BUF_INIT((size_t)256 << 20);
     if (find_task(cli, c, text, &s, err) < 0)
         return -1;
@@ -446,7 +447,7 @@ static int print_env(struct cli *cli, const struct checked *c, const char *text,
 
 /* ---- check ---- */
 
-static int check_read(struct cli *cli, const struct check_opts *o, struct checked *c,
+static int check_read(struct cli *cli, const struct check_opts *o, struct checked_file *c,
                       struct text_node *list, struct err *err)
 {
     int rc = 0;
@@ -464,7 +465,7 @@ static int check_read(struct cli *cli, const struct check_opts *o, struct checke
 static int check_one(struct cli *cli, const struct check_opts *o, const char *file,
                      struct text_node *list, struct err *err)
 {
-    struct checked c;
+    struct checked_file c;
     int rc = read_one(cli, o, file, &c, err);
     if (rc == 0 && o->fix)
         rc = fix_file(cli, o, file, &c, err);
@@ -478,7 +479,7 @@ static int check_command(struct cli *cli, const struct check_opts *o, int argc, 
                          struct err *err)
 {
     struct text_node *list = text_list(cli->arena, NULL, NULL);
-    struct checked c;
+    struct checked_file c;
     if (o->fix) {
         err_set(err, ERR_INPUT, "--fix changes a file, a command is none");
         return err_hint(err, "leave --fix out");
@@ -558,14 +559,15 @@ static const struct dialect *target(struct cli *cli, const char *name, struct er
     return NULL;
 }
 
-static void print_to_stderr(const struct checked *c, const struct report *report, const char *text)
+static void print_to_stderr(const struct checked_file *c, const struct report *report,
+                            const char *text)
 {
     AUTO_BUF struct buf out = BUF_INIT(64u << 20);
     report_print(report, c->file, text, c->len, out_color_err(), &out);
     fputs(buf_str(&out), stderr);
 }
 
-static const struct text_node *not_converted(const struct checked *c, struct err *err)
+static const struct text_node *not_converted(const struct checked_file *c, struct err *err)
 {
     err_set(err, ERR_INPUT, "%s was not converted", c->file);
     err_hint(err, "mend the errors above");
@@ -573,7 +575,7 @@ static const struct text_node *not_converted(const struct checked *c, struct err
 }
 
 /* What was written, as its reader has it: do the commands still find their variables? */
-static void check_variables(struct cli *cli, const struct dialect *to, const struct checked *c,
+static void check_variables(struct cli *cli, const struct dialect *to, const struct checked_file *c,
                             const struct text_node *tree, struct report *said)
 {
     const struct job_spec *job = c->job.result.job;
@@ -591,7 +593,7 @@ static void check_variables(struct cli *cli, const struct dialect *to, const str
 
 /* NULL with err, or without one when something would be lost: then that has been said. */
 static const struct text_node *convert_job(struct cli *cli, const struct check_opts *o,
-                                           const struct dialect *to, const struct checked *c,
+                                           const struct dialect *to, const struct checked_file *c,
                                            struct err *err)
 {
     char losses[48];
@@ -617,7 +619,7 @@ static const struct text_node *convert_job(struct cli *cli, const struct check_o
 static int run_convert(struct cli *cli, const void *opts, int argc, char **argv, struct err *err)
 {
     struct check_opts portable = *(const struct check_opts *)opts, *o = &portable;
-    struct checked c = { .text = NULL };
+    struct checked_file c = { .text = NULL };
     const struct text_node *tree;
     AUTO_BUF struct buf out = BUF_INIT(64u << 20);
     const struct dialect *to = target(cli, o->to ? o->to : "native", err);

@@ -47,19 +47,19 @@ static const struct opt opts[] = {
 };
 
 enum { COLUMNS_MAX = 10 };
-struct getting;
+struct get_request;
 struct kind {
     const char *names[5]; /* its own, one of it, others; NULL ends */
     bool declared;        /* in the catalogue: no namespace, columns are called as its fields */
     const char *list;     /* member of the answer */
     struct table_column columns[COLUMNS_MAX]; /* the first is the namespace */
     size_t n_columns;
-    struct text_node *(*fetch)(const struct getting *, struct err *);
-    void (*fill)(const struct getting *, const struct text_node *, const char **row);
+    struct text_node *(*fetch)(const struct get_request *, struct err *);
+    void (*fill)(const struct get_request *, const struct text_node *, const char **row);
     const char *empty;
 };
 
-struct getting {
+struct get_request {
     struct cli *cli;
     const struct get_opts *opts;
     const struct kind *kind;
@@ -98,7 +98,7 @@ static void keep_newest(struct cli *cli, const struct text_node *page, struct sm
     }
 }
 
-static struct text_node *fetch_jobs(const struct getting *g, struct err *err)
+static struct text_node *fetch_jobs(const struct get_request *g, struct err *err)
 {
     struct cli *cli = g->cli;
     AUTO_BUF struct buf path = BUF_INIT(4096);
@@ -121,7 +121,7 @@ static struct text_node *fetch_jobs(const struct getting *g, struct err *err)
     return page ? root : NULL;
 }
 
-static void fill_job(const struct getting *g, const struct text_node *job, const char **row)
+static void fill_job(const struct get_request *g, const struct text_node *job, const char **row)
 {
     struct cli *cli = g->cli;
     row[2] = answer_text(job, "word", answer_text(job, "state", ""));
@@ -135,7 +135,7 @@ static void fill_job(const struct getting *g, const struct text_node *job, const
 
 /* ---- pods ---- */
 
-static struct text_node *fetch_pods(const struct getting *g, struct err *err)
+static struct text_node *fetch_pods(const struct get_request *g, struct err *err)
 {
     AUTO_BUF struct buf path = BUF_INIT(4096);
     call_path(&path, "/v1/pods", NULL, NULL);
@@ -143,7 +143,7 @@ static struct text_node *fetch_pods(const struct getting *g, struct err *err)
     return call_get(g->cli, buf_str(&path), err);
 }
 
-static void fill_pod(const struct getting *g, const struct text_node *pod, const char **row)
+static void fill_pod(const struct get_request *g, const struct text_node *pod, const char **row)
 {
     struct cli *cli = g->cli;
     row[2] = answer_text(pod, "ready", "");
@@ -156,14 +156,15 @@ static void fill_pod(const struct getting *g, const struct text_node *pod, const
 
 /* ---- names of the catalogue ---- */
 
-static struct text_node *fetch_declared(const struct getting *g, struct err *err)
+static struct text_node *fetch_declared(const struct get_request *g, struct err *err)
 {
     AUTO_BUF struct buf path = BUF_INIT(4096);
     call_path(&path, "/v1/catalogue/", g->kind->list, NULL);
     return call_get(g->cli, buf_str(&path), err);
 }
 
-static void fill_declared(const struct getting *g, const struct text_node *entry, const char **row)
+static void fill_declared(const struct get_request *g, const struct text_node *entry,
+                          const char **row)
 {
     for (size_t i = 2; i < g->kind->n_columns; i++) {
         char key[32] = "";
@@ -248,7 +249,7 @@ static const struct kind *find_kind(const char *word, struct err *err)
 
 /* ---- showing ---- */
 
-static bool is_wanted(const struct getting *g, const struct text_node *object)
+static bool is_wanted(const struct get_request *g, const struct text_node *object)
 {
     const char *namespace = g->kind->declared ? NULL : g->opts->namespace;
     return (!namespace || strcmp(answer_text(object, "namespace", ""), namespace) == 0) &&
@@ -264,7 +265,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* What is wanted, in the order of names. */
-static const struct text_node **chosen(const struct getting *g, const struct text_node *answer,
+static const struct text_node **chosen(const struct get_request *g, const struct text_node *answer,
                                        size_t *n)
 {
     const struct text_node *list = text_get(answer, g->kind->list);
@@ -279,14 +280,14 @@ static const struct text_node **chosen(const struct getting *g, const struct tex
     return at;
 }
 
-static const char *key_of(const struct getting *g, const struct text_node *object)
+static const char *key_of(const struct get_request *g, const struct text_node *object)
 {
     return arena_printf(g->cli->arena, "%s/%s", answer_text(object, "namespace", ""),
                         answer_text(object, "name", ""));
 }
 
 /* All of a row but its age. */
-static const char *said(const struct getting *g, const char **row)
+static const char *said(const struct get_request *g, const char **row)
 {
     AUTO_BUF struct buf out = BUF_INIT(64 << 10);
     for (size_t i = 0; i < g->kind->n_columns; i++)
@@ -295,14 +296,14 @@ static const char *said(const struct getting *g, const char **row)
     return arena_strdup(g->cli->arena, buf_str(&out));
 }
 
-static void fill(const struct getting *g, const struct text_node *object, const char **row)
+static void fill(const struct get_request *g, const struct text_node *object, const char **row)
 {
     row[0] = answer_text(object, "namespace", "");
     row[1] = answer_text(object, "name", "");
     g->kind->fill(g, object, row);
 }
 
-static void print_document(const struct getting *g, const struct text_node *const *at, size_t n)
+static void print_document(const struct get_request *g, const struct text_node *const *at, size_t n)
 {
     struct text_node *root = text_map(g->cli->arena, NULL, NULL);
     struct text_node *list = text_list(g->cli->arena, root, g->kind->list);
@@ -312,7 +313,7 @@ static void print_document(const struct getting *g, const struct text_node *cons
 }
 
 /* Rows that are new or differ from what was shown; the first time all, under a head. */
-static void show(struct getting *g, const struct text_node *const *at, size_t n, bool head)
+static void show(struct get_request *g, const struct text_node *const *at, size_t n, bool head)
 {
     AUTO_BUF struct buf out = BUF_INIT(64u << 20);
     struct table table;
@@ -347,7 +348,7 @@ static void show(struct getting *g, const struct text_node *const *at, size_t n,
     fflush(stdout);
 }
 
-static int look(struct getting *g, bool head, struct err *err)
+static int look(struct get_request *g, bool head, struct err *err)
 {
     size_t n;
     const struct text_node *answer = g->kind->fetch(g, err);
@@ -371,7 +372,7 @@ static int look(struct getting *g, bool head, struct err *err)
 
 static void want_events(void *arg, struct buf *path, struct buf *body)
 {
-    struct getting *g = arg;
+    struct get_request *g = arg;
     (void)body;
     call_path(path, "/v1/events", NULL, NULL);
     call_query_number(path, "after", g->last);
@@ -385,7 +386,7 @@ static bool on_event(void *arg, const struct text_node *event)
     return !answer_has(event, "seq");
 }
 
-static int last_event(struct getting *g, struct err *err)
+static int last_event(struct get_request *g, struct err *err)
 {
     const struct text_node *server = call_get(g->cli, "/v1/server", err);
     const struct text_node *stats = server ? text_get(server, "stats") : NULL;
@@ -395,7 +396,7 @@ static int last_event(struct getting *g, struct err *err)
     return 0;
 }
 
-static int watch(struct getting *g, struct err *err)
+static int watch(struct get_request *g, struct err *err)
 {
     struct follow follow = { .request = want_events,
                              .record = on_event,
@@ -410,7 +411,7 @@ static int watch(struct getting *g, struct err *err)
 
 static int run_get(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
-    struct getting g = { .cli = cli, .opts = opts_ };
+    struct get_request g = { .cli = cli, .opts = opts_ };
     if (cmd_operands(&cmd_get, argc, 1, 2, err) < 0)
         return -1;
     g.kind = find_kind(argv[0], err);

@@ -43,7 +43,7 @@ const char *missing_module_name(struct arena *a, const char *output)
 
 /* ---- the Pythons of this machine ---- */
 
-struct found {
+struct python_list {
     struct arena *arena;
     const char * not ; /* the one the job had */
     const char *at[FOUND_MAX];
@@ -51,7 +51,7 @@ struct found {
     size_t n;
 };
 
-static void add(struct found *f, const char *path)
+static void add(struct python_list *f, const char *path)
 {
     if (!path || f->n == FOUND_MAX || access(path, X_OK) != 0 || strcmp(path, f->not ) == 0)
         return;
@@ -61,14 +61,14 @@ static void add(struct found *f, const char *path)
     f->at[f->n++] = path;
 }
 
-static void add_dir(struct found *f, const char *dir)
+static void add_dir(struct python_list *f, const char *dir)
 {
     if (dir && dir[0] == '/')
         add(f, python_of_dir(f->arena, dir));
 }
 
 /* Environments of a project lie in its directory, which is this one or above. */
-static void add_project(struct found *f, const char *dir)
+static void add_project(struct python_list *f, const char *dir)
 {
     static const char *const names[] = { ".venv", "venv", "env" };
     char *at = dir && dir[0] == '/' ? arena_strdup(f->arena, dir) : NULL;
@@ -79,7 +79,7 @@ static void add_project(struct found *f, const char *dir)
     }
 }
 
-static void add_path(struct found *f)
+static void add_path(struct python_list *f)
 {
     const char *path = getenv("PATH");
     for (const char *at = path ? path : ""; *at; at += *at == ':') {
@@ -95,7 +95,7 @@ static void add_path(struct found *f)
 }
 
 /* Conda keeps a list of its environments, pyenv a folder of its versions. */
-static void add_home(struct found *f)
+static void add_home(struct python_list *f)
 {
     const char *home = getenv("HOME");
     AUTO_FREE char *list = NULL;
@@ -121,7 +121,7 @@ static void add_home(struct found *f)
 }
 
 /* Beside the scripts of the command that was typed. */
-static void add_scripts(struct found *f, const struct cli *cli)
+static void add_scripts(struct python_list *f, const struct cli *cli)
 {
     char real[PATH_MAX];
     for (int i = 0; i < cli->n_words; i++)
@@ -131,7 +131,7 @@ static void add_scripts(struct found *f, const struct cli *cli)
         }
 }
 
-static void find_all(struct found *f, const struct cli *cli, const struct text_node *job)
+static void find_all(struct python_list *f, const struct cli *cli, const struct text_node *job)
 {
     char here[4096];
     add_dir(f, getenv("VIRTUAL_ENV"));
@@ -163,7 +163,7 @@ _Noreturn static void be_asked(const char *python, const char *module)
     _exit(127);
 }
 
-static size_t ask_all(struct found *f, const char *module)
+static size_t ask_all(struct python_list *f, const char *module)
 {
     pid_t pids[FOUND_MAX];
     size_t have = 0;
@@ -224,7 +224,7 @@ void missing_module_print(struct cli *cli, const struct text_node *job, struct b
              from_words(answer_text(job, "python_from", "server")), module);
     if (!python_is_local(cli))
         return;
-    struct found *f = ARENA_NEW(cli->arena, struct found);
+    struct python_list *f = ARENA_NEW(cli->arena, struct python_list);
     f->arena = cli->arena;
     f->not = had;
     find_all(f, cli, job);

@@ -154,7 +154,7 @@ static int follow_log(struct screen *s)
 
 /* ---- the task that is typed into ---- */
 
-struct typing {
+struct terminal_input {
     struct screen *screen;
     uint64_t seq, attempt; /* of the last event; of the task's last start */
     bool started, over;
@@ -164,7 +164,7 @@ struct typing {
 
 static void want_starts(void *arg, struct buf *path, struct buf *body)
 {
-    const struct typing *t = arg;
+    const struct terminal_input *t = arg;
     char job[24];
     (void)body;
     snprintf(job, sizeof job, "%llu", (unsigned long long)t->screen->watch->number);
@@ -175,7 +175,7 @@ static void want_starts(void *arg, struct buf *path, struct buf *body)
 
 static bool on_start(void *arg, const struct text_node *event)
 {
-    struct typing *t = arg;
+    struct terminal_input *t = arg;
     uint64_t attempt = answer_number(event, "attempt", 0);
     t->seq = answer_number(event, "seq", t->seq);
     t->over = is_held(event);
@@ -188,7 +188,7 @@ static bool on_start(void *arg, const struct text_node *event)
 }
 
 /* One attempt of it: 0, or the status to leave with. */
-static int type_into(struct typing *t, struct err *err)
+static int type_into(struct terminal_input *t, struct err *err)
 {
     const struct watch *w = t->screen->watch;
     struct attach a;
@@ -219,7 +219,9 @@ static int type_into(struct typing *t, struct err *err)
 static int follow_keys(struct screen *s)
 {
     struct err err;
-    struct typing t = { .screen = s, .input_open = true, .kept = BUF_INIT(2 * ATTACH_WINDOW) };
+    struct terminal_input t = { .screen = s,
+                                .input_open = true,
+                                .kept = BUF_INIT(2 * ATTACH_WINDOW) };
     struct follow follow = { .request = want_starts, .record = on_start, .arg = &t };
     int status = 0;
     while (status == 0) {
