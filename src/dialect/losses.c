@@ -14,7 +14,7 @@
 
 enum { VALUE_SHOWN = 60 };
 
-struct losing {
+struct loss_report {
     struct arena *arena;
     const char *title;
     struct report *report;
@@ -28,7 +28,7 @@ static bool starts_path(const char *front, const char *path)
 }
 
 /* Has the writer spoken of the field, or of what it is a part of? */
-static bool spoken(const struct losing *l, const char *path)
+static bool spoken(const struct loss_report *l, const char *path)
 {
     for (size_t i = l->from; i < l->told; i++)
         if (starts_path(l->report->at[i].path, path))
@@ -37,7 +37,7 @@ static bool spoken(const struct losing *l, const char *path)
 }
 
 /* Has the writer spoken of a part of the field? */
-static bool spoken_within(const struct losing *l, const char *path)
+static bool spoken_within(const struct loss_report *l, const char *path)
 {
     for (size_t i = l->from; i < l->told; i++)
         if (starts_path(path, l->report->at[i].path))
@@ -45,7 +45,7 @@ static bool spoken_within(const struct losing *l, const char *path)
     return false;
 }
 
-static const char *shown(const struct losing *l, const struct text_node *node)
+static const char *shown(const struct loss_report *l, const struct text_node *node)
 {
     AUTO_BUF struct buf text = BUF_INIT(1 << 20);
     json_print(node, 0, &text);
@@ -87,7 +87,7 @@ static bool is_format_default(const char *path)
 
 /* ---- comparing ---- */
 
-static void tell(const struct losing *l, const char *path, const struct text_node *before,
+static void tell(const struct loss_report *l, const char *path, const struct text_node *before,
                  const struct text_node *after)
 {
     const struct place none = { 0 };
@@ -114,12 +114,12 @@ static void tell(const struct losing *l, const char *path, const struct text_nod
                     l->title, shown(l, after));
 }
 
-static const char *path_in(const struct losing *l, const char *path, const char *key)
+static const char *path_in(const struct loss_report *l, const char *path, const char *key)
 {
     return *path ? arena_printf(l->arena, "%s.%s", path, key) : key;
 }
 
-static void compare(const struct losing *l, const char *path, const struct text_node *before,
+static void compare(const struct loss_report *l, const char *path, const struct text_node *before,
                     const struct text_node *after)
 {
     const struct text_node *nothing = text_map(l->arena, NULL, NULL);
@@ -240,7 +240,7 @@ struct text_node *dialect_convert(struct arena *a, const struct dialect *d,
                                   const struct job_spec *job, const struct site *site,
                                   struct report *report)
 {
-    struct losing l = { .arena = a, .title = d->title, .report = report };
+    struct loss_report l = { .arena = a, .title = d->title, .report = report };
     struct report again;
     job = shaped(a, d, job, report);
     l.from = report->n;

@@ -8,15 +8,15 @@
 
 #define LEFT_OUT_MAX 16
 
-struct kept {
-    struct kept *next;
+struct text_entry {
+    struct text_entry *next;
     const char *key;
     const void *made;
 };
 
 struct place_once {
     struct arena *arena;
-    struct kept *first;
+    struct text_entry *first;
     const char *left_out[LEFT_OUT_MAX + 1];
     size_t n;
 };
@@ -34,11 +34,12 @@ const void *place_once(const struct job_place *place, struct arena *arena, const
     struct place_once *once = place->once;
     if (!once)
         return make(arena, arg);
-    for (const struct kept *k = once->first; k; k = k->next)
+    for (const struct text_entry *k = once->first; k; k = k->next)
         if (strcmp(k->key, key) == 0)
             return k->made;
-    struct kept *kept = arena_alloc(once->arena, sizeof *kept);
-    *kept = (struct kept){ .key = arena_strdup(once->arena, key), .made = make(once->arena, arg) };
+    struct text_entry *kept = arena_alloc(once->arena, sizeof *kept);
+    *kept = (struct text_entry){ .key = arena_strdup(once->arena, key),
+                                 .made = make(once->arena, arg) };
     kept->next = once->first; /* make() may have kept others */
     once->first = kept;
     return kept->made;

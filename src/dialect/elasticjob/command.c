@@ -10,7 +10,7 @@
 
 enum { WORD_MAX = 256 };
 
-struct words_of { /* a program as words, one after the other */
+struct word_reader { /* a program as words, one after the other */
     const struct role *role;
     const char *at; /* in role->run */
     size_t next;    /* in role->argv */
@@ -18,7 +18,7 @@ struct words_of { /* a program as words, one after the other */
 };
 
 /* Quotes are taken off; words that are longer than any of ours are cut. */
-static bool next_in_text(struct words_of *w)
+static bool next_in_text(struct word_reader *w)
 {
     static const char space[] = " \t\r\n;&|()<>";
     size_t n = 0;
@@ -40,7 +40,7 @@ static bool next_in_text(struct words_of *w)
     return true;
 }
 
-static bool next_word(struct words_of *w)
+static bool next_word(struct word_reader *w)
 {
     if (w->role->run)
         return next_in_text(w);
@@ -74,7 +74,7 @@ static bool is_script(const char *word)
 }
 
 /* The value of --name or --na_me: behind = or the next word; NULL when word is another flag. */
-static const char *value_of(struct words_of *w, const char *name, char out[WORD_MAX])
+static const char *value_of(struct word_reader *w, const char *name, char out[WORD_MAX])
 {
     const char *word = w->word;
     if (strncmp(word, "--", 2) != 0)
@@ -119,7 +119,7 @@ static void take_nnodes(const char *value, uint32_t replicas, struct ej_nnodes *
 
 struct ej_nnodes ej_nnodes(const struct role *role, uint32_t replicas)
 {
-    struct words_of w = { .role = role, .at = role->run };
+    struct word_reader w = { .role = role, .at = role->run };
     struct ej_nnodes found = { .min = 0 };
     bool launched = false;
     char value[WORD_MAX];

@@ -24,7 +24,7 @@ struct ganging {
     const struct ej_pod *pod;
     struct ej_spot metadata, notes, labels;
 };
-struct wish { /* a template's gang */
+struct gang_request { /* a template's gang */
     const char *name;
     uint32_t min;
     struct words with; /* gangs of other jobs */
@@ -133,7 +133,7 @@ static struct text_node *as_json(const struct ganging *g, const char *key)
 }
 
 /* Gangs of several jobs that start together. */
-static void read_groups(const struct ganging *g, struct wish *wish)
+static void read_groups(const struct ganging *g, struct gang_request *wish)
 {
     const char *own = arena_printf(g->r->arena, "%s/%s", g->r->job->project, wish->name);
     struct ej_spot at = note_at(g, KOORD "groups");
@@ -197,7 +197,7 @@ static bool count(const struct ganging *g, struct ej_spot at, const char *text, 
     return false;
 }
 
-static bool from_pod_group(const struct ganging *g, const char *name, struct wish *wish)
+static bool from_pod_group(const struct ganging *g, const char *name, struct gang_request *wish)
 {
     struct ej_spot at = ej_in(g->r, g->labels, POD_GROUP);
     for (size_t i = 0; i < g->r->n_groups; i++) {
@@ -207,9 +207,9 @@ static bool from_pod_group(const struct ganging *g, const char *name, struct wis
             continue;
         struct ej_spot root = { .node = group->node, .place = group->node->place, .path = "" };
         group->used = true;
-        *wish = (struct wish){ .name = name,
-                               .min = group->min,
-                               .at = ej_in(g->r, ej_in(g->r, root, "spec"), "minMember") };
+        *wish = (struct gang_request){ .name = name,
+                                       .min = group->min,
+                                       .at = ej_in(g->r, ej_in(g->r, root, "spec"), "minMember") };
         return true;
     }
     struct problem *p = ej_fail(g->r, at, "is %.60s, and no PodGroup of %.60s has that name here",
@@ -219,7 +219,7 @@ static bool from_pod_group(const struct ganging *g, const char *name, struct wis
 }
 
 /* PodGroup before light labels before annotations, as Koordinator looks. */
-static bool wish_of(const struct ganging *g, struct wish *wish)
+static bool wish_of(const struct ganging *g, struct gang_request *wish)
 {
     const struct pairs *labels = &g->pod->metadata.labels;
     const char *group = pairs_get(labels, POD_GROUP), *light = pairs_get(labels, GROUP_NAME);
@@ -240,11 +240,11 @@ static bool wish_of(const struct ganging *g, struct wish *wish)
                     min ? g->r->job->name : arena_printf(g->r->arena, "%u", g->role->replicas));
         return false;
     }
-    *wish = (struct wish){ .name = name, .at = at };
+    *wish = (struct gang_request){ .name = name, .at = at };
     return count(g, at, min, &wish->min);
 }
 
-static void check_total(const struct ganging *g, const struct wish *wish)
+static void check_total(const struct ganging *g, const struct gang_request *wish)
 {
     const char *text = note(g, KOORD "total-number");
     uint32_t total;
@@ -281,7 +281,7 @@ static void compare_unit(const struct ganging *g, struct ej_spot at, uint32_t st
                 left + nnodes->unit <= g->role->replicas ? left + nnodes->unit : left);
 }
 
-static void compare(const struct ganging *g, const struct wish *wish,
+static void compare(const struct ganging *g, const struct gang_request *wish,
                     const struct ej_nnodes *nnodes)
 {
     struct ej_spot command =
@@ -319,7 +319,7 @@ static struct gang *gang_named(struct job_spec *job, const char *name)
     return NULL;
 }
 
-static void join(const struct ganging *g, const struct wish *wish)
+static void join(const struct ganging *g, const struct gang_request *wish)
 {
     struct job_spec *job = g->r->job;
     struct gang *gang = gang_named(job, wish->name);
@@ -350,7 +350,7 @@ static void set_least(const struct ganging *g, uint32_t starts, uint32_t enough)
 
 static void one_role(const struct ganging *g)
 {
-    struct wish wish;
+    struct gang_request wish;
     struct ej_nnodes nnodes = ej_nnodes(g->role, g->role->replicas);
     check_keys(g);
     bool wished = wish_of(g, &wish);

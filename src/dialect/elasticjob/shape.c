@@ -10,7 +10,7 @@
 
 #include <strings.h>
 
-struct shaping {
+struct role_types {
     struct arena *arena;
     const struct job_spec *job;
     struct report *report;
@@ -18,13 +18,13 @@ struct shaping {
     bool taken[EJ_TYPE_N + 1];
 };
 
-static void give(struct shaping *s, size_t role, enum ej_type type)
+static void give(struct role_types *s, size_t role, enum ej_type type)
 {
     s->types[role] = type;
     s->taken[type] = true;
 }
 
-static void give_by_name(struct shaping *s, int (*differ)(const char *, const char *))
+static void give_by_name(struct role_types *s, int (*differ)(const char *, const char *))
 {
     for (size_t i = 0; i < s->job->n_roles; i++)
         for (enum ej_type type = 0; type < EJ_TYPE_MASTER; type++)
@@ -39,7 +39,7 @@ static bool serves(const struct role *role)
 }
 
 /* Of the roles without a type, or of all. SIZE_MAX: none. */
-static size_t find_workers(const struct shaping *s, bool all)
+static size_t find_workers(const struct role_types *s, bool all)
 {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < s->job->n_roles; i++) {
@@ -54,7 +54,7 @@ static size_t find_workers(const struct shaping *s, bool all)
     return best;
 }
 
-static void give_workers(struct shaping *s)
+static void give_workers(struct role_types *s)
 {
     if (s->taken[EJ_WORKER] || (s->taken[EJ_CHIEF] && ej_extra_flag(s->job, "chiefIsWorker")))
         return;
@@ -67,7 +67,7 @@ static void give_workers(struct shaping *s)
     give(s, at, EJ_WORKER);
 }
 
-static void give_others(struct shaping *s)
+static void give_others(struct role_types *s)
 {
     size_t worker = 0;
     while (worker < s->job->n_roles && s->types[worker] != EJ_WORKER)
@@ -91,14 +91,14 @@ static void give_others(struct shaping *s)
 
 /* ---- the roles that come of it ---- */
 
-static void note_name(const struct shaping *s, const struct role *role, const char *name)
+static void note_name(const struct role_types *s, const struct role *role, const char *name)
 {
     const char *path = arena_printf(s->arena, "roles.%s", role->name);
     if (strcmp(role->name, name) != 0)
         report_note(s->report, path, "%s is written as %s", path, name);
 }
 
-static void join(const struct shaping *s, struct role *into, const struct role *role)
+static void join(const struct role_types *s, struct role *into, const struct role *role)
 {
     const char *path = arena_printf(s->arena, "roles.%s", role->name);
     into->min += role->min;
@@ -111,7 +111,7 @@ static void join(const struct shaping *s, struct role *into, const struct role *
                 into->replicas);
 }
 
-static struct job_spec *with_types(const struct shaping *s)
+static struct job_spec *with_types(const struct role_types *s)
 {
     const struct job_spec *job = s->job;
     struct role *roles = ARENA_ARRAY(s->arena, job->n_roles + 1, struct role), *worker = NULL;
@@ -136,7 +136,7 @@ static struct job_spec *with_types(const struct shaping *s)
 }
 
 /* ParameterServerStrategy without a chief makes the first of the workers it. */
-static struct job_spec *with_chief(const struct shaping *s, struct job_spec *job)
+static struct job_spec *with_chief(const struct role_types *s, struct job_spec *job)
 {
     const char *strategy = ej_extra_text(job, "strategy"), *worker = ej_type_word(EJ_WORKER);
     bool servers = strategy ? strcmp(strategy, "ParameterServerStrategy") == 0
@@ -156,7 +156,7 @@ static struct job_spec *with_chief(const struct shaping *s, struct job_spec *job
 
 struct job_spec *ej_shape(struct arena *arena, const struct job_spec *job, struct report *report)
 {
-    struct shaping s = { .arena = arena, .job = job, .report = report };
+    struct role_types s = { .arena = arena, .job = job, .report = report };
     s.types = ARENA_ARRAY(arena, job->n_roles + 1, enum ej_type);
     for (size_t i = 0; i < job->n_roles; i++)
         s.types[i] = EJ_TYPE_N;

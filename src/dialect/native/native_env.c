@@ -19,7 +19,7 @@ static const char *text_or_empty(const char *text)
     return text ? text : "";
 }
 
-struct placed { /* what the list of peers is made of */
+struct placed_job { /* what the list of peers is made of */
     const struct job_spec *job;
     const struct job_place *place;
 };
@@ -27,7 +27,7 @@ struct placed { /* what the list of peers is made of */
 /* NULL: longer than a program can be given. */
 static const void *make_peers(struct arena *arena, const void *arg)
 {
-    const struct placed *placed = arg;
+    const struct placed_job *placed = arg;
     const struct job_place *place = placed->place;
     AUTO_BUF struct buf peers = BUF_INIT(STRING_MAX);
     for (uint32_t i = 0; i < place->n && !peers.overflow; i++) {
@@ -41,7 +41,7 @@ static const void *make_peers(struct arena *arena, const void *arg)
 static void put_peers(struct arena *arena, const struct job_spec *job,
                       const struct job_place *place, struct pairs *out)
 {
-    const struct placed placed = { .job = job, .place = place };
+    const struct placed_job placed = { .job = job, .place = place };
     const char *peers = place_once(place, arena, "native.peers", make_peers, &placed);
     if (peers)
         pairs_put(out, arena, "MUSTER_PEERS", peers);

@@ -41,7 +41,7 @@ enum {
 
 /* ---- one value, all its names ---- */
 
-enum own {
+enum variable_value {
     OWN_JOB_NAME,
     OWN_USER,
     OWN_FS_URI,
@@ -77,7 +77,7 @@ enum own {
 
 static const struct {
     const char *name;
-    enum own value;
+    enum variable_value value;
 } own_names[] = {
     { .name = "PAI_JOB_NAME", .value = OWN_JOB_NAME },
     { .name = "PAI_USER_NAME", .value = OWN_USER },
