@@ -45,7 +45,7 @@ const char *way_word(enum way_kind kind)
     return words[kind];
 }
 
-struct knob {
+struct change_candidate {
     struct ways *ways;
     enum way_kind kind;
     const struct role *role; /* REPLICAS .. GPU */
@@ -58,7 +58,7 @@ struct ways {
     struct text_node *tree;              /* of the job */
     struct sched_snapshot others, known; /* known: for the usage of all users that come up */
     struct unfits unfits;
-    struct knob knobs[KNOBS_MAX];
+    struct change_candidate knobs[KNOBS_MAX];
     struct probe probes[KNOBS_MAX];
     size_t n;
 };
@@ -82,7 +82,7 @@ static void add_set(struct sets *s, const char *text)
         s->at[s->n++] = text;
 }
 
-static const char *amount_of(const struct knob *k, uint32_t variant)
+static const char *amount_of(const struct change_candidate *k, uint32_t variant)
 {
     char text[FMT_MAX];
     uint64_t amount = k->unit * variant;
@@ -91,7 +91,8 @@ static const char *amount_of(const struct knob *k, uint32_t variant)
 }
 
 /* Of a role: by its short name when there is no other. */
-static void set_of_role(struct sets *s, const struct knob *k, const char *field, const char *value)
+static void set_of_role(struct sets *s, const struct change_candidate *k, const char *field,
+                        const char *value)
 {
     struct arena *arena = k->ways->e->arena;
     bool only = k->ways->e->spec->n_roles == 1;
@@ -101,7 +102,7 @@ static void set_of_role(struct sets *s, const struct knob *k, const char *field,
                    : arena_printf(arena, "%s.%s=%s", k->role->name, word, value);
 }
 
-static void sets_of_type(struct sets *s, const struct knob *k)
+static void sets_of_type(struct sets *s, const struct change_candidate *k)
 {
     const struct job_spec *spec = k->ways->e->spec;
     for (size_t i = 0; i < spec->n_roles; i++)
@@ -111,7 +112,7 @@ static void sets_of_type(struct sets *s, const struct knob *k)
     s->what = arena_printf(k->ways->e->arena, "gpu_type=%s", k->value);
 }
 
-static struct sets sets_of(const struct knob *k, uint32_t variant)
+static struct sets sets_of(const struct change_candidate *k, uint32_t variant)
 {
     struct arena *arena = k->ways->e->arena;
     const struct role *role = k->role;
@@ -148,7 +149,7 @@ static struct sets sets_of(const struct knob *k, uint32_t variant)
 
 static const struct job_spec *make(void *arg, uint32_t variant)
 {
-    const struct knob *k = arg;
+    const struct change_candidate *k = arg;
     struct arena *arena = k->ways->e->arena;
     const struct sets sets = sets_of(k, variant);
     struct text_node *tree = text_copy(arena, NULL, NULL, k->ways->tree);
@@ -164,7 +165,7 @@ static const struct job_spec *make(void *arg, uint32_t variant)
 
 /* ---- which changes come into question ---- */
 
-static void add_knob(struct ways *w, struct knob knob)
+static void add_knob(struct ways *w, struct change_candidate knob)
 {
     if (w->n == KNOBS_MAX || knob.n == 0)
         return;
@@ -209,9 +210,10 @@ static void add_replicas(struct ways *w, const struct role *role)
 {
     uint32_t group = role->per_group ? role->per_group : 1;
     if (role->min < role->replicas)
-        add_knob(w, (struct knob){ .kind = WAY_MIN, .role = role, .n = role->min - !!role->min });
+        add_knob(w, (struct change_candidate){
+                        .kind = WAY_MIN, .role = role, .n = role->min - !!role->min });
     else
-        add_knob(w, (struct knob){
+        add_knob(w, (struct change_candidate){
                         .kind = WAY_REPLICAS, .role = role, .n = (role->replicas - 1) / group });
 }
 
@@ -224,20 +226,20 @@ static void add_requests(struct ways *w, const struct role *role)
     const struct resources *r = &role->resources;
     uint64_t cpu = r->cpu_milli > CORE ? CORE : 100, memory = r->memory > GIB ? GIB : MIB64;
     if (is_short(w, "cpu") && r->cpu_milli)
-        add_knob(w, (struct knob){ .kind = WAY_CPU,
-                                   .role = role,
-                                   .unit = cpu,
-                                   .n = (uint32_t)((r->cpu_milli - 1) / cpu) });
+        add_knob(w, (struct change_candidate){ .kind = WAY_CPU,
+                                               .role = role,
+                                               .unit = cpu,
+                                               .n = (uint32_t)((r->cpu_milli - 1) / cpu) });
     if (is_short(w, "memory") && r->memory)
-        add_knob(w, (struct knob){ .kind = WAY_MEMORY,
-                                   .role = role,
-                                   .unit = memory,
-                                   .n = (uint32_t)((r->memory - 1) / memory) });
+        add_knob(w, (struct change_candidate){ .kind = WAY_MEMORY,
+                                               .role = role,
+                                               .unit = memory,
+                                               .n = (uint32_t)((r->memory - 1) / memory) });
     if (is_short(w, "gpu") && r->gpu_milli > 1000)
-        add_knob(w, (struct knob){ .kind = WAY_GPU,
-                                   .role = role,
-                                   .unit = 1000,
-                                   .n = (uint32_t)((r->gpu_milli - 1) / 1000) });
+        add_knob(w, (struct change_candidate){ .kind = WAY_GPU,
+                                               .role = role,
+                                               .unit = 1000,
+                                               .n = (uint32_t)((r->gpu_milli - 1) / 1000) });
 }
 
 static bool asks_for_type(const struct job_spec *spec, const char *type)
@@ -265,7 +267,7 @@ static void add_types(struct ways *w)
             continue;
         seen[n++] = type;
         if (!asks_for_type(w->e->spec, type))
-            add_knob(w, (struct knob){ .kind = WAY_GPU_TYPE, .value = type, .n = 1 });
+            add_knob(w, (struct change_candidate){ .kind = WAY_GPU_TYPE, .value = type, .n = 1 });
     }
 }
 
@@ -275,7 +277,8 @@ static void add_queues(struct ways *w)
     uint32_t added = 0;
     for (uint32_t i = 0; i < s->n_queues && added < QUEUES; i++)
         if (i != w->e->as.queue && ++added)
-            add_knob(w, (struct knob){ .kind = WAY_QUEUE, .value = s->queues[i].name, .n = 1 });
+            add_knob(w, (struct change_candidate){
+                            .kind = WAY_QUEUE, .value = s->queues[i].name, .n = 1 });
 }
 
 static void add_run_time(struct ways *w)
@@ -287,7 +290,7 @@ static void add_run_time(struct ways *w)
            (!limit->has || ms < limit->value))
         n++;
     if (w->e->when.reason.why == WAIT_RESERVED)
-        add_knob(w, (struct knob){ .kind = WAY_RUN_TIME, .n = n });
+        add_knob(w, (struct change_candidate){ .kind = WAY_RUN_TIME, .n = n });
 }
 
 static void add_knobs(struct ways *w)
@@ -297,20 +300,21 @@ static void add_knobs(struct ways *w)
     const struct when *when = &w->e->when;
     add_run_time(w);
     if (spec->priority < 9 && when->ahead + when->ahead_elsewhere > 0)
-        add_knob(w, (struct knob){ .kind = WAY_PRIORITY, .n = 9 - spec->priority });
+        add_knob(w, (struct change_candidate){ .kind = WAY_PRIORITY, .n = 9 - spec->priority });
     if (p->within)
-        add_knob(w, (struct knob){ .kind = WAY_TOPOLOGY, .n = 1 });
+        add_knob(w, (struct change_candidate){ .kind = WAY_TOPOLOGY, .n = 1 });
     if (p->labels.n)
-        add_knob(w, (struct knob){ .kind = WAY_LABELS, .n = 1 });
+        add_knob(w, (struct change_candidate){ .kind = WAY_LABELS, .n = 1 });
     if (p->nodes.n)
-        add_knob(w, (struct knob){ .kind = WAY_NODES, .n = 1 });
+        add_knob(w, (struct change_candidate){ .kind = WAY_NODES, .n = 1 });
     if (p->apart.n)
-        add_knob(w, (struct knob){ .kind = WAY_APART, .n = 1 });
+        add_knob(w, (struct change_candidate){ .kind = WAY_APART, .n = 1 });
     add_queues(w);
     add_types(w);
     for (uint32_t i = 0; i < spec->n_gangs; i++)
         if (spec->gangs[i].min > 1)
-            add_knob(w, (struct knob){ .kind = WAY_GANG, .at = i, .n = spec->gangs[i].min - 1 });
+            add_knob(w, (struct change_candidate){
+                            .kind = WAY_GANG, .at = i, .n = spec->gangs[i].min - 1 });
     for (size_t i = 0; i < spec->n_roles; i++) {
         add_replicas(w, &spec->roles[i]);
         add_requests(w, &spec->roles[i]);
@@ -319,8 +323,8 @@ static void add_knobs(struct ways *w)
 
 /* ---- what is shown ---- */
 
-struct found {
-    const struct knob *knob;
+struct found_change {
+    const struct change_candidate *knob;
     uint32_t variant, size;
     struct sets sets;
     const struct job_spec *spec;
@@ -328,13 +332,13 @@ struct found {
 
 static int smallest_first(const void *a, const void *b)
 {
-    const struct found *x = a, *y = b;
+    const struct found_change *x = a, *y = b;
     if (x->size != y->size)
         return x->size < y->size ? -1 : 1;
     return x->knob < y->knob ? -1 : 1;
 }
 
-static uint32_t size_of(const struct knob *k, uint32_t variant)
+static uint32_t size_of(const struct change_candidate *k, uint32_t variant)
 {
     switch (k->kind) {
     case WAY_REPLICAS:
@@ -350,11 +354,11 @@ static uint32_t size_of(const struct knob *k, uint32_t variant)
 static const struct job_spec *make_found(void *arg, uint32_t variant)
 {
     (void)variant;
-    return ((struct found *)arg)->spec;
+    return ((struct found_change *)arg)->spec;
 }
 
 /* As the command would read it. */
-static bool read_again(struct ways *w, struct found *f)
+static bool read_again(struct ways *w, struct found_change *f)
 {
     struct explain *e = w->e;
     struct ctl_submit ask = { .owner = e->owner, .like = e->job };
@@ -370,7 +374,8 @@ static bool read_again(struct ways *w, struct found *f)
     return f->spec != NULL;
 }
 
-static struct way_view way_of(const struct ways *w, const struct found *f, const struct probe *p)
+static struct way_view way_of(const struct ways *w, const struct found_change *f,
+                              const struct probe *p)
 {
     struct arena *arena = w->e->arena;
     const char **sets = ARENA_ARRAY(arena, f->sets.n, const char *);
@@ -385,7 +390,7 @@ static struct way_view way_of(const struct ways *w, const struct found *f, const
 }
 
 /* Those of the smallest that hold when they are read as their commands will be. */
-static struct way_list show(struct ways *w, struct found *found, size_t n)
+static struct way_list show(struct ways *w, struct found_change *found, size_t n)
 {
     struct way_list list = { .at = ARENA_ARRAY(w->e->arena, SHOWN, struct way_view) };
     struct probe *again = ARENA_ARRAY(w->e->arena, SHOWN, struct probe);
@@ -415,7 +420,7 @@ static struct way_list resuming(struct explain *e)
 struct way_list ways_find(struct explain *e)
 {
     struct ways w = { .e = e, .others = e->snapshot };
-    struct found found[KNOBS_MAX];
+    struct found_change found[KNOBS_MAX];
     size_t n = 0;
     uint32_t tries = TRIES;
     if (e->suspended)
@@ -434,8 +439,8 @@ struct way_list ways_find(struct explain *e)
     for (size_t i = 0; i < w.n; i++) {
         if (!w.probes[i].best)
             continue;
-        struct found *f = &found[n++];
-        *f = (struct found){ .knob = &w.knobs[i], .variant = w.probes[i].best };
+        struct found_change *f = &found[n++];
+        *f = (struct found_change){ .knob = &w.knobs[i], .variant = w.probes[i].best };
         f->size = size_of(f->knob, f->variant);
         f->sets = sets_of(f->knob, f->variant);
     }
