@@ -26,7 +26,7 @@ struct names { /* of this machine, as they stand in certificates */
     size_t n;
 };
 
-struct pair_of { /* a certificate and its key */
+struct certificate_pair { /* a certificate and its key */
     gnutls_x509_crt_t crt;
     gnutls_x509_privkey_t key;
 };
@@ -86,16 +86,16 @@ static void names_fini(struct names *names)
 
 /* ---- making ---- */
 
-static void pair_fini(struct pair_of *p)
+static void pair_fini(struct certificate_pair *p)
 {
     if (p->crt)
         gnutls_x509_crt_deinit(p->crt);
     if (p->key)
         gnutls_x509_privkey_deinit(p->key);
-    *p = (struct pair_of){ 0 };
+    *p = (struct certificate_pair){ 0 };
 }
 
-static int begin(struct pair_of *p, const char *common_name)
+static int begin(struct certificate_pair *p, const char *common_name)
 {
     unsigned char serial[16];
     time_t now = time(NULL);
@@ -137,13 +137,13 @@ static int set_key_id(gnutls_x509_crt_t crt, gnutls_x509_crt_t authority)
     return rc ? rc : gnutls_x509_crt_set_authority_key_id(crt, id, len);
 }
 
-static int sign(struct pair_of *p, const struct pair_of *by)
+static int sign(struct certificate_pair *p, const struct certificate_pair *by)
 {
     int rc = set_key_id(p->crt, by->crt);
     return rc ? rc : gnutls_x509_crt_sign2(p->crt, by->crt, by->key, GNUTLS_DIG_SHA256, 0);
 }
 
-static int make_authority(struct pair_of *p)
+static int make_authority(struct certificate_pair *p)
 {
     int rc = begin(p, "muster authority of this server");
     if (rc == 0)
@@ -166,7 +166,8 @@ static int set_name(gnutls_x509_crt_t crt, const char *name)
                                                 (unsigned)strlen(name), GNUTLS_FSAN_APPEND);
 }
 
-static int make_server(struct pair_of *p, const struct pair_of *by, const struct names *names)
+static int make_server(struct certificate_pair *p, const struct certificate_pair *by,
+                       const struct names *names)
 {
     int rc = begin(p, "muster");
     if (rc == 0)
@@ -194,7 +195,7 @@ static int write_pem(const char *dir, const char *name, gnutls_datum_t *pem, str
 }
 
 static int write_pair(const char *dir, const char *crt_name, const char *key_name,
-                      const struct pair_of *p, struct err *err)
+                      const struct certificate_pair *p, struct err *err)
 {
     gnutls_datum_t pem;
     int rc = gnutls_x509_privkey_export2_pkcs8(p->key, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN,
@@ -209,12 +210,13 @@ static int write_pair(const char *dir, const char *crt_name, const char *key_nam
 }
 
 /* 0, or -1: one of the files is missing or no PEM. */
-static int read_pair(const char *dir, const char *crt_name, const char *key_name, struct pair_of *p)
+static int read_pair(const char *dir, const char *crt_name, const char *key_name,
+                     struct certificate_pair *p)
 {
     AUTO_FREE char *crt_path = file_join(dir, crt_name), *key_path = file_join(dir, key_name);
     AUTO_FREE char *crt = NULL, *key = NULL;
     size_t crt_len, key_len;
-    *p = (struct pair_of){ 0 };
+    *p = (struct certificate_pair){ 0 };
     if (file_read(crt_path, PEM_MAX, &crt, &crt_len, NULL) < 0 ||
         file_read(key_path, PEM_MAX, &key, &key_len, NULL) < 0)
         return -1;
@@ -246,7 +248,7 @@ static bool covers(gnutls_x509_crt_t crt, const struct names *names)
     return true;
 }
 
-static int open_authority(const char *dir, struct pair_of *p, struct err *err)
+static int open_authority(const char *dir, struct certificate_pair *p, struct err *err)
 {
     if (read_pair(dir, "tls-ca.pem", "tls-ca.key", p) == 0 && lasts(p->crt))
         return 0;
@@ -256,10 +258,10 @@ static int open_authority(const char *dir, struct pair_of *p, struct err *err)
               : write_pair(dir, "tls-ca.pem", "tls-ca.key", p, err);
 }
 
-static int open_server(const char *dir, const struct pair_of *by, const struct names *names,
-                       struct err *err)
+static int open_server(const char *dir, const struct certificate_pair *by,
+                       const struct names *names, struct err *err)
 {
-    struct pair_of p;
+    struct certificate_pair p;
     bool good = read_pair(dir, "tls.pem", "tls.key", &p) == 0 && lasts(p.crt) &&
                 signed_by(p.crt, by->crt) && covers(p.crt, names);
     int rc = 0;
@@ -283,7 +285,7 @@ static int read_text(const char *dir, const char *name, char **text, struct err 
 int certificate_open(const char *dir, const char *host, struct certificate *c, struct err *err)
 {
     struct names names = { .n = 0 };
-    struct pair_of authority = { 0 };
+    struct certificate_pair authority = { 0 };
     AUTO_FREE char *own = NULL;
     *c = (struct certificate){ 0 };
     find_names(&names, host);

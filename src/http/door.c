@@ -14,8 +14,8 @@
 #define ACCEPT_BATCH  64  /* then the loop breathes */
 #define PAUSE_MS      100 /* when there is no descriptor, or no room */
 
-struct guest { /* has said nothing yet */
-    struct guest *next, *prev;
+struct waiting_client { /* has said nothing yet */
+    struct waiting_client *next, *prev;
     struct door *door;
     uv_poll_t poll;
     int fd;
@@ -28,7 +28,7 @@ struct door {
     uv_poll_t poll;
     uv_timer_t pause;
     int fd;
-    struct guest *first, *last;
+    struct waiting_client *first, *last;
     unsigned waiting;
     unsigned open; /* handles that must close before freeing */
     bool closing;
@@ -46,14 +46,14 @@ static void free_door_at_last(struct door *door)
 
 static void on_guest_closed(uv_handle_t *handle)
 {
-    struct guest *g = handle->data;
+    struct waiting_client *g = handle->data;
     struct door *door = g->door;
     free(g);
     free_door_at_last(door);
 }
 
 /* Out of the list; the descriptor is the caller's again. */
-static int let_go(struct guest *g)
+static int let_go(struct waiting_client *g)
 {
     struct door *door = g->door;
     *(g->prev ? &g->prev->next : &door->first) = g->next;
@@ -86,7 +86,7 @@ static int show_in(struct door *door, int fd, const struct peer *peer)
 
 static void on_guest(uv_poll_t *poll, int status, int events)
 {
-    struct guest *g = poll->data;
+    struct waiting_client *g = poll->data;
     (void)events;
     struct door *door = g->door;
     char none;
@@ -102,7 +102,7 @@ static void on_guest(uv_poll_t *poll, int status, int events)
 static void wait_for(struct door *door, int fd, const struct peer *peer)
 {
     uv_loop_t *loop = door->server->config.loop;
-    struct guest *g = mem_new(sizeof *g);
+    struct waiting_client *g = mem_new(sizeof *g);
     g->door = door;
     g->fd = fd;
     g->peer = *peer;
