@@ -18,7 +18,7 @@ enum kind { NOTE_ABILITY = 1, NOTE_PLAN, NOTE_PASSED, NOTE_FAILED };
 struct head { /* on the wire */
     uint32_t kind, who, other, a, b, len;
 };
-struct note {
+struct check_message {
     enum kind kind;
     uint32_t who, other, a, b; /* ability: can, nccl; plan: backend, because */
     char text[CHECK_WHY_MAX];
@@ -62,7 +62,7 @@ static int fail(const struct check_group *group, uint32_t who, const char *what,
 
 /* ---- notes ---- */
 
-static int send_note(int fd, const struct note *note)
+static int send_note(int fd, const struct check_message *note)
 {
     size_t len = strlen(note->text);
     struct head head = { .kind = htonl(note->kind),
@@ -74,17 +74,17 @@ static int send_note(int fd, const struct note *note)
     return check_send(fd, &head, sizeof head) < 0 || check_send(fd, note->text, len) < 0 ? -1 : 0;
 }
 
-static int recv_note(int fd, struct note *note)
+static int recv_note(int fd, struct check_message *note)
 {
     struct head head;
     if (check_recv(fd, &head, sizeof head) < 0)
         return -1;
     size_t len = ntohl(head.len);
-    *note = (struct note){ .kind = (enum kind)ntohl(head.kind),
-                           .who = ntohl(head.who),
-                           .other = ntohl(head.other),
-                           .a = ntohl(head.a),
-                           .b = ntohl(head.b) };
+    *note = (struct check_message){ .kind = (enum kind)ntohl(head.kind),
+                                    .who = ntohl(head.who),
+                                    .other = ntohl(head.other),
+                                    .a = ntohl(head.a),
+                                    .b = ntohl(head.b) };
     if (len >= sizeof note->text) {
         errno = EBADMSG;
         return -1;
@@ -98,7 +98,7 @@ static int recv_note(int fd, struct note *note)
 }
 
 /* Best effort: who does not take it finds the connection closed. */
-static void tell_others(struct check_group *group, const struct note *note, uint32_t but)
+static void tell_others(struct check_group *group, const struct check_message *note, uint32_t but)
 {
     for (uint32_t i = 0; i < CHECK_PARTNERS_MAX; i++)
         if (i != but && group->fds[i] >= 0)
@@ -143,7 +143,7 @@ static uint32_t first_open(const struct check_group *group)
 
 /* ---- what all can, what all do ---- */
 
-static void read_ability(const struct note *note, struct check_ability *out)
+static void read_ability(const struct check_message *note, struct check_ability *out)
 {
     *out = (struct check_ability){ .can = note->a < CHECK_CAN_N ? (enum check_can)note->a
                                                                 : CHECK_CAN_UNKNOWN,
@@ -158,7 +158,7 @@ static uint32_t hear_abilities(struct check_group *group, struct check_ability *
 {
     uint64_t until = group->met_ms + group->task->agree_ms;
     struct check_group waiting = *group; /* those that have not said it */
-    struct note note;
+    struct check_message note;
     for (uint32_t who; (who = first_open(&waiting)) < CHECK_PARTNERS_MAX;) {
         uint64_t now = clock_mono_ms();
         if (check_group_wait(&waiting, -1, now < until ? until - now : 0, &who) ==
@@ -197,7 +197,7 @@ static int decide(struct check_group *group, const struct check_ability *own, co
                   struct check_plan *plan, char why[CHECK_WHY_MAX])
 {
     struct check_ability of[CHECK_PARTNERS_MAX] = { [0] = *own };
-    struct note note = { .kind = NOTE_PLAN };
+    struct check_message note = { .kind = NOTE_PLAN };
     snprintf(note.text, sizeof note.text, "%s", own_why);
     uint32_t gone = UINT32_MAX;
     if (own->can != CHECK_CAN_FAILED)
@@ -213,7 +213,7 @@ static int decide(struct check_group *group, const struct check_ability *own, co
     return own->can == CHECK_CAN_FAILED ? 0 : judge_plan(group, plan, note.text, why);
 }
 
-static bool read_plan(const struct check_group *group, const struct note *note,
+static bool read_plan(const struct check_group *group, const struct check_message *note,
                       struct check_plan *plan)
 {
     const size_t n = group->task->order->n;
@@ -229,7 +229,7 @@ static int ask(struct check_group *group, const struct check_ability *own, const
                struct check_plan *plan, char why[CHECK_WHY_MAX])
 {
     const struct check_task *task = group->task;
-    struct note note = { .kind = NOTE_ABILITY, .a = own->can, .b = own->nccl };
+    struct check_message note = { .kind = NOTE_ABILITY, .a = own->can, .b = own->nccl };
     bool failed = own->can == CHECK_CAN_FAILED;
     uint64_t until = group->met_ms + task->agree_ms + task->patience_ms, now = clock_mono_ms();
     snprintf(note.text, sizeof note.text, "%s", failed ? own_why : own->device);
@@ -257,7 +257,7 @@ int check_group_agree(struct check_group *group, const struct check_ability *own
 
 int check_group_hear(struct check_group *group, uint32_t who, char why[CHECK_WHY_MAX])
 {
-    struct note note;
+    struct check_message note;
     uint32_t guilty = who;
     bool told = recv_note(group->fds[who], &note) == 0;
     if (told && note.kind == NOTE_PASSED) {
@@ -265,7 +265,7 @@ int check_group_hear(struct check_group *group, uint32_t who, char why[CHECK_WHY
         return 0;
     }
     if (!told || note.kind != NOTE_FAILED)
-        note = (struct note){ .kind = NOTE_FAILED, .text = "its check has ended" };
+        note = (struct check_message){ .kind = NOTE_FAILED, .text = "its check has ended" };
     else if (who == 0 && note.who < group->task->order->n)
         guilty = note.who;
     note.who = guilty;
@@ -278,8 +278,8 @@ int check_group_end(struct check_group *group, const char *own_why, uint64_t ms,
                     char why[CHECK_WHY_MAX])
 {
     uint64_t until = clock_mono_ms() + ms;
-    struct note note = { .kind = own_why ? NOTE_FAILED : NOTE_PASSED,
-                         .who = group->task->order->index };
+    struct check_message note = { .kind = own_why ? NOTE_FAILED : NOTE_PASSED,
+                                  .who = group->task->order->index };
     if (own_why || group->task->order->index != 0) {
         snprintf(note.text, sizeof note.text, "%s", own_why ? own_why : "");
         tell_others(group, &note, UINT32_MAX);

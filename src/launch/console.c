@@ -21,12 +21,12 @@
 #define RETRY_MS 2u          /* where the loop cannot watch the descriptor */
 #define SPARE    (64u << 10) /* kept between bursts */
 
-enum way { WAY_DEAD, WAY_WRITE, WAY_SEND, WAY_ASK };
+enum write_strategy { WAY_DEAD, WAY_WRITE, WAY_SEND, WAY_ASK };
 
 struct console {
     uv_loop_t *loop;
     struct console_sink sink;
-    enum way way;
+    enum write_strategy way;
     int fd;
     bool own, watched; /* opened by us; poll is usable */
     bool mid_line;

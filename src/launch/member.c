@@ -38,7 +38,7 @@ enum phase {
     PHASE_OVER
 };
 
-struct fallen {
+struct recorded_death {
     struct rdzv_death death;
     uint64_t at_us;
 };
@@ -67,11 +67,11 @@ struct member {
     struct arena *round_memory; /* of round */
     struct rdzv_round round;
     bool has_round;
-    uint32_t restarts;         /* of the round before */
-    uint64_t down_us;          /* when this round's end was noticed */
-    uint32_t spent, charged;   /* failures here; those that cost the job a restart */
-    bool reported, final;      /* FAILED was told */
-    VEC(struct fallen) fallen; /* of the round */
+    uint32_t restarts;                 /* of the round before */
+    uint64_t down_us;                  /* when this round's end was noticed */
+    uint32_t spent, charged;           /* failures here; those that cost the job a restart */
+    bool reported, final;              /* FAILED was told */
+    VEC(struct recorded_death) fallen; /* of the round */
     size_t n_told;
 
     uv_timer_t waiting, linger,
@@ -234,7 +234,7 @@ static struct rdzv_deaths untold(struct member *member)
     struct rdzv_death *at = ARENA_ARRAY(member->memory, deaths.n, struct rdzv_death);
     uint64_t now = clock_mono_us();
     for (size_t i = 0; i < deaths.n; i++) {
-        const struct fallen *fallen = &member->fallen.at[member->n_told + i];
+        const struct recorded_death *fallen = &member->fallen.at[member->n_told + i];
         at[i] = fallen->death;
         at[i].age_us = now - fallen->at_us;
     }
@@ -282,7 +282,7 @@ static void on_peer_waited(uv_timer_t *timer)
 
 static void note_death(struct member *member, const struct rdzv_death *death)
 {
-    struct fallen fallen = { .death = *death, .at_us = clock_mono_us() - death->age_us };
+    struct recorded_death fallen = { .death = *death, .at_us = clock_mono_us() - death->age_us };
     const char *hung = watchdog_reason(member->watchdog, (pid_t)death->pid);
     if (hung) {
         fallen.death.message = hung;

@@ -208,12 +208,12 @@ char **rank_env_make(struct arena *arena, const struct settings *settings,
 
 /* ---- command ---- */
 
-struct words_out {
+struct word_list {
     char **at;
     size_t n;
 };
 
-static void add(struct words_out *out, struct arena *arena, const char *word)
+static void add(struct word_list *out, struct arena *arena, const char *word)
 {
     out->at[out->n++] = arena_strdup(arena, word);
 }
@@ -251,7 +251,7 @@ static const char *expand(struct arena *arena, const char *text, uint32_t local_
 
 char **rank_argv_make(struct arena *arena, const struct settings *settings, uint32_t local_rank)
 {
-    struct words_out out = { .at = ARENA_ARRAY(arena, settings->args.n + 8, char *) };
+    struct word_list out = { .at = ARENA_ARRAY(arena, settings->args.n + 8, char *) };
     if (settings->kind != PROGRAM_BARE) {
         add(&out, arena, settings->python);
         add(&out, arena, "-u");

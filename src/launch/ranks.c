@@ -51,7 +51,7 @@ struct rank {
     const char *refused; /* why it was never started */
     int refused_code;
 };
-enum clockwork { TIMER_TICK, TIMER_GRACE, TIMER_ORPHANS, TIMERS };
+enum rank_timer { TIMER_TICK, TIMER_GRACE, TIMER_ORPHANS, TIMERS };
 
 struct ranks {
     uv_loop_t *loop;

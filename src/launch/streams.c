@@ -35,7 +35,7 @@
 #define LINES_SPARE    (256u << 10)
 #define FLUSH_IDLE_MS  30000u
 
-enum way { WAY_INHERIT, WAY_NOWHERE, WAY_FILE, WAY_TEE, WAY_PASS, WAY_KEEP };
+enum stream_target { WAY_INHERIT, WAY_NOWHERE, WAY_FILE, WAY_TEE, WAY_PASS, WAY_KEEP };
 enum { OUT, ERR, KINDS };
 
 static const uint8_t bits[KINDS] = { 1, 2 };
@@ -47,7 +47,7 @@ struct stream {
     struct streams *streams;
     struct rank *rank;
     int kind, fd, file; /* file: -1 for none */
-    enum way way;
+    enum stream_target way;
     bool waits; /* for the console */
     int handles;
     uv_poll_t poll;
@@ -90,7 +90,7 @@ static bool is_shown(const struct settings *set, uint32_t local_rank)
     return !set->shown || set->n_shown == 0;
 }
 
-static enum way way_of(const struct streams *streams, uint32_t local_rank, int kind)
+static enum stream_target way_of(const struct streams *streams, uint32_t local_rank, int kind)
 {
     const struct settings *set = streams->settings;
     bool shown = is_shown(set, local_rank);
@@ -419,7 +419,7 @@ static char *prefix_of(const struct streams *streams, uint32_t local_rank)
     return text;
 }
 
-static int open_pipe(struct streams *streams, uint32_t local_rank, int kind, enum way way,
+static int open_pipe(struct streams *streams, uint32_t local_rank, int kind, enum stream_target way,
                      struct err *err)
 {
     struct rank *rank = &streams->ranks[local_rank];
@@ -481,7 +481,7 @@ static int open_file(struct streams *streams, uint32_t local_rank, int kind, str
 static int open_stream(struct streams *streams, uint32_t local_rank, int kind, int *end,
                        struct err *err)
 {
-    enum way way = way_of(streams, local_rank, kind);
+    enum stream_target way = way_of(streams, local_rank, kind);
     int *given = &streams->ranks[local_rank].given[kind];
     *end = kind == OUT ? STDOUT_FILENO : STDERR_FILENO;
     if (way == WAY_INHERIT)

@@ -45,7 +45,7 @@
 enum phase { WARM_IDLE, WARM_LOOKING, WARM_PARKING, WARM_PARKED };
 
 /* A socket with its watcher; freed by the loop. */
-struct ear {
+struct socket_watch {
     uv_poll_t poll;
     struct warm *warm;
     int fd;
@@ -70,7 +70,7 @@ struct warm {
     unsigned loaded; /* modules that the parked one imports */
 
     pid_t parked;
-    struct ear *control, *bench;
+    struct socket_watch *control, *bench;
     VEC(pid_t) ready;
     uint32_t wanted;
     bool announced;
@@ -106,16 +106,16 @@ static void free_if_done(struct warm *warm)
 
 static void on_ear_closed(uv_handle_t *handle)
 {
-    struct ear *ear = handle->data;
+    struct socket_watch *ear = handle->data;
     struct warm *warm = ear->warm;
     free(ear);
     warm->handles--;
     free_if_done(warm);
 }
 
-static void close_ear(struct ear **at)
+static void close_ear(struct socket_watch **at)
 {
-    struct ear *ear = TAKE(*at);
+    struct socket_watch *ear = TAKE(*at);
     if (!ear)
         return;
     uv_close((uv_handle_t *)&ear->poll, on_ear_closed);
@@ -125,10 +125,10 @@ static void close_ear(struct ear **at)
 static void on_heard(uv_poll_t *poll, int status, int events);
 
 /* Takes fd over. NULL: the loop does not want it (closed). */
-static struct ear *open_ear(struct warm *warm, int fd, bool control)
+static struct socket_watch *open_ear(struct warm *warm, int fd, bool control)
 {
-    struct ear *ear = mem_new(sizeof *ear);
-    *ear = (struct ear){ .warm = warm, .fd = fd, .control = control };
+    struct socket_watch *ear = mem_new(sizeof *ear);
+    *ear = (struct socket_watch){ .warm = warm, .fd = fd, .control = control };
     if (uv_poll_init(warm->loop, &ear->poll, fd) != 0) {
         close(fd);
         free(ear);
@@ -365,7 +365,7 @@ static void on_heard(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
-    struct ear *ear = poll->data;
+    struct socket_watch *ear = poll->data;
     struct warm *warm = ear->warm;
     char text[MESSAGE_MAX];
     for (;;) {

@@ -30,7 +30,7 @@ struct hang_timer {
     double until; /* wall clock, seconds */
     int signal;   /* 0 or less: is only a note */
 };
-struct ended {
+struct ended_rank {
     pid_t pid;
     char reason[REASON_MAX];
 };
@@ -44,7 +44,7 @@ struct watchdog {
     size_t len;
     bool too_long; /* the rest of this line is dropped */
     VEC(struct hang_timer) timers;
-    VEC(struct ended) ended;
+    VEC(struct ended_rank) ended;
 };
 
 static double now(void)
@@ -93,7 +93,7 @@ static void forget(struct watchdog *dog, pid_t pid)
 
 static void end_process(struct watchdog *dog, const struct hang_timer *timer)
 {
-    struct ended ended = { .pid = timer->pid };
+    struct ended_rank ended = { .pid = timer->pid };
     if (leftover_mark(timer->pid, dog->cookie) != LEFTOVER_OURS)
         return;
     (void)snprintf(ended.reason, sizeof ended.reason, "its hang timer \"%s\" expired",
