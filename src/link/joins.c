@@ -14,7 +14,7 @@
 #define ASK_MS     1000u
 #define SILENCE_MS 5000u
 
-struct allowed {
+struct join_token {
     char *name;
     char hash_hex[65];
 };
@@ -29,7 +29,7 @@ struct joins {
     struct link_hub *hub;
     struct joins_sink sink;
     struct arena *scratch;
-    struct smap *by_name, *by_hash; /* of struct allowed */
+    struct smap *by_name, *by_hash; /* of struct join_token */
     struct joiner first;            /* of a ring */
     size_t n;
     uint64_t tickets;
@@ -117,14 +117,14 @@ void joins_answer(struct joins *all, uint64_t ticket, const char *node, const ch
 
 static void free_allowed(void *value)
 {
-    struct allowed *one = value;
+    struct join_token *one = value;
     free(one->name);
     free(one);
 }
 
 void joins_allow(struct joins *all, const char *name, const unsigned char token_hash[32])
 {
-    struct allowed *one = mem_new(sizeof *one);
+    struct join_token *one = mem_new(sizeof *one);
     joins_forbid(all, name);
     one->name = mem_strdup(name);
     sodium_bin2hex(one->hash_hex, sizeof one->hash_hex, token_hash, 32);
@@ -134,7 +134,7 @@ void joins_allow(struct joins *all, const char *name, const unsigned char token_
 
 void joins_forbid(struct joins *all, const char *name)
 {
-    struct allowed *one = smap_remove(all->by_name, name);
+    struct join_token *one = smap_remove(all->by_name, name);
     if (!one)
         return;
     for (struct joiner *j = all->first.next, *next; j != &all->first; j = next) {
@@ -155,7 +155,7 @@ static bool knows(void *arg, const char *hash_hex)
 static void adopt(void *arg, const char *hash_hex, struct conn *conn)
 {
     struct joins *all = arg;
-    const struct allowed *by = smap_get(all->by_hash, hash_hex);
+    const struct join_token *by = smap_get(all->by_hash, hash_hex);
     struct joiner *j = mem_new(sizeof *j);
     *j = (struct joiner){ .all = all,
                           .prev = all->first.prev,

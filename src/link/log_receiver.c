@@ -39,7 +39,7 @@ struct copy {
     bool skips;            /* pieces before the one that was asked for are dropped */
     bool news;             /* readers are to be woken */
 };
-struct role_known {
+struct role_number {
     uint16_t number;
     char *name;
 };
@@ -48,7 +48,7 @@ struct agent_logs {
     struct generation generation;
     char *node, *name, *dir;
     struct conn *conn; /* NULL: it is not here */
-    VEC(struct role_known) roles;
+    VEC(struct role_number) roles;
     VEC(struct copy *) copies;
     bool held; /* its connection is not read */
 };
@@ -183,7 +183,7 @@ static bool is_role_name(const char *name)
 static void learn_role(struct agent_logs *logs, uint16_t number, const char *name)
 {
     if (!role_name(logs, number))
-        *vec_add(&logs->roles) = (struct role_known){ .number = number, .name = mem_strdup(name) };
+        *vec_add(&logs->roles) = (struct role_number){ .number = number, .name = mem_strdup(name) };
 }
 
 void agent_logs_launch(struct agent_logs *logs, const struct launch *launch)

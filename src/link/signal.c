@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 
-struct asked {
+struct signal_request {
     uv_timer_t timer; /* first: freed when it is closed */
     struct link_hub *hub;
     const struct agent *agent;
@@ -18,7 +18,7 @@ static void on_freed(uv_handle_t *timer)
     free(timer->data);
 }
 
-static void answered(struct asked *ask, int heard)
+static void answered(struct signal_request *ask, int heard)
 {
     map_remove(ask->hub->signals, ask->number);
     uv_close((uv_handle_t *)&ask->timer, on_freed);
@@ -35,7 +35,7 @@ int link_signal(struct link_hub *hub, const struct engine_signal *ask, struct er
     const struct agent *a = hub_find(hub, ask->generation, ask->node);
     if (!a || !a->hello)
         return err_set(err, ERR_UNAVAILABLE, "the agent on %s is not connected", ask->node);
-    struct asked *one = mem_new(sizeof *one);
+    struct signal_request *one = mem_new(sizeof *one);
     one->hub = hub;
     one->agent = a;
     one->number = ++hub->next_signal;
@@ -59,7 +59,7 @@ int signal_from_agent(struct link_hub *hub, const struct agent *a, const struct 
     struct wire_signalled said;
     if (wire_get(frame, NULL, &said) < 0)
         return -1;
-    struct asked *ask = map_get(hub->signals, said.number);
+    struct signal_request *ask = map_get(hub->signals, said.number);
     if (ask && ask->agent == a) /* else it came too late */
         answered(ask, said.heard < INT32_MAX ? (int)said.heard : INT32_MAX);
     return 0;
@@ -71,7 +71,7 @@ void signals_drop(struct link_hub *hub, const struct agent *a)
     uint64_t number;
     void *value;
     while (map_next(hub->signals, &cursor, &number, &value)) {
-        struct asked *ask = value;
+        struct signal_request *ask = value;
         if (ask->agent != a)
             continue;
         ask->agent = NULL;
@@ -85,7 +85,7 @@ void signals_destroy(struct link_hub *hub)
     uint64_t number;
     void *value;
     while (map_next(hub->signals, &cursor, &number, &value)) {
-        struct asked *ask = value;
+        struct signal_request *ask = value;
         uv_close((uv_handle_t *)&ask->timer, on_freed);
         ask->done(ask->arg, HEARD_NEVER);
     }
