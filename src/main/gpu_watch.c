@@ -31,10 +31,10 @@
 #define FREEING_MS    250u
 
 /* Why a device is not given out. */
-enum closed { OPEN, FAILS, OF_ANOTHER_SERVER, USED_OUTSIDE };
+enum device_state { OPEN, FAILS, OF_ANOTHER_SERVER, USED_OUTSIDE };
 
 struct verdict {
-    enum closed closed;
+    enum device_state closed;
     char why[WHY_MAX]; /* "": given out */
     bool was_held;     /* by a task of whatever server, when the driver was asked */
     uint64_t left;     /* ctl_device_left() of then */
@@ -82,12 +82,12 @@ static void set_verdict(struct gpu_watch *w, uint32_t slot, const struct verdict
 }
 
 /* What no task of ours uses of a device: bytes, and the first processes. */
-struct outside {
+struct outside_use {
     uint64_t memory;
     char processes[80]; /* " (process 1, 2)", "": none is known */
 };
 
-static void add_process(struct outside *out, uint32_t pid)
+static void add_process(struct outside_use *out, uint32_t pid)
 {
     size_t n = strlen(out->processes);
     if (n + 16 < sizeof out->processes)
@@ -117,9 +117,9 @@ static bool is_used_by_tasks(const struct gpu_watch *w, const struct gpu_device 
     return used;
 }
 
-static struct outside look_outside(const struct gpu_watch *w, const struct gpu_device *now)
+static struct outside_use look_outside(const struct gpu_watch *w, const struct gpu_device *now)
 {
-    struct outside out = { .memory = now->figures[GPU_MEMORY_USED].value };
+    struct outside_use out = { .memory = now->figures[GPU_MEMORY_USED].value };
     bool in_use = is_used_by_tasks(w, now);
     out.memory = in_use ? 0 : out.memory;
     for (size_t i = 0; i < now->n_processes; i++) {
@@ -171,7 +171,7 @@ static void judge(struct gpu_watch *w, const struct gpu_device *device)
     struct verdict now = { .closed = OPEN };
     char size[FMT_MAX], label[GPU_LABEL_MAX];
     const char *node = w->config.node->name;
-    const struct outside outside = look_outside(w, device);
+    const struct outside_use outside = look_outside(w, device);
     if (*device->error || device->divided) {
         now.closed = FAILS;
         snprintf(now.why, WHY_MAX, "device %s of %s: %s", gpu_label(device, label), node,

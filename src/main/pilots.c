@@ -58,14 +58,14 @@ struct pilot_nodes {
 
 /* ---- rows ---- */
 
-struct kept { /* a row on its way */
+struct pending_row { /* a row on its way */
     void (*done)(void *arg, bool kept);
     void *arg;
 };
 
 static void on_kept(void *arg, const struct ctl_answer *answer)
 {
-    struct kept *kept = arg;
+    struct pending_row *kept = arg;
     if (answer->err)
         log_error("pilot.row", "reason=\"%s\"", answer->err->what);
     if (kept->done)
@@ -74,7 +74,7 @@ static void on_kept(void *arg, const struct ctl_answer *answer)
 }
 
 static void put_row(const struct pilot_nodes *n, const char *name, const char *by,
-                    const struct text_node *spec, struct kept *kept)
+                    const struct text_node *spec, struct pending_row *kept)
 {
     const struct ctl_object object = { .kind = KIND, .project = "", .name = name, .spec = spec };
     const struct ctl_objects ask = { .by = by, .at = &object, .n = 1 };
@@ -86,8 +86,8 @@ static void keep(void *arg, const struct pilot *p, void (*done)(void *done_arg, 
 {
     struct pilot_nodes *n = arg;
     struct arena *arena = arena_create();
-    struct kept *kept = mem_new(sizeof *kept);
-    *kept = (struct kept){ .done = done, .arg = done_arg };
+    struct pending_row *kept = mem_new(sizeof *kept);
+    *kept = (struct pending_row){ .done = done, .arg = done_arg };
     put_row(n, p->name, p->by, pilot_row(arena, p), kept);
     arena_destroy(arena);
 }
@@ -95,7 +95,7 @@ static void keep(void *arg, const struct pilot *p, void (*done)(void *done_arg, 
 static void drop(void *arg, const char *pilot)
 {
     const struct pilot *p = pilots_find(((struct pilot_nodes *)arg)->pilots, pilot);
-    put_row(arg, pilot, p ? p->by : "", NULL, mem_new(sizeof(struct kept)));
+    put_row(arg, pilot, p ? p->by : "", NULL, mem_new(sizeof(struct pending_row)));
 }
 
 /* ---- nodes ---- */
