@@ -77,17 +77,17 @@ void queue_problem(struct queue_tree *tree, struct queue_problem problem)
 
 /* ---- which queues there are ---- */
 
-struct plot { /* before the order is known */
+struct draft_entry { /* before the order is known */
     const struct entry *entry;
     size_t parent; /* SIZE_MAX: none */
     bool placed;
 };
-struct plots {
-    struct plot *at;
+struct draft_entries {
+    struct draft_entry *at;
     size_t n;
 };
 
-static size_t find(const struct plots *plots, const char *name)
+static size_t find(const struct draft_entries *plots, const char *name)
 {
     for (size_t i = 0; i < plots->n; i++)
         if (strcmp(plots->at[i].entry->name, name) == 0)
@@ -97,29 +97,31 @@ static size_t find(const struct plots *plots, const char *name)
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct plot *)a)->entry->name, ((const struct plot *)b)->entry->name);
+    return strcmp(((const struct draft_entry *)a)->entry->name,
+                  ((const struct draft_entry *)b)->entry->name);
 }
 
 /* Quotas, and virtual clusters of other names. */
-static struct plots collect(struct arena *arena, const struct catalogue *c)
+static struct draft_entries collect(struct arena *arena, const struct catalogue *c)
 {
     static const struct entry whole = { .kind = ENTRY_QUOTA, .name = "default" };
     size_t n[2];
     const struct entry **quotas = catalogue_list(c, arena, ENTRY_QUOTA, &n[0]);
     const struct entry **clusters = catalogue_list(c, arena, ENTRY_VIRTUAL_CLUSTER, &n[1]);
-    struct plots plots = { .at = ARENA_ARRAY(arena, n[0] + n[1] + 1, struct plot) };
+    struct draft_entries plots = { .at = ARENA_ARRAY(arena, n[0] + n[1] + 1, struct draft_entry) };
     for (size_t i = 0; i < n[0]; i++)
-        plots.at[plots.n++] = (struct plot){ .entry = quotas[i] };
+        plots.at[plots.n++] = (struct draft_entry){ .entry = quotas[i] };
     for (size_t i = 0; i < n[1]; i++)
         if (!catalogue_find(c, ENTRY_QUOTA, clusters[i]->name))
-            plots.at[plots.n++] = (struct plot){ .entry = clusters[i] };
+            plots.at[plots.n++] = (struct draft_entry){ .entry = clusters[i] };
     if (find(&plots, "default") == SIZE_MAX)
-        plots.at[plots.n++] = (struct plot){ .entry = &whole };
+        plots.at[plots.n++] = (struct draft_entry){ .entry = &whole };
     qsort(plots.at, plots.n, sizeof *plots.at, by_name);
     return plots;
 }
 
-static const char *near_queue(struct arena *arena, const struct plots *plots, const char *name)
+static const char *near_queue(struct arena *arena, const struct draft_entries *plots,
+                              const char *name)
 {
     const char **names = ARENA_ARRAY(arena, plots->n, const char *);
     for (size_t i = 0; i < plots->n; i++)
@@ -128,7 +130,7 @@ static const char *near_queue(struct arena *arena, const struct plots *plots, co
     return near ? near : "the name of a queue that is declared";
 }
 
-static void find_parents(struct queue_tree *tree, struct plots *plots)
+static void find_parents(struct queue_tree *tree, struct draft_entries *plots)
 {
     for (size_t i = 0; i < plots->n; i++) {
         const struct entry *entry = plots->at[i].entry;
@@ -146,7 +148,7 @@ static void find_parents(struct queue_tree *tree, struct plots *plots)
 }
 
 /* Each circle is told once, and cut at the first of it in the order of names. */
-static void cut_circles(struct queue_tree *tree, struct plots *plots)
+static void cut_circles(struct queue_tree *tree, struct draft_entries *plots)
 {
     for (size_t i = 0; i < plots->n; i++) {
         char way[200] = "";
@@ -328,7 +330,7 @@ static void take_portions(struct queue_tree *tree, const struct entry *entry,
 
 struct making {
     struct queue_tree *tree;
-    struct plots plots;
+    struct draft_entries plots;
     const struct cluster *cluster;
     const struct words *topology;
     const struct entry **entries; /* as specs */
