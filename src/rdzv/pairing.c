@@ -7,15 +7,15 @@
 
 #include <stdlib.h>
 
-struct ranked {
+struct node_time {
     uint64_t took_us;
     size_t node;
 };
 
 static int by_time(const void *a, const void *b)
 {
-    const struct ranked *x = a;
-    const struct ranked *y = b;
+    const struct node_time *x = a;
+    const struct node_time *y = b;
     if (x->took_us != y->took_us)
         return x->took_us < y->took_us ? -1 : 1;
     return x->node < y->node ? -1 : x->node > y->node;
@@ -40,13 +40,13 @@ size_t pairing_make(const struct pairing_node *nodes, size_t n, int round, uint3
 {
     if (round == 0 || n == 0)
         return neighbours(n, group);
-    AUTO_FREE struct ranked *order = mem_new(n * sizeof *order);
+    AUTO_FREE struct node_time *order = mem_new(n * sizeof *order);
     size_t in = 0;
     for (size_t i = 0; i < n; i++) {
         group[i] = PAIRING_OUT;
         if (nodes[i].self_bad[0])
             continue;
-        order[in++] = (struct ranked){
+        order[in++] = (struct node_time){
             .took_us = nodes[i].ok[0] ? nodes[i].took_us[0] : UINT64_MAX,
             .node = i,
         };
@@ -72,15 +72,15 @@ static bool passed(const struct pairing_node *node)
     return !broken(node) && ((node->ran[0] && node->ok[0]) || (node->ran[1] && node->ok[1]));
 }
 
-struct company {  /* of one node that never passed, over the rounds */
-    bool excused; /* each time a partner was broken by itself */
-    bool accused; /* a partner passed with somebody else */
+struct pair_summary { /* of one node that never passed, over the rounds */
+    bool excused;     /* each time a partner was broken by itself */
+    bool accused;     /* a partner passed with somebody else */
 };
 
-static struct company company_of(const struct pairing_node *nodes, size_t n,
-                                 uint32_t *const groups[2], size_t self)
+static struct pair_summary company_of(const struct pairing_node *nodes, size_t n,
+                                      uint32_t *const groups[2], size_t self)
 {
-    struct company company = { .excused = true };
+    struct pair_summary company = { .excused = true };
     for (int round = 0; round < 2; round++) {
         if (!nodes[self].ran[round])
             continue;
@@ -183,7 +183,7 @@ uint64_t pairing_judge(const struct pairing_node *nodes, size_t n, enum pairing_
             out[i] = PAIRING_FAULTY;
         if (broken(&nodes[i]) || passed(&nodes[i]) || !ran)
             continue;
-        struct company company = company_of(nodes, n, groups, i);
+        struct pair_summary company = company_of(nodes, n, groups, i);
         if (!company.excused)
             out[i] = company.accused ? PAIRING_FAULTY : PAIRING_SUSPECT;
     }

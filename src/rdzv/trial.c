@@ -157,7 +157,7 @@ static bool look_again(const struct trial *trial)
 
 /* ---- the verdict ---- */
 
-struct judged { /* the trial is no longer the machine's: leaving the phase drops it there */
+struct trial_verdicts { /* the trial is no longer the machine's: leaving the phase drops it there */
     struct trial trial;
     enum pairing_verdict *out;
     uint64_t median_us;
@@ -175,7 +175,7 @@ static double least_ms(const struct pairing_node *node)
     return (double)least / 1000.0;
 }
 
-static const char *straggler_text(struct rdzv *rdzv, const struct judged *judged, size_t i)
+static const char *straggler_text(struct rdzv *rdzv, const struct trial_verdicts *judged, size_t i)
 {
     const struct trial *trial = &judged->trial;
     return arena_printf(rdzv->memory, "is a straggler%s: %.0f ms where %s %.0f ms (%.400s)",
@@ -187,7 +187,7 @@ static const char *straggler_text(struct rdzv *rdzv, const struct judged *judged
                         (double)judged->median_us / 1000.0, trial->said[i].figures);
 }
 
-static const char *fault_text(struct rdzv *rdzv, const struct judged *judged, size_t i)
+static const char *fault_text(struct rdzv *rdzv, const struct trial_verdicts *judged, size_t i)
 {
     const struct trial *trial = &judged->trial;
     const struct pairing_node *node = &trial->nodes[i];
@@ -204,7 +204,8 @@ static const char *fault_text(struct rdzv *rdzv, const struct judged *judged, si
 }
 
 /* Everybody in the trial hears of it: without a server there is no other place to read it. */
-static void tell_all(struct rdzv *rdzv, struct judged *judged, uint64_t about, const char *text)
+static void tell_all(struct rdzv *rdzv, struct trial_verdicts *judged, uint64_t about,
+                     const char *text)
 {
     orders_news(rdzv, RDZV_NEWS_CHECK, about, "%s", text);
     if (judged->noted++ >= NOTES_MAX)
@@ -222,7 +223,7 @@ static void exclude(struct rdzv *rdzv, struct member *member, const char *text)
     members_remove(rdzv, member);
 }
 
-static void apply(struct rdzv *rdzv, struct judged *judged, size_t i)
+static void apply(struct rdzv *rdzv, struct trial_verdicts *judged, size_t i)
 {
     enum pairing_verdict verdict = judged->out[i];
     struct member *member = members_find(rdzv, judged->trial.members[i]);
@@ -244,7 +245,7 @@ static void apply(struct rdzv *rdzv, struct judged *judged, size_t i)
 
 /* The others do not wait for somebody in its place: who comes later is let in by a new round. Too
  * few are left, and nobody is known to come: that is the end. */
-static void go_on(struct rdzv *rdzv, const struct judged *judged, uint32_t before)
+static void go_on(struct rdzv *rdzv, const struct trial_verdicts *judged, uint32_t before)
 {
     uint32_t left = rdzv->parts[PART_WAITING];
     bool more_to_come = rdzv->expected != UINT32_MAX && rdzv->expected > before;
@@ -261,7 +262,7 @@ static void go_on(struct rdzv *rdzv, const struct judged *judged, uint32_t befor
 
 static void verdict(struct rdzv *rdzv, uint64_t now_us)
 {
-    struct judged judged = { .trial = rdzv->trial };
+    struct trial_verdicts judged = { .trial = rdzv->trial };
     uint64_t gathered_us = rdzv->last_join_us;
     uint32_t before = rdzv->parts[PART_WAITING];
     rdzv->trial = (struct trial){ 0 };
