@@ -17,7 +17,7 @@
 #define PIECE     ((size_t)256 << 10)
 #define HASH_TEXT (2 * crypto_hash_sha256_BYTES + 1)
 
-struct found {
+struct backup_entry {
     struct tar_member m;
     char hash[HASH_TEXT];
 };
@@ -26,7 +26,7 @@ struct reading {
     enum backup_kind kind;
     struct byte_source from;
     struct arena *arena;
-    VEC(struct found) all;
+    VEC(struct backup_entry) all;
     struct buf manifest;
     struct err *err;
 };
@@ -80,7 +80,7 @@ static int open_member(const struct reading *r, const char *name)
 }
 
 /* To fd (-1: nowhere) or into the manifest. */
-static int read_data(struct reading *r, struct found *f, int fd, struct buf *text)
+static int read_data(struct reading *r, struct backup_entry *f, int fd, struct buf *text)
 {
     AUTO_FREE unsigned char *piece = mem_resize(NULL, PIECE);
     unsigned char hash[crypto_hash_sha256_BYTES], padding[TAR_BLOCK];
@@ -108,7 +108,7 @@ static int read_data(struct reading *r, struct found *f, int fd, struct buf *tex
 static int read_member(struct reading *r)
 {
     unsigned char block[TAR_BLOCK];
-    struct found f = { .hash = "" };
+    struct backup_entry f = { .hash = "" };
     if (take(r, block, sizeof block) < 0)
         return -1;
     int rc = tar_read_header(block, &f.m, r->err);
@@ -140,7 +140,7 @@ static int compare(const struct reading *r, const struct text_node *manifest)
     const struct text_node *one = members ? members->first : NULL;
     bool has_data = false;
     for (size_t i = 0; i < r->all.n; i++, one = one->next) {
-        const struct found *f = &r->all.at[i];
+        const struct backup_entry *f = &r->all.at[i];
         if (!one || strcmp(text_word(one, "name"), f->m.name) != 0 ||
             text_number(one, "size") != f->m.size ||
             strcmp(text_word(one, "sha256"), f->hash) != 0) {

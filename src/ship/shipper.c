@@ -41,7 +41,7 @@ struct position { /* of the records */
     bool known;
 };
 /* A file that waits to be sent, or is on its way. */
-struct parcel {
+struct pending_file {
     int fd; /* -1: none */
     struct position ends;
     uint64_t since_ms; /* of the first commit in it */
@@ -54,7 +54,7 @@ struct shipper {
     enum doing doing;
     struct child *child;
     struct ctl_backup *copy;
-    struct parcel segment, base;
+    struct pending_file segment, base;
     bool thin;        /* old chains are to go */
     bool looked;      /* for the next base */
     bool base_failed; /* the last one did */
@@ -98,10 +98,10 @@ static void succeed(struct shipper *s)
     s->failures = 0;
 }
 
-static void drop_parcel(struct shipper *s, struct parcel *p)
+static void drop_parcel(struct shipper *s, struct pending_file *p)
 {
     file_drop(s->config.loop, p->fd);
-    *p = (struct parcel){ .fd = -1 };
+    *p = (struct pending_file){ .fd = -1 };
 }
 
 /* Only a whole copy goes on from here. */
@@ -124,7 +124,7 @@ static const struct {
     [THINNING] = { .word = "thin", .limit_ms = LOOK_MS },
 };
 
-static void start(struct shipper *s, enum doing doing, const struct parcel *parcel,
+static void start(struct shipper *s, enum doing doing, const struct pending_file *parcel,
                   child_done *done)
 {
     struct err err = { 0 };
