@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-struct one { /* a job */
+struct job_promise { /* a job */
     uint64_t id;
     size_t tag;
     uint64_t made_ms, at_ms, told_ms; /* at: as first promised; told: in the last pass. 0: not */
@@ -17,14 +17,14 @@ struct one { /* a job */
     enum promise_break broken;
     bool late, overtime;
 };
-struct moment { /* at which a job is looked at */
+struct check_time { /* at which a job is looked at */
     uint64_t at_ms, of_promise /* 0, 1: counted ends of the same time come first */, job;
 };
 struct promises {
     uint64_t now_ms;
     struct map *ones;
-    VEC(struct one *) watched;
-    VEC(struct moment) heap;
+    VEC(struct job_promise *) watched;
+    VEC(struct check_time) heap;
     VEC(struct violation) violations;
     uint64_t overtime; /* jobs that run longer than counted */
     struct promise_counts counts;
@@ -67,9 +67,9 @@ void promises_destroy(struct promises *p)
     free(p);
 }
 
-static struct one *one_of(struct promises *p, uint64_t job)
+static struct job_promise *one_of(struct promises *p, uint64_t job)
 {
-    struct one *one = map_get(p->ones, job);
+    struct job_promise *one = map_get(p->ones, job);
     if (one)
         return one;
     one = mem_new(sizeof *one);
@@ -80,23 +80,23 @@ static struct one *one_of(struct promises *p, uint64_t job)
 
 /* ---- what is assumed ---- */
 
-static void watch(struct promises *p, struct one *one)
+static void watch(struct promises *p, struct job_promise *one)
 {
     vec_push(&p->watched, one);
     one->watched = (uint32_t)p->watched.n;
 }
 
-static void unwatch(struct promises *p, struct one *one)
+static void unwatch(struct promises *p, struct job_promise *one)
 {
     if (!one->watched)
         return;
-    struct one *last = p->watched.at[--p->watched.n];
+    struct job_promise *last = p->watched.at[--p->watched.n];
     p->watched.at[one->watched - 1] = last;
     last->watched = one->watched;
     one->watched = 0;
 }
 
-static void break_one(struct promises *p, struct one *one, enum promise_break why)
+static void break_one(struct promises *p, struct job_promise *one, enum promise_break why)
 {
     one->broken = why;
     unwatch(p, one);
@@ -109,11 +109,11 @@ static void break_all(struct promises *p, enum promise_break why)
 }
 
 /* Promises that a turn of this right comes before; of the same right, those that are later. */
-static void break_behind(struct promises *p, const struct one *by, uint32_t right, uint64_t at_ms,
-                         enum promise_break why)
+static void break_behind(struct promises *p, const struct job_promise *by, uint32_t right,
+                         uint64_t at_ms, enum promise_break why)
 {
     for (size_t i = p->watched.n; i-- > 0;) {
-        struct one *one = p->watched.at[i];
+        struct job_promise *one = p->watched.at[i];
         if (one != by && (right > one->right || (right == one->right && at_ms <= one->at_ms)))
             break_one(p, one, why);
     }
@@ -121,7 +121,7 @@ static void break_behind(struct promises *p, const struct one *by, uint32_t righ
 
 /* ---- what happens ---- */
 
-static void late(struct promises *p, struct one *one)
+static void late(struct promises *p, struct job_promise *one)
 {
     one->late = true;
     p->counts.late[one->broken]++;
@@ -136,9 +136,9 @@ static void late(struct promises *p, struct one *one)
 void promises_time(struct promises *p, uint64_t now_ms)
 {
     while (p->heap.n && p->heap.at[0].at_ms < now_ms) {
-        struct moment moment;
+        struct check_time moment;
         heap_take(&p->heap, &moment);
-        struct one *one = map_get(p->ones, moment.job);
+        struct job_promise *one = map_get(p->ones, moment.job);
         if (one && moment.of_promise && one->at_ms == moment.at_ms && !one->late) {
             late(p, one);
         } else if (one && !moment.of_promise && one->counted_ms == moment.at_ms) {
@@ -150,7 +150,7 @@ void promises_time(struct promises *p, uint64_t now_ms)
     p->now_ms = now_ms;
 }
 
-static void promise(struct promises *p, struct one *one, const struct plan_entry *entry)
+static void promise(struct promises *p, struct job_promise *one, const struct plan_entry *entry)
 {
     one->made_ms = p->now_ms;
     one->at_ms = one->told_ms = entry->at_ms;
@@ -162,12 +162,13 @@ static void promise(struct promises *p, struct one *one, const struct plan_entry
     break_behind(p, one, entry->right, UINT64_MAX, BREAK_BETTER);
     if (!one->broken)
         watch(p, one);
-    heap_push(&p->heap, ((struct moment){ .at_ms = one->at_ms, .of_promise = 1, .job = one->id }));
+    heap_push(&p->heap,
+              ((struct check_time){ .at_ms = one->at_ms, .of_promise = 1, .job = one->id }));
 }
 
 void promises_reserve(struct promises *p, const struct plan_entry *entry, size_t tag)
 {
-    struct one *one = one_of(p, entry->job);
+    struct job_promise *one = one_of(p, entry->job);
     if (!one->at_ms) {
         one->tag = tag;
         promise(p, one, entry);
@@ -185,7 +186,7 @@ void promises_reserve(struct promises *p, const struct plan_entry *entry, size_t
 
 void promises_start(struct promises *p, const struct plan_entry *entry, uint64_t lasts_ms)
 {
-    struct one *one = one_of(p, entry->job);
+    struct job_promise *one = one_of(p, entry->job);
     if (!one->at_ms || entry->right > one->right)
         break_behind(p, one, entry->right, UINT64_MAX, BREAK_BETTER);
     else if (one->at_ms != p->now_ms)
@@ -196,7 +197,7 @@ void promises_start(struct promises *p, const struct plan_entry *entry, uint64_t
         p->violations.at[one->violation - 1].started_ms = p->now_ms;
     one->at_ms = one->violation = 0;
     one->counted_ms = lasts_ms < UINT64_MAX - p->now_ms ? p->now_ms + lasts_ms : UINT64_MAX;
-    heap_push(&p->heap, ((struct moment){ .at_ms = one->counted_ms, .job = one->id }));
+    heap_push(&p->heap, ((struct check_time){ .at_ms = one->counted_ms, .job = one->id }));
 }
 
 void promises_more(struct promises *p, const struct plan_entry *entry)
@@ -212,7 +213,7 @@ void promises_node_lost(struct promises *p)
 
 void promises_gone(struct promises *p, uint64_t job)
 {
-    struct one *one = map_remove(p->ones, job);
+    struct job_promise *one = map_remove(p->ones, job);
     if (!one)
         return;
     unwatch(p, one);

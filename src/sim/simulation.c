@@ -35,7 +35,7 @@ struct record { /* of a job: of an arrival, or of a member of its array */
     bool waiting, begun, running;
     uint64_t counted_ms; /* since it last began: it is counted to be gone by then */
 };
-struct coming { /* an array whose members are not all there */
+struct array_arrival { /* an array whose members are not all there */
     uint64_t array;
     uint32_t arrival, left;
 };
@@ -62,7 +62,7 @@ struct simulation {
     bool asked_last;          /* of all that waited when the last job came */
     size_t next;              /* arrival */
     size_t submitting;        /* the one that is being told, + 1 */
-    VEC(struct coming) coming;
+    VEC(struct array_arrival) coming;
     VEC(struct change) changes; /* by time */
     size_t next_change;
     uint64_t now, wake, active; /* active: when something last happened */
@@ -133,7 +133,7 @@ static void add_record(struct simulation *sim, uint64_t job, uint32_t arrival, u
 static void add_member(struct simulation *sim, uint64_t job)
 {
     for (size_t i = 0; i < sim->coming.n; i++) {
-        struct coming *of = &sim->coming.at[i];
+        struct array_arrival *of = &sim->coming.at[i];
         if (job <= of->array || job - of->array > members(sim, of->arrival))
             continue;
         add_record(sim, job, of->arrival, (uint32_t)(job - of->array));
@@ -150,9 +150,9 @@ static void begin_record(struct simulation *sim, uint64_t job)
     if (!sim->submitting)
         add_member(sim, job);
     else if (members(sim, arrival))
-        vec_push(
-            &sim->coming,
-            ((struct coming){ .array = job, .arrival = arrival, .left = members(sim, arrival) }));
+        vec_push(&sim->coming,
+                 ((struct array_arrival){
+                     .array = job, .arrival = arrival, .left = members(sim, arrival) }));
     else
         add_record(sim, job, arrival, 0);
 }
