@@ -129,11 +129,11 @@ static void put_odd(const char *s, const char *end, bool for_yaml, struct buf *o
 }
 
 /* What stands before and behind the quotes. */
-struct around {
+struct around_chars {
     char before, after; /* NUL: nothing */
 };
 
-static void put_around(const char *s, bool for_yaml, struct around with, struct buf *out)
+static void put_around(const char *s, bool for_yaml, struct around_chars with, struct buf *out)
 {
     size_t n = strlen(s);
     if (!all_plain(s, n)) {
@@ -158,10 +158,10 @@ static void put_around(const char *s, bool for_yaml, struct around with, struct 
 
 void print_quoted(const char *s, bool for_yaml, struct buf *out)
 {
-    put_around(s, for_yaml, (struct around){ 0, 0 }, out);
+    put_around(s, for_yaml, (struct around_chars){ 0, 0 }, out);
 }
 
 void print_key(const char *key, bool more, struct buf *out)
 {
-    put_around(key, false, (struct around){ more ? ',' : '\0', ':' }, out);
+    put_around(key, false, (struct around_chars){ more ? ',' : '\0', ':' }, out);
 }

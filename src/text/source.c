@@ -37,13 +37,13 @@ struct place source_place(const char *src, size_t offset, size_t n)
 }
 
 /* First bytes of files that people hand over by mistake. */
-struct magic {
+struct file_start {
     const char *bytes;
     size_t n;
     const char *what;
 };
 
-static const struct magic magics[] = {
+static const struct file_start magics[] = {
     { .bytes = "\x1f\x8b", .n = 2, .what = "a gzip archive" },
     { .bytes = "PK\003\004", .n = 4, .what = "a zip archive" },
     { .bytes = "\x7f"
