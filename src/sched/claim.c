@@ -43,13 +43,13 @@ static uint64_t gone_by(const struct pass *pass, const struct sched_running *r)
     return pass->now_ms + r->held.spec->limits.grace_ms + 1;
 }
 
-struct offer { /* a running job and what it is offered as */
+struct running_candidate { /* a running job and what it is offered as */
     const struct sched_running *running;
     size_t at;
 };
 
-struct offers {
-    struct offer *at;
+struct running_candidates {
+    struct running_candidate *at;
     struct evict_candidate *candidates; /* the same */
     size_t n;
     bool *victims; /* per running job */
@@ -58,38 +58,39 @@ struct offers {
 
 static int youngest_first(const void *a, const void *b)
 {
-    const struct sched_running *x = ((const struct offer *)a)->running;
-    const struct sched_running *y = ((const struct offer *)b)->running;
+    const struct sched_running *x = ((const struct running_candidate *)a)->running;
+    const struct sched_running *y = ((const struct running_candidate *)b)->running;
     if (x->started_ms != y->started_ms)
         return x->started_ms > y->started_ms ? -1 : 1;
     return x->id > y->id ? -1 : x->id < y->id;
 }
 
 /* What runs in a queue, as far as it tells that a claim is in vain. */
-struct lender {
+struct running_summary {
     bool some;
     struct vector least; /* no job there holds less of any amount */
     uint32_t priority;   /* the lowest of those that are preemptible; UINT32_MAX: there is none */
 };
 /* Made when the first in the pass looks. */
 struct running {
-    struct offer *at;
+    struct running_candidate *at;
     size_t n;
-    bool sorted;            /* youngest first */
-    struct lender *lenders; /* per queue, and one for those of no queue */
-    bool idle;              /* one runs on idle capacity */
+    bool sorted;                     /* youngest first */
+    struct running_summary *lenders; /* per queue, and one for those of no queue */
+    bool idle;                       /* one runs on idle capacity */
 };
 
-static struct lender *lender_of(const struct pass *pass, struct running *all, uint32_t queue)
+static struct running_summary *lender_of(const struct pass *pass, struct running *all,
+                                         uint32_t queue)
 {
     size_t n = pass->snapshot->n_queues;
     return &all->lenders[queue < n ? queue : n];
 }
 
-static void count_in(struct lender *l, const struct sched_running *r)
+static void count_in(struct running_summary *l, const struct sched_running *r)
 {
     if (!l->some)
-        *l = (struct lender){ .some = true, .least = r->demand, .priority = UINT32_MAX };
+        *l = (struct running_summary){ .some = true, .least = r->demand, .priority = UINT32_MAX };
     vector_least(&l->least, &r->demand);
     if (r->preemptible && r->priority < l->priority)
         l->priority = r->priority;
@@ -99,13 +100,13 @@ static struct running *all_that_runs(struct pass *pass)
 {
     const struct sched_snapshot *s = pass->snapshot;
     struct running *all = ARENA_NEW(pass->arena, struct running);
-    all->at = ARENA_ARRAY(pass->arena, s->n_running, struct offer);
-    all->lenders = ARENA_ARRAY(pass->arena, s->n_queues + 1, struct lender);
+    all->at = ARENA_ARRAY(pass->arena, s->n_running, struct running_candidate);
+    all->lenders = ARENA_ARRAY(pass->arena, s->n_queues + 1, struct running_summary);
     for (size_t i = 0; i < s->n_running; i++) {
         const struct sched_running *r = &s->running[i];
         if (r->leaving)
             continue;
-        all->at[all->n++] = (struct offer){ .running = r, .at = i };
+        all->at[all->n++] = (struct running_candidate){ .running = r, .at = i };
         all->idle = all->idle || r->idle;
         if (!r->idle)
             count_in(lender_of(pass, all, r->queue), r);
@@ -135,13 +136,14 @@ static bool ends_anyway(const struct pass *pass, const struct sched_running *r)
 }
 
 /* Youngest first, so that of what a queue borrowed the latest is offered. */
-static void find_candidates(struct pass *pass, const struct claim *claim, struct offers *out)
+static void find_candidates(struct pass *pass, const struct claim *claim,
+                            struct running_candidates *out)
 {
     struct running *all = pass->running;
     if (!all->sorted && all->n)
         qsort(all->at, all->n, sizeof *all->at, youngest_first);
     all->sorted = true;
-    out->at = ARENA_ARRAY(pass->arena, all->n, struct offer);
+    out->at = ARENA_ARRAY(pass->arena, all->n, struct running_candidate);
     out->candidates = ARENA_ARRAY(pass->arena, all->n, struct evict_candidate);
     for (size_t k = 0; k < all->n; k++) {
         const struct sched_running *r = all->at[k].running;
@@ -164,7 +166,7 @@ static void find_candidates(struct pass *pass, const struct claim *claim, struct
     }
 }
 
-static void end_for(struct pass *pass, const struct offer *offer, uint64_t by)
+static void end_for(struct pass *pass, const struct running_candidate *offer, uint64_t by)
 {
     const struct sched_running *r = offer->running;
     uint64_t gone = gone_by(pass, r);
@@ -220,7 +222,7 @@ static struct cluster *beside_promises(struct pass *pass, const struct sched_job
 
 /* With the victims gone, does it start then, whatever else was promised in this pass, and sooner
  * than it would anyway? */
-static bool helps(struct pass *pass, size_t i, uint64_t id, const struct offers *offers)
+static bool helps(struct pass *pass, size_t i, uint64_t id, const struct running_candidates *offers)
 {
     size_t n = pass->snapshot->n_running;
     struct arena *scratch = arena_create();
@@ -254,7 +256,7 @@ static bool helps(struct pass *pass, size_t i, uint64_t id, const struct offers 
     return kept;
 }
 
-static bool end_those(struct pass *pass, size_t i, uint64_t id, struct offers *offers)
+static bool end_those(struct pass *pass, size_t i, uint64_t id, struct running_candidates *offers)
 {
     const struct evict_candidate *candidates = offers->candidates;
     struct cluster *room = beside_promises(pass, job_at(pass, i), candidates, offers->n);
@@ -284,7 +286,7 @@ bool claim_room(struct pass *pass, size_t i, uint64_t id)
     const struct claim claim = {
         .job = job, .claimant = { .queue = job->queue, .demand = vector_of_job(job->spec) }
     };
-    struct offers offers = { .n = 0 };
+    struct running_candidates offers = { .n = 0 };
     pass->running = pass->running ? pass->running : all_that_runs(pass);
     count_claimants(pass, true);
     if (may_find(pass, &claim))
@@ -313,6 +315,6 @@ void claim_prices(struct pass *pass)
                 price = cluster_form(pass->cluster, node)->spec.price_milli;
         }
         if (price > bid)
-            end_for(pass, &(struct offer){ .running = r, .at = i }, 0);
+            end_for(pass, &(struct running_candidate){ .running = r, .at = i }, 0);
     }
 }

@@ -27,7 +27,7 @@ struct victim {
     uint64_t loss;
     bool gone;
 };
-struct offer { /* room for one more unit on a node, and who makes it */
+struct victim_set { /* room for one more unit on a node, and who makes it */
     struct cost cost;
     uint32_t node, step;
     size_t first, n; /* in members */
@@ -227,8 +227,8 @@ static bool take_by_rank(struct evict *e)
 
 /* ---- by node ---- */
 
-struct offers {
-    struct offer *at;
+struct victim_sets {
+    struct victim_set *at;
     size_t n;
     uint32_t *members; /* victims, offer by offer */
     size_t n_members;
@@ -254,7 +254,7 @@ static bool move_pieces(struct evict *e, const struct piece *p, size_t n, bool g
 }
 
 /* Units, of groups that lack some, which the node could hold. */
-static uint64_t of_help(const struct evict *e, const struct offers *o, uint32_t node)
+static uint64_t of_help(const struct evict *e, const struct victim_sets *o, uint32_t node)
 {
     uint64_t units = 0;
     size_t n = e->tally.crew.n_groups;
@@ -269,8 +269,8 @@ struct run { /* the pieces of one victim on the node */
 };
 
 /* Of those who went for this step, the ones that are not needed come back, the dearest first. */
-static void make_offer(struct evict *e, struct offers *o, struct offer *offer, struct run *runs,
-                       size_t n)
+static void make_offer(struct evict *e, struct victim_sets *o, struct victim_set *offer,
+                       struct run *runs, size_t n)
 {
     uint64_t reached = of_help(e, o, offer->node);
     for (size_t i = n - 1; i-- > 0;) {
@@ -293,12 +293,12 @@ static void make_offer(struct evict *e, struct offers *o, struct offer *offer, s
     offer->step++;
 }
 
-static void offers_of_node(struct evict *e, struct offers *o, uint32_t node, size_t first,
+static void offers_of_node(struct evict *e, struct victim_sets *o, uint32_t node, size_t first,
                            size_t end)
 {
     struct run *runs = ARENA_ARRAY(e->scratch, end - first, struct run);
     const struct piece *pieces = o->pieces;
-    struct offer offer = { .node = node };
+    struct victim_set offer = { .node = node };
     size_t n_runs = 0, begin = 0;
     uint64_t before = of_help(e, o, node);
     for (size_t i = first, k; i < end; i = k) {
@@ -323,7 +323,7 @@ static void offers_of_node(struct evict *e, struct offers *o, uint32_t node, siz
 
 static int by_cost(const void *a, const void *b)
 {
-    const struct offer *x = a, *y = b;
+    const struct victim_set *x = a, *y = b;
     int order = cost_compare(&x->cost, &y->cost);
     order = order ? order : compare(x->node, y->node);
     return order ? order : compare(x->step, y->step);
@@ -353,11 +353,11 @@ static bool take_by_node(struct evict *e, const struct cost *most)
     uint32_t nodes = cluster_count(e->cluster);
     size_t *first = ARENA_ARRAY(e->scratch, (size_t)nodes + 2, size_t);
     bool *lacks = ARENA_ARRAY(e->scratch, e->tally.crew.n_groups, bool);
-    struct offers o = { .at = ARENA_ARRAY(e->scratch, e->tasks, struct offer),
-                        .members = ARENA_ARRAY(e->scratch, e->tasks, uint32_t),
-                        .pieces = sort_pieces(e, first),
-                        .lacks = lacks,
-                        .most = *most };
+    struct victim_sets o = { .at = ARENA_ARRAY(e->scratch, e->tasks, struct victim_set),
+                             .members = ARENA_ARRAY(e->scratch, e->tasks, uint32_t),
+                             .pieces = sort_pieces(e, first),
+                             .lacks = lacks,
+                             .most = *most };
     struct patience p = { 0 };
     bool any = false, found = false;
     for (size_t i = 0; i < e->tally.crew.n_groups; i++)
@@ -390,9 +390,9 @@ static int by_set_cost(const void *a, const void *b)
     return order ? order : compare(x->mask, y->mask);
 }
 
-enum tried { TRIED_FOUND, TRIED_NONE, TRIED_TOO_LONG };
+enum search_result { TRIED_FOUND, TRIED_NONE, TRIED_TOO_LONG };
 
-static enum tried try_every_set(struct evict *e)
+static enum search_result try_every_set(struct evict *e)
 {
     uint32_t n_sets = UINT32_C(1) << e->n;
     uint64_t tries = EXACT_WORK / (cluster_count(e->cluster) + 1u);
@@ -445,7 +445,7 @@ static void find_victims(struct evict *e)
 static bool choose(struct evict *e)
 {
     if (e->n <= EXACT_MAX && e->tasks << e->n <= EXACT_WORK) {
-        enum tried tried = try_every_set(e);
+        enum search_result tried = try_every_set(e);
         if (tried != TRIED_TOO_LONG)
             return tried == TRIED_FOUND;
         all_back(e);

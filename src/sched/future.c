@@ -26,7 +26,7 @@
 #define STEPS_PER_QUESTION 65536u /* of exhaustive search */
 #define PICTURES_MAX       8u
 
-struct stay { /* a job on its places */
+struct future_allocation { /* a job on its places */
     uint64_t job, from_ms, to_ms;
     struct held held;
 };
@@ -35,13 +35,13 @@ struct mark { /* everything that ends until then has ended, promises left aside 
     struct cluster *cluster;
 };
 struct booking {
-    struct stay stay;
+    struct future_allocation stay;
     struct cluster *then; /* at the moment it begins, with it and all other promises */
     bool *hosts;          /* on which it holds something */
 };
 /* What a job may use that starts now: the same for all that run into the same promises. Kept until
  * something starts, ends or is promised, as many jobs ask for it in one pass. */
-struct picture {
+struct window_capacity {
     size_t end; /* of the window; it begins with the first promise after now */
     struct cluster *room;
 };
@@ -52,7 +52,7 @@ struct future {
     uint64_t now_ms;
     struct arena *arena;
     bool opened; /* the given cluster was read */
-    struct stay **stays;
+    struct future_allocation **stays;
     size_t n, cap, n_sorted;
     struct mark marks[MARKS_MAX + 1];
     uint32_t n_marks, n_made;
@@ -62,7 +62,7 @@ struct future {
     bool *promised;     /* the same per node */
     uint32_t *on_nodes; /* those nodes */
     uint32_t n_nodes;
-    struct picture pictures[PICTURES_MAX];
+    struct window_capacity pictures[PICTURES_MAX];
     uint32_t n_pictures;
     struct future_work work;
 };
@@ -74,7 +74,7 @@ static uint64_t sum_of(uint64_t a, uint64_t b)
 
 /* ---- who is there, by end ---- */
 
-static int by_end(const struct stay *x, const struct stay *y)
+static int by_end(const struct future_allocation *x, const struct future_allocation *y)
 {
     if (x->to_ms != y->to_ms)
         return x->to_ms < y->to_ms ? -1 : 1;
@@ -86,9 +86,11 @@ static uint64_t yet_to_come(const struct future *f, uint64_t at_ms)
     return at_ms > f->now_ms ? at_ms : f->now_ms + 1;
 }
 
-static void add_stay(struct future *f, struct stay *s, const struct future_release *r)
+static void add_stay(struct future *f, struct future_allocation *s, const struct future_release *r)
 {
-    *s = (struct stay){ .job = r->job, .to_ms = yet_to_come(f, r->at_ms), .held = r->held };
+    *s = (struct future_allocation){ .job = r->job,
+                                     .to_ms = yet_to_come(f, r->at_ms),
+                                     .held = r->held };
     if (f->n == f->cap) {
         f->cap = f->cap ? f->cap * 2 : 64;
         f->stays = mem_resize(f->stays, f->cap * sizeof *f->stays);
@@ -96,7 +98,7 @@ static void add_stay(struct future *f, struct stay *s, const struct future_relea
     f->stays[f->n++] = s;
 }
 
-static void put_in_order(struct stay **stays, size_t n)
+static void put_in_order(struct future_allocation **stays, size_t n)
 {
     struct moment *at = mem_new(2 * n * sizeof *at);
     for (size_t i = 0; i < n; i++)
@@ -113,7 +115,7 @@ static void sort_stays(struct future *f)
     size_t n_new = f->n - f->n_sorted, old = f->n_sorted, to = f->n;
     if (!n_new)
         return;
-    struct stay **new = mem_new(n_new * sizeof *new);
+    struct future_allocation **new = mem_new(n_new * sizeof *new);
     memcpy(new, f->stays + old, n_new * sizeof *new);
     put_in_order(new, n_new);
     while (n_new)
@@ -143,14 +145,14 @@ static struct cluster *copy_of(struct future *f, const struct cluster *c)
     return cluster_clone(c);
 }
 
-static bool take(struct future *f, struct cluster *c, struct stay *s)
+static bool take(struct future *f, struct cluster *c, struct future_allocation *s)
 {
     f->work.moves++;
     held_locate(&s->held, f->given, f->arena);
     return held_take(c, &s->held);
 }
 
-static void give(struct future *f, struct cluster *c, struct stay *s)
+static void give(struct future *f, struct cluster *c, struct future_allocation *s)
 {
     f->work.moves++;
     held_locate(&s->held, f->given, f->arena);
@@ -161,7 +163,8 @@ static void read_given(struct future *f)
 {
     if (!f->opened) {
         f->opened = true;
-        struct stay *stays = ARENA_ARRAY(f->arena, f->n_releases, struct stay);
+        struct future_allocation *stays =
+            ARENA_ARRAY(f->arena, f->n_releases, struct future_allocation);
         for (size_t i = 0; i < f->n_releases; i++)
             add_stay(f, &stays[i], &f->releases[i]);
         f->closed = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
@@ -304,7 +307,7 @@ static void find_change(struct sweep *s)
 {
     s->change_ms = FUTURE_NEVER;
     for (size_t i = 0; i < s->f->n_bookings; i++) {
-        const struct stay *b = &s->f->bookings[i].stay;
+        const struct future_allocation *b = &s->f->bookings[i].stay;
         if (b->from_ms > s->at_ms && b->from_ms < s->change_ms)
             s->change_ms = b->from_ms;
         if (b->to_ms > s->at_ms && b->to_ms < s->change_ms)
@@ -384,7 +387,7 @@ static bool window_stays(const struct sweep *s, uint64_t at_ms)
 static void look_at_changed(struct sweep *s, struct window before)
 {
     for (size_t i = 0; i < s->f->n_bookings; i++) {
-        const struct stay *b = &s->f->bookings[i].stay;
+        const struct future_allocation *b = &s->f->bookings[i].stay;
         if (b->to_ms == s->at_ms || (i >= before.first && i < s->window.first) ||
             (i >= before.end && i < s->window.end))
             look_at_places(s, &b->held);
@@ -419,7 +422,7 @@ static void sweep_on(struct sweep *s)
 
 /* ---- the earliest moment ---- */
 
-struct seek {
+struct start_search {
     struct sweep sweep;
     uint64_t *skipped; /* moments since the last look that was in vain, under the same window */
     size_t n_skipped, gap;
@@ -452,7 +455,7 @@ static void keep_places(struct future *f, struct promise *p, const struct crew *
         last_ms = f->stays[i]->to_ms;
     }
     for (size_t i = 0; i < f->n_bookings; i++) {
-        const struct stay *b = &f->bookings[i].stay;
+        const struct future_allocation *b = &f->bookings[i].stay;
         if (b->to_ms > p->at_ms || !is_on(f, &b->held, hosts))
             continue;
         p->n_ends++;
@@ -481,7 +484,7 @@ static bool try_now(struct sweep *s, uint32_t *steps, struct promise *p)
 }
 
 /* It fits where the sweep stands and did not before the moments that were skipped. */
-static void look_back(struct seek *k)
+static void look_back(struct start_search *k)
 {
     size_t low = 0, high = k->n_skipped;
     while (low < high) {
@@ -498,7 +501,7 @@ static void look_back(struct seek *k)
 
 /* After each look in vain twice as many moments are passed over before the next; but none is left
  * behind when what is in the job's way changes. */
-static bool look(struct seek *k)
+static bool look(struct start_search *k)
 {
     struct sweep *s = &k->sweep;
     uint64_t next = sweep_next(s);
@@ -549,7 +552,7 @@ static enum future_why why_never(struct future *f, const struct future_ask *ask)
     return fits ? FUTURE_PROMISED : FUTURE_NO_ROOM;
 }
 
-static bool go_on_until_it_fits(struct seek *k)
+static bool go_on_until_it_fits(struct start_search *k)
 {
     bool found = look(k);
     while (!found && sweep_next(&k->sweep) != FUTURE_NEVER) {
@@ -562,7 +565,7 @@ static bool go_on_until_it_fits(struct seek *k)
 bool future_earliest(struct future *f, const struct future_ask *ask, struct promise *p)
 {
     struct tally tally;
-    struct seek k = { .promise = p, .steps = STEPS_PER_QUESTION };
+    struct start_search k = { .promise = p, .steps = STEPS_PER_QUESTION };
     struct arena *scratch = arena_create();
     bool found = false;
     read_given(f);
@@ -604,7 +607,8 @@ static void keep_picture(const struct sweep *s)
     struct future *f = s->f;
     if (f->n_pictures == PICTURES_MAX)
         cluster_destroy(f->pictures[--f->n_pictures].room);
-    f->pictures[f->n_pictures++] = (struct picture){ .end = s->window.end, .room = s->room };
+    f->pictures[f->n_pictures++] =
+        (struct window_capacity){ .end = s->window.end, .room = s->room };
 }
 
 static bool holds_now(struct future *f, const struct future_ask *ask, struct promise *p)
@@ -638,7 +642,7 @@ bool future_holds(struct future *f, const struct future_ask *ask, uint64_t at_ms
 /* ---- promises ---- */
 
 /* Takes what a stay holds wherever a promise begins meanwhile: all, or nothing. */
-static bool take_then(struct future *f, struct stay *s)
+static bool take_then(struct future *f, struct future_allocation *s)
 {
     for (size_t i = 0; i < f->n_bookings; i++) {
         const struct booking *b = &f->bookings[i];
@@ -652,7 +656,7 @@ static bool take_then(struct future *f, struct stay *s)
     return true;
 }
 
-static void give_then(struct future *f, struct stay *s)
+static void give_then(struct future *f, struct future_allocation *s)
 {
     for (size_t i = 0; i < f->n_bookings; i++)
         if (f->bookings[i].stay.from_ms >= s->from_ms && f->bookings[i].stay.from_ms < s->to_ms)
@@ -755,10 +759,10 @@ bool future_allows(struct future *f, const struct future_release *starts, size_t
         in_the_way = on_closed(f, &starts[i].held);
     if (!in_the_way)
         return true;
-    struct stay *stays = mem_new(n * sizeof *stays);
+    struct future_allocation *stays = mem_new(n * sizeof *stays);
     for (; done < n; done++) {
-        stays[done] =
-            (struct stay){ .to_ms = yet_to_come(f, starts[done].at_ms), .held = starts[done].held };
+        stays[done] = (struct future_allocation){ .to_ms = yet_to_come(f, starts[done].at_ms),
+                                                  .held = starts[done].held };
         if (!take_then(f, &stays[done]))
             break;
     }
@@ -770,11 +774,11 @@ bool future_allows(struct future *f, const struct future_release *starts, size_t
 
 bool future_admit(struct future *f, const struct future_release *start)
 {
-    add_stay(f, ARENA_NEW(f->arena, struct stay), start);
+    add_stay(f, ARENA_NEW(f->arena, struct future_allocation), start);
     forget_pictures(f);
     if (!f->opened)
         return true;
-    struct stay *s = f->stays[f->n - 1];
+    struct future_allocation *s = f->stays[f->n - 1];
     if (!take(f, f->marks[0].cluster, s)) {
         f->n--;
         return false;
@@ -795,7 +799,7 @@ void future_end(struct future *f, uint64_t job, uint64_t at_ms)
     forget_pictures(f);
     uint64_t at = yet_to_come(f, at_ms);
     for (size_t i = 0; i < f->n; i++) {
-        struct stay *s = f->stays[i];
+        struct future_allocation *s = f->stays[i];
         if (s->job != job || s->to_ms <= at)
             continue;
         for (uint32_t m = 1; m < f->n_made; m++)

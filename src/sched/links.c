@@ -16,20 +16,21 @@ struct set {
     bool in[LINKS_MAX];
 };
 
-struct choice_of {
+struct device_choice {
     const struct gpu_report *report;
     const uint32_t *idle;
     uint32_t n, want;
     uint64_t all[LINKS_MAX]; /* of each, to all idle ones */
 };
 
-static uint32_t near(const struct choice_of *c, uint32_t a, uint32_t b)
+static uint32_t near(const struct device_choice *c, uint32_t a, uint32_t b)
 {
     return c->report->near[(size_t)c->idle[a] * c->report->n_slots + c->idle[b]];
 }
 
 /* The next one for a set, nearness[i] being how near it is to that. */
-static uint32_t next_for(const struct choice_of *c, const struct set *set, const uint64_t *nearness)
+static uint32_t next_for(const struct device_choice *c, const struct set *set,
+                         const uint64_t *nearness)
 {
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < c->n; i++) {
@@ -42,7 +43,7 @@ static uint32_t next_for(const struct choice_of *c, const struct set *set, const
     return best;
 }
 
-static void grow(const struct choice_of *c, uint32_t seed, struct set *set)
+static void grow(const struct device_choice *c, uint32_t seed, struct set *set)
 {
     uint64_t nearness[LINKS_MAX] = { 0 };
     uint64_t sum = 0;
@@ -58,7 +59,7 @@ static void grow(const struct choice_of *c, uint32_t seed, struct set *set)
     set->outside = sum - 2 * set->inside;
 }
 
-static bool is_lower(const struct choice_of *c, const struct set *a, const struct set *b)
+static bool is_lower(const struct device_choice *c, const struct set *a, const struct set *b)
 {
     for (uint32_t i = 0; i < c->n; i++)
         if (a->in[i] != b->in[i])
@@ -66,21 +67,21 @@ static bool is_lower(const struct choice_of *c, const struct set *a, const struc
     return false;
 }
 
-static bool is_better(const struct choice_of *c, const struct set *a, const struct set *b)
+static bool is_better(const struct device_choice *c, const struct set *a, const struct set *b)
 {
     if (a->inside != b->inside)
         return a->inside > b->inside;
     return a->outside != b->outside ? a->outside < b->outside : is_lower(c, a, b);
 }
 
-static void keep_better(const struct choice_of *c, const struct set *set, struct set *best)
+static void keep_better(const struct device_choice *c, const struct set *set, struct set *best)
 {
     if (is_better(c, set, best))
         *best = *set;
 }
 
 /* All sets that have `left` more of the devices from `from` on, besides those that set has. */
-static void compare_all(const struct choice_of *c, const struct set *set, uint32_t from,
+static void compare_all(const struct device_choice *c, const struct set *set, uint32_t from,
                         uint32_t left, struct set *best)
 {
     if (left == 0)
@@ -108,7 +109,7 @@ static bool are_few(uint32_t n, uint32_t want)
 void links_choose(const struct gpu_report *report, const uint32_t *idle, uint32_t n, uint32_t want,
                   uint32_t *out)
 {
-    struct choice_of c = { .report = report, .idle = idle, .n = n, .want = want };
+    struct device_choice c = { .report = report, .idle = idle, .n = n, .want = want };
     const struct set none = { .inside = 0 };
     struct set best, other;
     if (!report || !report->near || n > LINKS_MAX || want == 0 || want >= n) {

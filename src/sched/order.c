@@ -16,7 +16,7 @@ struct entry {
     struct rank rank;
     uint64_t version; /* of the quota: the rank is right as long as that is */
 };
-struct lane { /* of one queue */
+struct queue_progress { /* of one queue */
     uint32_t blocked, passed;
     uint32_t may_pass;           /* UINT32_MAX: everybody */
     bool told[LACKS_USER_SHARE]; /* what it lacks: somebody was told a time */
@@ -31,7 +31,7 @@ struct order {
     size_t n;
     uint64_t *ids;          /* per job: who stands for it now */
     struct vector *demands; /* per job */
-    struct lane *lanes;
+    struct queue_progress *lanes;
     bool *told; /* per user */
 };
 
@@ -196,7 +196,7 @@ struct order *order_create(struct arena *arena, const struct sched_snapshot *s, 
     o->heap = ARENA_ARRAY(arena, s->n_jobs, struct entry);
     o->ids = ARENA_ARRAY(arena, s->n_jobs, uint64_t);
     o->demands = ARENA_ARRAY(arena, s->n_jobs, struct vector);
-    o->lanes = ARENA_ARRAY(arena, s->n_queues + 1, struct lane);
+    o->lanes = ARENA_ARRAY(arena, s->n_queues + 1, struct queue_progress);
     o->told = ARENA_ARRAY(arena, s->n_users + 1, bool);
     for (size_t i = 0; i < s->n_queues; i++)
         o->lanes[i].may_pass = UINT32_MAX;
@@ -239,7 +239,7 @@ void order_again(struct order *o, size_t job, uint64_t id)
 
 /* ---- strategies ---- */
 
-static struct lane *lane_of(const struct order *o, size_t job)
+static struct queue_progress *lane_of(const struct order *o, size_t job)
 {
     uint32_t queue = o->s->jobs[job].queue;
     return &o->lanes[queue < o->s->n_queues ? queue : o->s->n_queues];
@@ -248,7 +248,7 @@ static struct lane *lane_of(const struct order *o, size_t job)
 void order_blocked(struct order *o, size_t job, const struct rank *rank)
 {
     const struct sched_job *one = &o->s->jobs[job];
-    struct lane *lane = lane_of(o, job);
+    struct queue_progress *lane = lane_of(o, job);
     switch (strategy_of(o->s, one->queue)) {
     case QUEUE_FIFO: lane->may_pass = 0; break;
     case QUEUE_BALANCE:
@@ -269,7 +269,7 @@ void order_blocked(struct order *o, size_t job, const struct rank *rank)
 
 bool order_closed(const struct order *o, size_t job)
 {
-    const struct lane *lane = lane_of(o, job);
+    const struct queue_progress *lane = lane_of(o, job);
     return lane->blocked > 0 && lane->may_pass != UINT32_MAX && lane->passed >= lane->may_pass;
 }
 

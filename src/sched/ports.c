@@ -13,7 +13,7 @@
 #define WORD_BITS   64u
 #define BLOCKED_MAX 256u
 
-struct blocked {
+struct blocked_port {
     uint32_t port;
     uint64_t until_ms;
 };
@@ -24,7 +24,7 @@ struct ports {
     uint32_t next; /* dynamic ports are looked for from here */
     uint32_t held_in_pool;
     uint32_t n_blocked;
-    struct blocked blocked[BLOCKED_MAX];
+    struct blocked_port blocked[BLOCKED_MAX];
     uint64_t bits[PORTS_MAX / WORD_BITS];
 };
 
@@ -128,7 +128,7 @@ void ports_block(struct ports *p, uint32_t port, uint64_t until_ms)
         slot = earliest;
     else if (slot == p->n_blocked)
         p->n_blocked++;
-    p->blocked[slot] = (struct blocked){ .port = port, .until_ms = until_ms };
+    p->blocked[slot] = (struct blocked_port){ .port = port, .until_ms = until_ms };
 }
 
 uint64_t ports_unblocks(const struct ports *p)

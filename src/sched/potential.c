@@ -32,26 +32,26 @@ struct column {
     struct cell *cells;
     uint32_t n;
 };
-struct held {
+struct state_entry {
     struct node_state state;
     uint32_t refs, next; /* of the free ones */
     int32_t waste;
 };
-struct known { /* Phi of a state; its contents are in the pool */
+struct state_value { /* Phi of a state; its contents are in the pool */
     uint32_t at, len;
     int32_t waste;
 };
 struct potential {
     struct rollout *rollout;
     uint64_t version;
-    VEC(struct held) states;
+    VEC(struct state_entry) states;
     VEC(uint32_t) stamps;   /* of the states; apart, because every look at a cell reads one */
     struct hash_index held; /* states by their contents */
     uint32_t spare, stamp;
     struct column columns[POTENTIAL_SHAPES];
     uint32_t n_columns;
     uint64_t questions;
-    struct known *known;
+    struct state_value *known;
     struct hash_index known_at; /* known by contents */
     unsigned char *pool;
     uint32_t n_known;
@@ -131,7 +131,7 @@ static int32_t waste_of(struct potential *p, const struct node_state *s)
     contents_of(s, &c);
     for (uint32_t i = hash_index_first(&p->known_at, c.hash); i != HASH_INDEX_NONE;
          i = hash_index_next(&p->known_at, i)) {
-        const struct known *k = &p->known[i];
+        const struct state_value *k = &p->known[i];
         if (k->len == c.len && !memcmp(p->pool + k->at, c.bytes, c.len))
             return k->waste;
     }
@@ -140,7 +140,7 @@ static int32_t waste_of(struct potential *p, const struct node_state *s)
     if (p->n_known == KNOWN_MOST || p->pool_used + c.len > POOL)
         forget_known(p);
     p->known[p->n_known] =
-        (struct known){ .at = (uint32_t)p->pool_used, .len = c.len, .waste = waste };
+        (struct state_value){ .at = (uint32_t)p->pool_used, .len = c.len, .waste = waste };
     hash_index_add(&p->known_at, p->n_known++, c.hash);
     memcpy(p->pool + p->pool_used, c.bytes, c.len);
     p->pool_used += c.len;
@@ -179,12 +179,12 @@ uint32_t potential_hold(struct potential *p, const struct node_state *s)
     uint32_t id = p->spare;
     if (id == NONE) {
         id = (uint32_t)p->states.n;
-        vec_push(&p->states, (struct held){ 0 });
+        vec_push(&p->states, (struct state_entry){ 0 });
         vec_push(&p->stamps, 0);
     } else {
         p->spare = p->states.at[id].next;
     }
-    struct held *h = &p->states.at[id];
+    struct state_entry *h = &p->states.at[id];
     h->state = *s;
     h->refs = 1;
     h->waste = waste_of(p, s);
@@ -200,7 +200,7 @@ void potential_keep(struct potential *p, uint32_t state)
 
 void potential_drop(struct potential *p, uint32_t state)
 {
-    struct held *h = &p->states.at[state];
+    struct state_entry *h = &p->states.at[state];
     if (--h->refs)
         return;
     hash_index_remove(&p->held, state);
@@ -244,7 +244,7 @@ uint32_t potential_shape(struct potential *p, const struct shape *shape)
 
 /* ---- putting ---- */
 
-static void compute(struct potential *p, const struct held *h, const struct shape *t,
+static void compute(struct potential *p, const struct state_entry *h, const struct shape *t,
                     struct cell *cell)
 {
     p->work.pairs++;

@@ -7,21 +7,21 @@
 
 #include <string.h>
 
-struct asking {
+struct probe_pass {
     struct pass pass;
     struct sched_snapshot snapshot;
     struct sched_job *jobs; /* of it; the last is the variant in question, and has no turn */
     size_t at;              /* its position */
     uint32_t *tries;
 };
-struct open { /* a probe that has not had its answer */
+struct open_probe { /* a probe that has not had its answer */
     struct probe *probe;
     const struct job_spec *first, *last;
     uint32_t low; /* starts */
     bool over;
 };
 
-static void become(struct asking *a, const struct probe *p, const struct job_spec *spec)
+static void become(struct probe_pass *a, const struct probe *p, const struct job_spec *spec)
 {
     a->jobs[a->at] = p->as;
     a->jobs[a->at].spec = spec;
@@ -29,7 +29,7 @@ static void become(struct asking *a, const struct probe *p, const struct job_spe
     order_renew(a->pass.order, a->at);
 }
 
-static bool turn_is_before(struct asking *a, const struct probe *p, const struct job_spec *spec,
+static bool turn_is_before(struct probe_pass *a, const struct probe *p, const struct job_spec *spec,
                            const struct rank *next)
 {
     if (!next)
@@ -40,7 +40,7 @@ static bool turn_is_before(struct asking *a, const struct probe *p, const struct
 }
 
 /* What a turn decides, and everything as before. */
-static bool starts(struct asking *a, struct probe *p, const struct job_spec *spec)
+static bool starts(struct probe_pass *a, struct probe *p, const struct job_spec *spec)
 {
     struct pass *pass = &a->pass;
     struct seated seated;
@@ -65,7 +65,7 @@ static bool starts(struct asking *a, struct probe *p, const struct job_spec *spe
 }
 
 /* The last variant whose turn comes before the next one's. */
-static uint32_t last_due(struct asking *a, const struct open *o, const struct rank *next)
+static uint32_t last_due(struct probe_pass *a, const struct open_probe *o, const struct rank *next)
 {
     struct probe *p = o->probe;
     uint32_t low = o->low, high = p->n;
@@ -83,7 +83,7 @@ static uint32_t last_due(struct asking *a, const struct open *o, const struct ra
 }
 
 /* Between low, which starts, and last. */
-static void search(struct asking *a, struct open *o, uint32_t last)
+static void search(struct probe_pass *a, struct open_probe *o, uint32_t last)
 {
     struct probe *p = o->probe;
     uint32_t low = o->low, high = last + 1;
@@ -101,7 +101,7 @@ static void search(struct asking *a, struct open *o, uint32_t last)
     o->over = low < last || last == p->n; /* what comes later has less room */
 }
 
-static void look(struct asking *a, struct open *o, const struct rank *next)
+static void look(struct probe_pass *a, struct open_probe *o, const struct rank *next)
 {
     if (o->over || !turn_is_before(a, o->probe, o->first, next))
         return;
@@ -110,7 +110,7 @@ static void look(struct asking *a, struct open *o, const struct rank *next)
         search(a, o, last);
 }
 
-static bool all_over(const struct open *open, size_t n)
+static bool all_over(const struct open_probe *open, size_t n)
 {
     for (size_t k = 0; k < n; k++)
         if (!open[k].over)
@@ -118,7 +118,7 @@ static bool all_over(const struct open *open, size_t n)
     return true;
 }
 
-static void prepare(struct asking *a, const struct sched_snapshot *s, struct arena *arena)
+static void prepare(struct probe_pass *a, const struct sched_snapshot *s, struct arena *arena)
 {
     a->snapshot = *s;
     a->at = s->n_jobs;
@@ -133,15 +133,15 @@ static void prepare(struct asking *a, const struct sched_snapshot *s, struct are
 void sched_probe(const struct sched_snapshot *s, uint64_t now_ms, struct arena *arena,
                  struct probe *probes, size_t n, uint32_t *tries)
 {
-    struct asking a = { .tries = tries };
-    struct open *open = ARENA_ARRAY(arena, n, struct open);
+    struct probe_pass a = { .tries = tries };
+    struct open_probe *open = ARENA_ARRAY(arena, n, struct open_probe);
     struct rank rank;
     size_t i;
     prepare(&a, s, arena);
     for (size_t k = 0; k < n; k++) {
         struct probe *p = &probes[k];
         p->best = 0;
-        open[k] = (struct open){ .probe = p };
+        open[k] = (struct open_probe){ .probe = p };
         open[k].first = p->n ? p->make(p->arg, 1) : NULL;
         open[k].last = p->n > 1 ? p->make(p->arg, p->n) : open[k].first;
         open[k].over = !open[k].first;

@@ -8,14 +8,14 @@
 #include "sched/choice.h"
 #include "sched/fit.h"
 
-struct stand {      /* of a node; the least is next */
+struct node_load {  /* of a node; the least is next */
     uint32_t crowd; /* units of the group, or tasks, that are there */
     uint32_t node;
     uint64_t gpu, cpu, memory; /* free */
 };
 
 struct heap {
-    struct stand *at;
+    struct node_load *at;
     uint32_t n;
 };
 
@@ -24,7 +24,7 @@ bool scatters(const struct group *g)
     return g->spread || g->nothing;
 }
 
-static bool sooner(const struct stand *a, const struct stand *b)
+static bool sooner(const struct node_load *a, const struct node_load *b)
 {
     if (a->crowd != b->crowd)
         return a->crowd < b->crowd;
@@ -35,20 +35,20 @@ static bool sooner(const struct stand *a, const struct stand *b)
     return a->memory != b->memory ? a->memory < b->memory : a->node < b->node;
 }
 
-static struct stand stand_of(const struct crew *crew, const struct group *g, uint32_t node)
+static struct node_load stand_of(const struct crew *crew, const struct group *g, uint32_t node)
 {
     const struct node *n = &crew->cluster->nodes[node];
     const struct node_spec *spec = &cluster_form(crew->cluster, node)->spec;
-    return (struct stand){ .crowd = g->spread ? g->on[node] : n->tasks,
-                           .node = node,
-                           .gpu = less(UINT64_C(1000) * spec->gpus, n->gpu_milli),
-                           .cpu = less(spec->cpu_milli, n->cpu),
-                           .memory = less(spec->memory, n->memory) };
+    return (struct node_load){ .crowd = g->spread ? g->on[node] : n->tasks,
+                               .node = node,
+                               .gpu = less(UINT64_C(1000) * spec->gpus, n->gpu_milli),
+                               .cpu = less(spec->cpu_milli, n->cpu),
+                               .memory = less(spec->memory, n->memory) };
 }
 
 static void sink(struct heap *h, uint32_t i)
 {
-    struct stand moved = h->at[i];
+    struct node_load moved = h->at[i];
     for (uint32_t child = 2 * i + 1; child < h->n; child = 2 * i + 1) {
         if (child + 1 < h->n && sooner(&h->at[child + 1], &h->at[child]))
             child++;
@@ -62,7 +62,8 @@ static void sink(struct heap *h, uint32_t i)
 
 bool scatter_fill(struct crew *crew, struct group *g, uint32_t upto)
 {
-    AUTO_FREE struct stand *room = mem_new(sizeof(struct stand) * cluster_count(crew->cluster) + 1);
+    AUTO_FREE struct node_load *room =
+        mem_new(sizeof(struct node_load) * cluster_count(crew->cluster) + 1);
     struct heap h = { .at = room };
     struct spots spots = choice_spots(crew, g, true);
     uint32_t node, n;

@@ -15,7 +15,7 @@
 
 #define TRIES 8u /* domains of a level, for a job whose groups may stand in each other's way */
 
-struct room { /* of a domain */
+struct domain_capacity { /* of a domain */
     uint32_t domain;
     uint64_t units, spare; /* that it holds of the first group; without those that are asked for */
     uint64_t gpu;          /* free */
@@ -61,7 +61,7 @@ static void count_rooms(const struct crew *crew, const struct group *g, const st
 
 static int by_tightness(const void *a, const void *b)
 {
-    const struct room *x = a, *y = b;
+    const struct domain_capacity *x = a, *y = b;
     if (x->spare != y->spare)
         return x->spare < y->spare ? -1 : 1;
     if (x->gpu != y->gpu)
@@ -81,9 +81,9 @@ static uint64_t gpu_free(const struct crew *crew, const struct level *level, uin
 
 /* The domains of the level that hold each group, best first. */
 static uint32_t candidates(struct crew *crew, const struct level *level, bool least,
-                           struct room **out)
+                           struct domain_capacity **out)
 {
-    struct room *all = *out = ARENA_ARRAY(crew->arena, level->n, struct room);
+    struct domain_capacity *all = *out = ARENA_ARRAY(crew->arena, level->n, struct domain_capacity);
     uint64_t *rooms = ARENA_ARRAY(crew->arena, level->n, uint64_t);
     uint32_t n = level->n, kept = 0;
     for (uint32_t d = 0; d < n; d++)
@@ -128,7 +128,7 @@ static enum gang_answer try_level(struct crew *crew, const struct level *level, 
         return level->of[crew->anchor] == DOMAIN_NONE
                    ? GANG_NO_ROOM
                    : try_domain(crew, level, level->of[crew->anchor], way);
-    struct room *rooms;
+    struct domain_capacity *rooms;
     uint32_t n = candidates(crew, level, least, &rooms);
     enum gang_answer answer = n > TRIES ? GANG_NOT_FOUND : GANG_NO_ROOM;
     for (uint32_t i = 0; i < n && i < TRIES; i++) {
@@ -180,11 +180,11 @@ static bool cover_inside(struct cover *c, const struct level *level, uint32_t do
 }
 
 /* Tightest that holds `left` units, or the largest. */
-static struct room *pick_room(struct room *rooms, uint32_t n, uint64_t left)
+static struct domain_capacity *pick_room(struct domain_capacity *rooms, uint32_t n, uint64_t left)
 {
-    struct room *best = NULL;
+    struct domain_capacity *best = NULL;
     for (uint32_t i = 0; i < n; i++) {
-        struct room *r = &rooms[i];
+        struct domain_capacity *r = &rooms[i];
         if (!r->units)
             continue;
         bool holds = r->units >= left, best_holds = best && best->units >= left;
@@ -199,16 +199,17 @@ static bool cover_level(struct cover *c, uint32_t at, uint32_t outer, uint32_t u
 {
     const struct level *level = &c->t->levels[at];
     uint64_t *units = ARENA_ARRAY(c->crew->arena, level->n, uint64_t);
-    struct room *rooms = ARENA_ARRAY(c->crew->arena, level->n, struct room);
+    struct domain_capacity *rooms = ARENA_ARRAY(c->crew->arena, level->n, struct domain_capacity);
     uint32_t n = 0;
     count_rooms(c->crew, c->group, level, units);
     for (uint32_t d = 0; d < level->n; d++)
         if (units[d] && (at == 0 || level->domains[d].outer == outer))
-            rooms[n++] =
-                (struct room){ .domain = d, .units = units[d], .gpu = gpu_free(c->crew, level, d) };
+            rooms[n++] = (struct domain_capacity){ .domain = d,
+                                                   .units = units[d],
+                                                   .gpu = gpu_free(c->crew, level, d) };
     while (c->group->done < upto) {
         uint32_t left = upto - c->group->done;
-        struct room *r = pick_room(rooms, n, left);
+        struct domain_capacity *r = pick_room(rooms, n, left);
         if (!r)
             return false;
         uint32_t here = r->units < left ? (uint32_t)r->units : left;
