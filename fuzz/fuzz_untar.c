@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int read_it(int in, int dir)
 {
     const struct untar_limits limits = { 1u << 20, 50 };
-    struct untar_found found;
+    struct untar_summary found;
     struct err err;
     (void)lseek(in, 0, SEEK_SET);
     return untar(in, dir, &limits, &found, &err);

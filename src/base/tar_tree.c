@@ -24,7 +24,7 @@
 struct writer {
     int out; /* -1: nowhere */
     const struct tar_tree_limits *limits;
-    struct tar_tree_found *found;
+    struct tar_tree_summary *found;
     struct err *err;
     const char *top; /* of the tree, for messages */
     size_t under;    /* bytes of a path that are above it in the archive */
@@ -94,7 +94,7 @@ static int put_entry(const struct writer *t, const struct header *h)
 static int count(const struct writer *t, uint64_t bytes)
 {
     const struct tar_tree_limits *most = t->limits;
-    struct tar_tree_found *found = t->found;
+    struct tar_tree_summary *found = t->found;
     found->files++;
     found->bytes += bytes;
     if (most->files && found->files > most->files)
@@ -285,12 +285,12 @@ static int put_tree(struct writer *t, int dir, const char *path, unsigned depth)
     return rc;
 }
 
-int tar_tree_write(int out, const struct tar_tree *tree, struct tar_tree_found *found,
+int tar_tree_write(int out, const struct tar_tree *tree, struct tar_tree_summary *found,
                    struct err *err)
 {
     static const char end[2 * BLOCK];
     struct writer *t = mem_new(sizeof *t);
-    *found = (struct tar_tree_found){ .bytes = 0 };
+    *found = (struct tar_tree_summary){ .bytes = 0 };
     t->out = out;
     t->limits = &tree->limits;
     t->found = found;
@@ -306,7 +306,7 @@ int tar_tree_write(int out, const struct tar_tree *tree, struct tar_tree_found *
     return rc;
 }
 
-int tar_tree_measure(const struct tar_tree *tree, struct tar_tree_found *found, struct err *err)
+int tar_tree_measure(const struct tar_tree *tree, struct tar_tree_summary *found, struct err *err)
 {
     return tar_tree_write(-1, tree, found, err);
 }

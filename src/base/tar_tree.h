@@ -18,15 +18,15 @@ struct tar_tree {
     const char *under; /* the name that all of it lies below in the archive; NULL: at its top */
     struct tar_tree_limits limits;
 };
-struct tar_tree_found {
+struct tar_tree_summary {
     uint64_t bytes, files;
     uint64_t n_left; /* left out: links that lead out of the tree, pipes, sockets, devices */
     char left[256];  /* the first of them, as a path in the archive; "": there is none */
 };
 /* What tools leave (.git, __pycache__, .venv ...) is no code and is left out without a word.
  * ERR_TOO_LARGE for a limit, or ERR_SYSTEM with the path. */
-int tar_tree_measure(const struct tar_tree *, struct tar_tree_found *,
+int tar_tree_measure(const struct tar_tree *, struct tar_tree_summary *,
                      struct err *); /* only looks */
-int tar_tree_write(int out, const struct tar_tree *, struct tar_tree_found *, struct err *);
+int tar_tree_write(int out, const struct tar_tree *, struct tar_tree_summary *, struct err *);
 
 #endif

@@ -235,7 +235,7 @@ static int next_entry(struct untar *u)
     return (e.type == '5' ? make_dir(u, e.path, e.mode) : make_leaf(u, &e)) != 0 ? -1 : 1;
 }
 
-int untar(int in, int dir, const struct untar_limits *limits, struct untar_found *found,
+int untar(int in, int dir, const struct untar_limits *limits, struct untar_summary *found,
           struct err *err)
 {
     const struct tar_source source = { .fd = in, .most = limits->bytes };
@@ -248,7 +248,8 @@ int untar(int in, int dir, const struct untar_limits *limits, struct untar_found
     do
         rc = next_entry(&u);
     while (rc > 0);
-    *found = (struct untar_found){ .bytes = tar_reader_bytes(u.from), .files = smap_count(u.made) };
+    *found =
+        (struct untar_summary){ .bytes = tar_reader_bytes(u.from), .files = smap_count(u.made) };
     tar_reader_destroy(u.from);
     smap_destroy(u.made);
     return rc;
@@ -315,7 +316,7 @@ static int check_hash(int fd, const char *hash, struct err *err)
 }
 
 static int read_gzipped(int fd, int dir, const struct untar_limits *limits,
-                        struct untar_found *found, struct err *err)
+                        struct untar_summary *found, struct err *err)
 {
     int pipes[2];
     if (pipe2(pipes, O_CLOEXEC) != 0)
@@ -336,12 +337,12 @@ static int read_gzipped(int fd, int dir, const struct untar_limits *limits,
 }
 
 int untar_gzipped(int fd, const char *hash, int dir, const struct untar_limits *limits,
-                  struct untar_found *found, struct err *err)
+                  struct untar_summary *found, struct err *err)
 {
     return check_hash(fd, hash, err) < 0 ? -1 : read_gzipped(fd, dir, limits, found, err);
 }
 
-int untar_packed(int fd, int dir, const struct untar_limits *limits, struct untar_found *found,
+int untar_packed(int fd, int dir, const struct untar_limits *limits, struct untar_summary *found,
                  struct err *err)
 {
     static const unsigned char gzip[] = { 0x1f, 0x8b };

@@ -139,7 +139,7 @@ int storage_check_travel(const char *dir, struct err *err)
 {
     const struct tar_tree tree = { .dir = dir,
                                    .limits = { .bytes = CODE_TRAVELS_MAX, .files = LOOK_FILES } };
-    struct tar_tree_found found;
+    struct tar_tree_summary found;
     char most[FMT_MAX];
     if (tar_tree_measure(&tree, &found, NULL) == 0 || found.bytes <= CODE_TRAVELS_MAX)
         return 0;

@@ -46,7 +46,7 @@ static bool give_up_rights(void)
 int code_main(int argc, char **argv)
 {
     struct untar_limits limits;
-    struct untar_found found;
+    struct untar_summary found;
     struct err err;
     if (argc != 4 || !scan_u64(argv[2], 0, UINT64_MAX, &limits.bytes) ||
         !scan_u64(argv[3], 0, UINT64_MAX, &limits.files) || !give_up_rights())

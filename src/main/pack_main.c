@@ -107,7 +107,7 @@ static int compress_file(int *file, const char *path, struct err *err)
 }
 
 static int pack(int *file, const char *path, const struct tar_tree *tree,
-                struct tar_tree_found *found, struct err *err)
+                struct tar_tree_summary *found, struct err *err)
 {
     struct stat st;
     if (tar_tree_write(*file, tree, found, err) != 0)
@@ -141,7 +141,7 @@ static int hash_file(int file, char hex[2 * HASH_BYTES + 1], struct err *err)
 int pack_main(int argc, char **argv)
 {
     char hex[2 * HASH_BYTES + 1];
-    struct tar_tree_found found = { .n_left = 0 };
+    struct tar_tree_summary found = { .n_left = 0 };
     struct tar_tree tree = { .dir = NULL };
     struct err err;
     if (argc != 6 || !scan_u64(argv[4], 0, UINT64_MAX, &tree.limits.bytes) ||

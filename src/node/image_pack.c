@@ -30,7 +30,7 @@ struct packing {
 static int write_tar(const struct packing *p, struct err *err)
 {
     const struct tar_tree all = { .dir = p->tree, .limits = { .bytes = p->most } };
-    struct tar_tree_found found;
+    struct tar_tree_summary found;
     AUTO_CLOSE int out = open(p->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (out < 0)
         return err_sys(err, "%s", p->part);

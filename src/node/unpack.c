@@ -60,7 +60,7 @@ static int compare_hash(int archive, const char *hash, struct err *err)
 static int fill_tree(const struct launch *launch, int archive, const char *half, struct err *err)
 {
     const struct untar_limits as_it_is = { UINT64_MAX, UINT64_MAX }; /* looked at when it came */
-    struct untar_found found;
+    struct untar_summary found;
     if (file_remove_tree(half, err) != 0)
         return -1;
     AUTO_CLOSE int dir =

@@ -59,7 +59,7 @@ static void make_link(const struct fix *f, const char *name, const char *target)
 }
 
 static FILE *write_all(const struct fix *f, const struct tar_tree *how,
-                       struct tar_tree_found *found)
+                       struct tar_tree_summary *found)
 {
     struct tar_tree tree = *how;
     struct err err;
@@ -71,10 +71,11 @@ static FILE *write_all(const struct fix *f, const struct tar_tree *how,
     return file;
 }
 
-static void both_ways(const struct fix *f, const struct tar_tree *how, struct tar_tree_found *found)
+static void both_ways(const struct fix *f, const struct tar_tree *how,
+                      struct tar_tree_summary *found)
 {
     const struct untar_limits limits = { 1u << 30, 10000 };
-    struct untar_found back;
+    struct untar_summary back;
     struct err err = { .what = "" };
     FILE *file = write_all(f, how, found);
     AUTO_CLOSE int dir = open(f->to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -105,7 +106,7 @@ static bool is_there(const struct fix *f, const char *name)
 static void a_tree_comes_back(void **state)
 {
     struct fix *f = *state;
-    struct tar_tree_found found;
+    struct tar_tree_summary found;
     char deep[900] = "";
     for (int i = 0; i < 8; i++)
         snprintf(deep + strlen(deep), sizeof deep - strlen(deep), "a-rather-long-name-%060d/", i);
@@ -130,7 +131,7 @@ static void a_tree_comes_back(void **state)
 static void what_cannot_travel_is_told(void **state)
 {
     struct fix *f = *state;
-    struct tar_tree_found found;
+    struct tar_tree_summary found;
     make(f, "train.py", "1");
     make(f, ".git/config", "x");
     make(f, "__pycache__/train.pyc", "x");
@@ -152,7 +153,7 @@ static void what_cannot_travel_is_told(void **state)
 static void equal_trees_give_equal_bytes(void **state)
 {
     struct fix *f = *state;
-    struct tar_tree_found found;
+    struct tar_tree_summary found;
     char *bytes[2];
     size_t len[2];
     for (int i = 0; i < 2; i++) {
@@ -175,7 +176,7 @@ static void more_than_the_limit_is_refused(void **state)
 {
     struct fix *f = *state;
     struct tar_tree tree = { .dir = f->from, .limits = { .bytes = 5 } };
-    struct tar_tree_found found;
+    struct tar_tree_summary found;
     struct err err;
     AUTO_CLOSE int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
     make(f, "a", "123");

@@ -48,7 +48,7 @@ static void add(struct tar *tar, char type, const char *name, const char *link, 
 static enum err_code unpack(struct tar *tar, const char *at, struct err *err)
 {
     const struct untar_limits limits = { 1u << 20, 20 };
-    struct untar_found found;
+    struct untar_summary found;
     char end[2 * BLOCK] = { 0 };
     buf_add(&tar->text, end, sizeof end);
     enum err_code codes[2];

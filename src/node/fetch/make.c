@@ -209,7 +209,7 @@ static void on_bytes(void *arg, uint64_t bytes)
 static int take_packed(struct making *m, struct err *err)
 {
     const struct untar_limits limits = { .bytes = m->ask->limit, .files = IMAGE_LAYERS_MAX + 8 };
-    struct untar_found found;
+    struct untar_summary found;
     AUTO_CLOSE int in =
         m->ask->packed ? open(m->ask->packed, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     if (in < 0 || mkdir(m->pulled, 0700) != 0)
