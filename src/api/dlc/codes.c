@@ -7,15 +7,15 @@
 #include <string.h>
 
 static const struct dlc_kind code_source = { ENTRY_CODE_SOURCE, "dlc.codesource", false };
-static const struct dlc_list_of listed = { .key = "CodeSources",
-                                           .size = 20,
-                                           .sorts = { "GmtCreateTime", "GmtModifyTime",
-                                                      "DisplayName", "CodeSourceId" } };
+static const struct dlc_list_type listed = { .key = "CodeSources",
+                                             .size = 20,
+                                             .sorts = { "GmtCreateTime", "GmtModifyTime",
+                                                        "DisplayName", "CodeSourceId" } };
 static const char *const fields[] = { "DisplayName",      "CodeBranch",  "CodeCommit",
                                       "CodeRepoUserName", "WorkspaceId", "Accessibility",
                                       "CloneType" };
 
-static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x)
+static struct text_node *shown(struct dlc_call *d, const struct dlc_object *x)
 {
     static const char *const same[] = { "CodeBranch", "CodeCommit", "CodeRepoUserName",
                                         "CloneType" };
@@ -37,7 +37,7 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x)
 
 void dlc_code_get(struct dlc_call *d)
 {
-    struct dlc_thing x;
+    struct dlc_object x;
     if (dlc_thing_find(d, &code_source, &x))
         dlc_ok(d, shown(d, &x));
 }
@@ -49,7 +49,7 @@ void dlc_code_list(struct dlc_call *d)
     size_t n;
     if (!dlc_listing_begin(&l, d, &listed))
         return;
-    const struct dlc_thing *all = dlc_things(d, &code_source, &n);
+    const struct dlc_object *all = dlc_things(d, &code_source, &n);
     for (size_t i = 0; i < n; i++) {
         const struct text_node *one = shown(d, &all[i]);
         if (dlc_thing_within(&all[i], space) &&
@@ -61,14 +61,15 @@ void dlc_code_list(struct dlc_call *d)
 
 /* ---- change ---- */
 
-static const char *said_or(const struct text_node *said, const struct dlc_thing *x, const char *key)
+static const char *said_or(const struct text_node *said, const struct dlc_object *x,
+                           const char *key)
 {
     const char *text = dlc_text(said, key);
     return text || !x->spec ? text : dlc_text(x->spec, key);
 }
 
 /* What is said, else what it was: x->entry NULL, there was nothing. */
-static void put_source(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *said)
+static void put_source(struct dlc_call *d, const struct dlc_object *x, const struct text_node *said)
 {
     const struct entry *was = x->entry;
     const struct {
@@ -98,7 +99,7 @@ static void put_source(struct dlc_call *d, const struct dlc_thing *x, const stru
 void dlc_code_create(struct dlc_call *d)
 {
     const char *space, *name, *repo;
-    const struct dlc_thing x = { .id = dlc_new_id(d->arena, "code-", 18) };
+    const struct dlc_object x = { .id = dlc_new_id(d->arena, "code-", 18) };
     if (dlc_need(d, "WorkspaceId", &space) && dlc_space_there(d, space) &&
         dlc_need(d, "DisplayName", &name) && dlc_need(d, "CodeRepo", &repo))
         put_source(d, &x, d->body);
@@ -106,7 +107,7 @@ void dlc_code_create(struct dlc_call *d)
 
 void dlc_code_update(struct dlc_call *d)
 {
-    struct dlc_thing x;
+    struct dlc_object x;
     if (dlc_thing_find(d, &code_source, &x))
         put_source(d, &x, d->body);
 }
@@ -114,7 +115,7 @@ void dlc_code_update(struct dlc_call *d)
 void dlc_code_publish(struct dlc_call *d)
 {
     struct text_node *said = dlc_map(d);
-    struct dlc_thing x;
+    struct dlc_object x;
     text_str(d->arena, said, "Accessibility", "PUBLIC");
     if (dlc_thing_find(d, &code_source, &x))
         put_source(d, &x, said);
@@ -122,7 +123,7 @@ void dlc_code_publish(struct dlc_call *d)
 
 void dlc_code_delete(struct dlc_call *d)
 {
-    struct dlc_thing x;
+    struct dlc_object x;
     struct text_node *ready = dlc_map(d);
     if (!dlc_thing_find(d, &code_source, &x))
         return;

@@ -16,11 +16,11 @@
 #define OPTIONS_MAX 65536
 
 static const struct dlc_kind dataset = { ENTRY_DATASET, "dlc.dataset", true };
-static const struct dlc_list_of listed = { .key = "Datasets",
-                                           .size = 10,
-                                           .sorts = { "GmtCreateTime", "GmtModifiedTime", "Name",
-                                                      "DatasetId" } };
-static const struct dlc_list_of listed_versions = {
+static const struct dlc_list_type listed = { .key = "Datasets",
+                                             .size = 10,
+                                             .sorts = { "GmtCreateTime", "GmtModifiedTime", "Name",
+                                                        "DatasetId" } };
+static const struct dlc_list_type listed_versions = {
     .key = "DatasetVersions",
     .size = 10,
     .numbered = true,
@@ -43,7 +43,7 @@ static const char *const first_version[] = { "DataCount", "DataSize" };
 
 /* ---- shown ---- */
 
-static const char *options_of(struct dlc_call *d, const struct dlc_thing *x)
+static const char *options_of(struct dlc_call *d, const struct dlc_object *x)
 {
     const char *options = dlc_text(x->spec, "Options"), *path = x->entry->path;
     AUTO_BUF struct buf text = BUF_INIT(OPTIONS_MAX);
@@ -64,7 +64,7 @@ static uint64_t newest_version(const struct text_node *list)
     return newest;
 }
 
-static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x)
+static struct text_node *shown(struct dlc_call *d, const struct dlc_object *x)
 {
     static const char *const same[] = { "SourceId", "Provider", "SourceDatasetId",
                                         "SourceDatasetVersion" };
@@ -92,7 +92,7 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x)
 
 void dlc_data_get(struct dlc_call *d)
 {
-    struct dlc_thing x;
+    struct dlc_object x;
     if (!dlc_thing_find(d, &dataset, &x))
         return;
     struct text_node *out = shown(d, &x), *latest = text_map(d->arena, out, "LatestVersion");
@@ -129,7 +129,7 @@ static bool labelled(const struct text_node *out, const char *key, const char *v
     return false;
 }
 
-static bool wanted(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *out)
+static bool wanted(struct dlc_call *d, const struct dlc_object *x, const struct text_node *out)
 {
     const char *space = dlc_query(d, "WorkspaceId"), *name = dlc_query(d, "Name");
     const char *label = dlc_query(d, "Label");
@@ -148,7 +148,7 @@ void dlc_data_list(struct dlc_call *d)
     size_t n;
     if (!dlc_listing_begin(&l, d, &listed))
         return;
-    const struct dlc_thing *all = dlc_things(d, &dataset, &n);
+    const struct dlc_object *all = dlc_things(d, &dataset, &n);
     for (size_t i = 0; i < n; i++) {
         const struct text_node *one = shown(d, &all[i]);
         if (wanted(d, &all[i], one))
@@ -271,7 +271,7 @@ static struct text_node *with(struct dlc_call *d, const struct text_node *was,
     return spec;
 }
 
-static void rewrite(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *spec,
+static void rewrite(struct dlc_call *d, const struct dlc_object *x, const struct text_node *spec,
                     struct text_node *ready)
 {
     const char *about = dlc_text(d->body, "Description"), *path;
@@ -292,7 +292,7 @@ static void rewrite(struct dlc_call *d, const struct dlc_thing *x, const struct 
 void dlc_data_update(struct dlc_call *d)
 {
     static const char *const keys[] = { "Name", "Description", "Options", "Accessibility" };
-    struct dlc_thing x;
+    struct dlc_object x;
     const char *name = dlc_text(d->body, "Name");
     if (dlc_thing_find(d, &dataset, &x) && (!name || good_name(d, name)))
         rewrite(d, &x, with(d, x.spec, d->body, keys, ARRAY_LEN(keys)), NULL);
@@ -302,7 +302,7 @@ void dlc_data_publish(struct dlc_call *d)
 {
     static const char *const keys[] = { "Accessibility" };
     struct text_node *over = text_map(d->arena, NULL, NULL), *ready = dlc_map(d);
-    struct dlc_thing x;
+    struct dlc_object x;
     text_str(d->arena, over, "Accessibility", "PUBLIC");
     text_str(d->arena, ready, "DatasetId", d->param[0]);
     if (dlc_thing_find(d, &dataset, &x))
@@ -313,7 +313,7 @@ void dlc_data_publish(struct dlc_call *d)
 static void delete_next(void *arg, const struct ctl_answer *answer)
 {
     struct dlc_call *d = arg;
-    const struct dlc_thing *x = d->more;
+    const struct dlc_object *x = d->more;
     const struct text_node *list = text_get(x->spec, "Versions"), *one = list ? list->first : NULL;
     if (answer && !dlc_done(d, answer))
         return;
@@ -330,7 +330,7 @@ static void delete_next(void *arg, const struct ctl_answer *answer)
 
 void dlc_data_delete(struct dlc_call *d)
 {
-    struct dlc_thing *x = ARENA_NEW(d->arena, struct dlc_thing);
+    struct dlc_object *x = ARENA_NEW(d->arena, struct dlc_object);
     if (!dlc_thing_find(d, &dataset, x))
         return;
     d->more = x;
@@ -340,7 +340,7 @@ void dlc_data_delete(struct dlc_call *d)
 
 /* ---- labels ---- */
 
-static void relabel(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *labels)
+static void relabel(struct dlc_call *d, const struct dlc_object *x, const struct text_node *labels)
 {
     static const char *const keys[] = { "Labels" };
     struct text_node *over = text_map(d->arena, NULL, NULL);
@@ -349,7 +349,7 @@ static void relabel(struct dlc_call *d, const struct dlc_thing *x, const struct 
     rewrite(d, x, with(d, x->spec, over, keys, 1), NULL);
 }
 
-static struct text_node *labels_without(struct dlc_call *d, const struct dlc_thing *x,
+static struct text_node *labels_without(struct dlc_call *d, const struct dlc_object *x,
                                         const struct text_node *said, const char *keys)
 {
     struct text_node *out = text_list(d->arena, NULL, NULL);
@@ -368,7 +368,7 @@ static struct text_node *labels_without(struct dlc_call *d, const struct dlc_thi
 void dlc_data_label_add(struct dlc_call *d)
 {
     const struct text_node *said = dlc_list(d->body, "Labels");
-    struct dlc_thing x;
+    struct dlc_object x;
     if (!dlc_thing_find(d, &dataset, &x))
         return;
     if (!said) {
@@ -384,7 +384,7 @@ void dlc_data_label_add(struct dlc_call *d)
 void dlc_data_label_remove(struct dlc_call *d)
 {
     const char *keys = dlc_query(d, "LabelKeys");
-    struct dlc_thing x;
+    struct dlc_object x;
     if (!dlc_thing_find(d, &dataset, &x))
         return;
     if (keys)
@@ -400,7 +400,7 @@ static const char *const version_fields[] = {
     "Uri",      "Description",    "Labels",     "DataCount", "DataSize",
 };
 
-static struct text_node *shown_version(struct dlc_call *d, const struct dlc_thing *x,
+static struct text_node *shown_version(struct dlc_call *d, const struct dlc_object *x,
                                        const struct text_node *version)
 {
     struct text_node *out = dlc_map(d), *first = shown(d, x);
@@ -416,7 +416,7 @@ static struct text_node *shown_version(struct dlc_call *d, const struct dlc_thin
     return out;
 }
 
-static const struct text_node *version_of(const struct dlc_thing *x, const char *name)
+static const struct text_node *version_of(const struct dlc_object *x, const char *name)
 {
     const struct text_node *list = text_get(x->spec, "Versions");
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
@@ -425,7 +425,7 @@ static const struct text_node *version_of(const struct dlc_thing *x, const char 
     return NULL;
 }
 
-static bool find_version(struct dlc_call *d, struct dlc_thing *x, const struct text_node **version)
+static bool find_version(struct dlc_call *d, struct dlc_object *x, const struct text_node **version)
 {
     if (!dlc_thing_find(d, &dataset, x))
         return false;
@@ -439,12 +439,12 @@ static bool find_version(struct dlc_call *d, struct dlc_thing *x, const struct t
 void dlc_version_get(struct dlc_call *d)
 {
     const struct text_node *version;
-    struct dlc_thing x;
+    struct dlc_object x;
     if (find_version(d, &x, &version))
         dlc_ok(d, shown_version(d, &x, version));
 }
 
-static void list_version(struct dlc_listing *l, const struct dlc_thing *x,
+static void list_version(struct dlc_listing *l, const struct dlc_object *x,
                          const struct text_node *version)
 {
     struct dlc_call *d = l->d;
@@ -458,7 +458,7 @@ static void list_version(struct dlc_listing *l, const struct dlc_thing *x,
 void dlc_version_list(struct dlc_call *d)
 {
     struct dlc_listing l;
-    struct dlc_thing x;
+    struct dlc_object x;
     if (!dlc_thing_find(d, &dataset, &x) || !dlc_listing_begin(&l, d, &listed_versions))
         return;
     const struct text_node *versions = text_get(x.spec, "Versions");
@@ -469,7 +469,7 @@ void dlc_version_list(struct dlc_call *d)
 }
 
 /* The document with its list of versions changed: one left out, one added. */
-static struct text_node *versions_with(struct dlc_call *d, const struct dlc_thing *x,
+static struct text_node *versions_with(struct dlc_call *d, const struct dlc_object *x,
                                        const char *without, const struct text_node *added)
 {
     static const char *const keys[] = { "Versions" };
@@ -484,7 +484,7 @@ static struct text_node *versions_with(struct dlc_call *d, const struct dlc_thin
     return with(d, x->spec, over, keys, 1);
 }
 
-static void write_version(struct dlc_call *d, const struct dlc_thing *x, struct text_node *version,
+static void write_version(struct dlc_call *d, const struct dlc_object *x, struct text_node *version,
                           const char *without)
 {
     const char *name = dlc_text(version, "VersionName"), *path;
@@ -505,7 +505,7 @@ static void write_version(struct dlc_call *d, const struct dlc_thing *x, struct 
 
 void dlc_version_create(struct dlc_call *d)
 {
-    struct dlc_thing x;
+    struct dlc_object x;
     const char *uri;
     if (!dlc_thing_find(d, &dataset, &x) || !dlc_need(d, "Uri", &uri) || !good_uri(d, uri))
         return;
@@ -527,7 +527,7 @@ void dlc_version_update(struct dlc_call *d)
     static const char *const version_keys[] = { "Description", "Options", "DataCount", "DataSize",
                                                 "GmtModifiedTime" };
     const struct text_node *was;
-    struct dlc_thing x;
+    struct dlc_object x;
     if (!find_version(d, &x, &was))
         return;
     if (!was) { /* v1 */
@@ -543,7 +543,7 @@ void dlc_version_delete(struct dlc_call *d)
 {
     const struct text_node *version;
     struct ctl_object *object = ARENA_NEW(d->arena, struct ctl_object);
-    struct dlc_thing x;
+    struct dlc_object x;
     if (!find_version(d, &x, &version))
         return;
     if (!version) {

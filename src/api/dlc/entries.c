@@ -96,28 +96,28 @@ void dlc_change(struct dlc_call *d, const struct dlc_change *change)
 
 /* ---- things ---- */
 
-struct dlc_thing dlc_thing(struct dlc_call *d, const struct dlc_kind *kind,
-                           const struct entry *entry)
+struct dlc_object dlc_thing(struct dlc_call *d, const struct dlc_kind *kind,
+                            const struct entry *entry)
 {
     const char *id = arena_strdup(d->arena, entry->name);
     const struct object_view *row = dlc_object(d, kind->document, "", id);
-    return (struct dlc_thing){ .id = id,
-                               .owner = arena_strdup(d->arena, entry->owner),
-                               .entry = entry,
-                               .row = row,
-                               .spec = dlc_spec(row) };
+    return (struct dlc_object){ .id = id,
+                                .owner = arena_strdup(d->arena, entry->owner),
+                                .entry = entry,
+                                .row = row,
+                                .spec = dlc_spec(row) };
 }
 
-bool dlc_thing_visible(const struct dlc_call *d, const struct dlc_thing *x)
+bool dlc_thing_visible(const struct dlc_call *d, const struct dlc_object *x)
 {
     return !x->owner || dlc_is_admin(d) || strcmp(x->owner, d->call->owner) == 0 ||
            strcasecmp(dlc_thing_access(x), "PUBLIC") == 0;
 }
 
-const struct dlc_thing *dlc_things(struct dlc_call *d, const struct dlc_kind *kind, size_t *n)
+const struct dlc_object *dlc_things(struct dlc_call *d, const struct dlc_kind *kind, size_t *n)
 {
     const struct entry_list all = ctl_catalogue_view(d->ctl, d->arena, kind->entry);
-    struct dlc_thing *out = ARENA_ARRAY(d->arena, all.n + 1, struct dlc_thing);
+    struct dlc_object *out = ARENA_ARRAY(d->arena, all.n + 1, struct dlc_object);
     *n = 0;
     for (size_t i = 0; i < all.n; i++) {
         if (kind->versions && strchr(all.at[i]->name, ':'))
@@ -129,7 +129,7 @@ const struct dlc_thing *dlc_things(struct dlc_call *d, const struct dlc_kind *ki
     return out;
 }
 
-bool dlc_thing_find(struct dlc_call *d, const struct dlc_kind *kind, struct dlc_thing *x)
+bool dlc_thing_find(struct dlc_call *d, const struct dlc_kind *kind, struct dlc_object *x)
 {
     const char *id = d->param[0];
     const struct entry *entry =
@@ -143,13 +143,13 @@ bool dlc_thing_find(struct dlc_call *d, const struct dlc_kind *kind, struct dlc_
     return false;
 }
 
-const char *dlc_thing_access(const struct dlc_thing *x)
+const char *dlc_thing_access(const struct dlc_object *x)
 {
     const char *access = dlc_text(x->spec, "Accessibility");
     return access ? access : x->owner ? "PRIVATE" : "PUBLIC";
 }
 
-void dlc_thing_common(struct dlc_call *d, struct text_node *out, const struct dlc_thing *x,
+void dlc_thing_common(struct dlc_call *d, struct text_node *out, const struct dlc_object *x,
                       const char *changed_key)
 {
     struct arena *a = d->arena;
@@ -160,7 +160,7 @@ void dlc_thing_common(struct dlc_call *d, struct text_node *out, const struct dl
     text_str(a, out, changed_key, facade_time_ms(a, x->row ? x->row->changed_ms : 0));
 }
 
-bool dlc_thing_within(const struct dlc_thing *x, const char *workspace)
+bool dlc_thing_within(const struct dlc_object *x, const char *workspace)
 {
     return !workspace || !x->owner ||
            strcmp(dlc_workspace(dlc_text(x->spec, "WorkspaceId")), workspace) == 0;

@@ -14,7 +14,7 @@
     "exec python3 -m http.server --bind \"$MUSTER_ADDRESS\" --directory \"$LOGDIR\" "              \
     "\"$MUSTER_PORT_WEB\""
 
-static const struct dlc_list_of listed = {
+static const struct dlc_list_type listed = {
     .key = "RayHistoryServers",
     .size = 10,
     .descending = true,
@@ -30,22 +30,22 @@ static const char *const same[] = { "WorkspaceId", "StoragePath",   "Status", "U
 static struct text_node *job_of(struct dlc_call *, const struct text_node *spec);
 static void more(struct dlc_call *, struct text_node *out);
 static bool wanted(struct dlc_call *, const struct text_node *row);
-static const struct dlc_served history = { .document = "dlc.rayhistory",
-                                           .shown = "Ray history server",
-                                           .role = "history",
-                                           .id = "RayHistoryServerId",
-                                           .prefix = "rhs",
-                                           .url = "RayHistoryServerUrl",
-                                           .waits = "Queuing",
-                                           .done = "Stopped",
-                                           .command = COMMAND,
-                                           .lacks = "python3 is not installed on the node",
-                                           .list = &listed,
-                                           .kept = kept,
-                                           .same = same,
-                                           .more = more,
-                                           .wanted = wanted,
-                                           .job = job_of };
+static const struct dlc_log_service history = { .document = "dlc.rayhistory",
+                                                .shown = "Ray history server",
+                                                .role = "history",
+                                                .id = "RayHistoryServerId",
+                                                .prefix = "rhs",
+                                                .url = "RayHistoryServerUrl",
+                                                .waits = "Queuing",
+                                                .done = "Stopped",
+                                                .command = COMMAND,
+                                                .lacks = "python3 is not installed on the node",
+                                                .list = &listed,
+                                                .kept = kept,
+                                                .same = same,
+                                                .more = more,
+                                                .wanted = wanted,
+                                                .job = job_of };
 
 /* A path is read where it is; a data set or an address is mounted. NULL: neither, and answered. */
 static const char *directory(struct dlc_call *d, const char *path, struct text_node *data)

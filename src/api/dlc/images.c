@@ -8,7 +8,7 @@
 #include <strings.h>
 
 static const struct dlc_kind image = { ENTRY_IMAGE, "dlc.image", false };
-static const struct dlc_list_of listed = {
+static const struct dlc_list_type listed = {
     .key = "Images", .size = 20, .sorts = { "GmtCreateTime", "GmtModifiedTime", "Name", "ImageId" }
 };
 
@@ -32,7 +32,7 @@ static struct text_node *labels_of(struct arena *a, const struct entry *entry)
     return map;
 }
 
-static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x, bool verbose)
+static struct text_node *shown(struct dlc_call *d, const struct dlc_object *x, bool verbose)
 {
     static const char *const same[] = { "Size", "SourceType", "SourceId" };
     struct arena *a = d->arena;
@@ -57,7 +57,7 @@ static bool same(struct dlc_call *d, const char *query, const struct text_node *
     return !wanted || strcmp(text_get(one, query)->str, wanted) == 0;
 }
 
-static bool wanted(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *one)
+static bool wanted(struct dlc_call *d, const struct dlc_object *x, const struct text_node *one)
 {
     const char *name = dlc_query(d, "Name"), *query = dlc_query(d, "Query");
     const char *is = dlc_text(one, "Name"), *about = dlc_text(one, "Description");
@@ -78,7 +78,7 @@ void dlc_image_list(struct dlc_call *d)
     size_t n;
     if (!dlc_listing_begin(&l, d, &listed))
         return;
-    const struct dlc_thing *all = dlc_things(d, &image, &n);
+    const struct dlc_object *all = dlc_things(d, &image, &n);
     for (size_t i = 0; i < n; i++) {
         const struct text_node *one = shown(d, &all[i], verbose);
         if (wanted(d, &all[i], one))
@@ -89,14 +89,14 @@ void dlc_image_list(struct dlc_call *d)
 
 void dlc_image_get(struct dlc_call *d)
 {
-    struct dlc_thing x;
+    struct dlc_object x;
     if (dlc_thing_find(d, &image, &x))
         dlc_ok(d, shown(d, &x, dlc_query_flag(d, "Verbose", true)));
 }
 
 /* ---- change ---- */
 
-static void put_image(struct dlc_call *d, const struct dlc_thing *x, const struct text_node *spec,
+static void put_image(struct dlc_call *d, const struct dlc_object *x, const struct text_node *spec,
                       const struct text_node *labels)
 {
     struct text_node *entry = dlc_map(d), *ready = dlc_map(d);
@@ -160,12 +160,12 @@ void dlc_image_add(struct dlc_call *d)
         dlc_copy(d->arena, spec, d->body, kept[i]);
     const struct text_node *labels = read_labels(d, NULL);
     if (labels)
-        put_image(d, &(struct dlc_thing){ .id = id }, spec, labels);
+        put_image(d, &(struct dlc_object){ .id = id }, spec, labels);
 }
 
 void dlc_image_remove(struct dlc_call *d)
 {
-    struct dlc_thing x;
+    struct dlc_object x;
     if (dlc_thing_find(d, &image, &x))
         dlc_thing_remove(d, &image, x.id, NULL);
 }
@@ -173,7 +173,7 @@ void dlc_image_remove(struct dlc_call *d)
 void dlc_image_publish(struct dlc_call *d)
 {
     struct text_node *spec = text_map(d->arena, NULL, NULL), *ready = dlc_map(d);
-    struct dlc_thing x;
+    struct dlc_object x;
     if (!dlc_thing_find(d, &image, &x))
         return;
     if (!x.owner && !dlc_is_admin(d)) {
@@ -193,7 +193,7 @@ void dlc_image_publish(struct dlc_call *d)
 
 void dlc_image_label_add(struct dlc_call *d)
 {
-    struct dlc_thing x;
+    struct dlc_object x;
     if (!dlc_thing_find(d, &image, &x))
         return;
     if (!dlc_list(d->body, "Labels")) {
@@ -208,7 +208,7 @@ void dlc_image_label_add(struct dlc_call *d)
 void dlc_image_label_remove(struct dlc_call *d)
 {
     struct text_node *labels = text_map(d->arena, NULL, NULL);
-    struct dlc_thing x;
+    struct dlc_object x;
     if (!dlc_thing_find(d, &image, &x))
         return;
     const struct pairs *was = &x.entry->labels;
@@ -225,7 +225,7 @@ void dlc_image_labels_all(struct dlc_call *d)
     struct text_node *seen = text_map(d->arena, NULL, NULL), *out = dlc_map(d);
     struct text_node *list = text_list(d->arena, out, "Labels");
     size_t n;
-    const struct dlc_thing *all = dlc_things(d, &image, &n);
+    const struct dlc_object *all = dlc_things(d, &image, &n);
     for (size_t i = 0; i < n; i++) {
         const struct pairs *labels = &all[i].entry->labels;
         if ((id && strcmp(id, all[i].id) != 0) || !dlc_thing_within(&all[i], space) ||

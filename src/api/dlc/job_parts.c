@@ -273,11 +273,11 @@ void dlc_sanity_results(struct dlc_call *d)
 
 /* ---- instance types ---- */
 
-static const struct dlc_list_of ecs_specs = { .key = "EcsSpecs",
-                                              .size = 10,
-                                              .descending = true,
-                                              .sorts = { "GmtCreateTime", "Cpu", "Gpu", "Memory",
-                                                         "InstanceType" } };
+static const struct dlc_list_type ecs_specs = { .key = "EcsSpecs",
+                                                .size = 10,
+                                                .descending = true,
+                                                .sorts = { "GmtCreateTime", "Cpu", "Gpu", "Memory",
+                                                           "InstanceType" } };
 
 static struct text_node *shown_ecs(struct dlc_call *d, const struct entry *entry)
 {

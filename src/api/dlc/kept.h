@@ -33,25 +33,25 @@ struct dlc_kind {
     const char *document; /* its kind */
     bool versions;        /* "ID:v2" is no thing of its own */
 };
-struct dlc_thing {
+struct dlc_object {
     const char *id, *owner;        /* in the arena; owner NULL: the server's user declared it */
     const struct entry *entry;     /* until the next declaration; NULL: there is none yet */
     const struct object_view *row; /* the document, NULL: there is none */
     const struct text_node *spec;  /* of the document; never NULL */
 };
-struct dlc_thing dlc_thing(struct dlc_call *, const struct dlc_kind *, const struct entry *);
+struct dlc_object dlc_thing(struct dlc_call *, const struct dlc_kind *, const struct entry *);
 /* Its owner's, an admin's, the server's own and what is public. */
-bool dlc_thing_visible(const struct dlc_call *, const struct dlc_thing *);
+bool dlc_thing_visible(const struct dlc_call *, const struct dlc_object *);
 /* Those that are visible, in the order of the catalogue, as rows of a list. */
-const struct dlc_thing *dlc_things(struct dlc_call *, const struct dlc_kind *, size_t *n);
+const struct dlc_object *dlc_things(struct dlc_call *, const struct dlc_kind *, size_t *n);
 /* Of param 0; else answered NotFound. */
-bool dlc_thing_find(struct dlc_call *, const struct dlc_kind *, struct dlc_thing *);
-const char *dlc_thing_access(const struct dlc_thing *); /* "PUBLIC" or "PRIVATE" */
+bool dlc_thing_find(struct dlc_call *, const struct dlc_kind *, struct dlc_object *);
+const char *dlc_thing_access(const struct dlc_object *); /* "PUBLIC" or "PRIVATE" */
 /* Accessibility, UserId, WorkspaceId and the two times, the second by its name. */
-void dlc_thing_common(struct dlc_call *, struct text_node *out, const struct dlc_thing *,
+void dlc_thing_common(struct dlc_call *, struct text_node *out, const struct dlc_object *,
                       const char *changed);
 /* Is it listed for that workspace? What the server's user declared belongs to every one. */
-bool dlc_thing_within(const struct dlc_thing *, const char *workspace);
+bool dlc_thing_within(const struct dlc_object *, const char *workspace);
 /* Puts the entry, to which kind and name are added, and the document; then answers `ready`. */
 void dlc_thing_put(struct dlc_call *, const struct dlc_kind *, const char *id,
                    struct text_node *entry, const struct text_node *spec, struct text_node *ready);
@@ -60,7 +60,7 @@ void dlc_thing_remove(struct dlc_call *, const struct dlc_kind *, const char *id
 
 /* ---- lists: PageNumber, PageSize, SortBy, Order; answer {KEY: [...], TotalCount} ---- */
 #define DLC_SORTS 8
-struct dlc_list_of {
+struct dlc_list_type {
     const char *key;              /* "Images" */
     uint64_t size;                /* of a page, when none is said */
     bool descending;              /* when no Order is said */
@@ -70,7 +70,7 @@ struct dlc_list_of {
 struct dlc_row;
 struct dlc_listing {
     struct dlc_call *d;
-    const struct dlc_list_of *of;
+    const struct dlc_list_type *of;
     struct facade_page page;
     bool descending;
     const char *by;
@@ -78,7 +78,7 @@ struct dlc_listing {
     size_t n, cap;
 };
 /* false: answered, something of the query is no good. */
-bool dlc_listing_begin(struct dlc_listing *, struct dlc_call *, const struct dlc_list_of *);
+bool dlc_listing_begin(struct dlc_listing *, struct dlc_call *, const struct dlc_list_type *);
 /* A row, which is not copied. Times (Gmt...) are those of its document, to the millisecond; NULL:
  * what the row says. What says nothing comes first. */
 void dlc_listing_add(struct dlc_listing *, const struct text_node *shown,

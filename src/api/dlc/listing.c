@@ -16,7 +16,7 @@ struct dlc_row {
 };
 
 /* The member to sort by, as the list names it; NULL: it has no such one. */
-static const char *sort_of(const struct dlc_list_of *of, const char *said)
+static const char *sort_of(const struct dlc_list_type *of, const char *said)
 {
     for (size_t i = 0; i < DLC_SORTS && of->sorts[i]; i++)
         if (!said || strcasecmp(of->sorts[i], said) == 0)
@@ -24,7 +24,7 @@ static const char *sort_of(const struct dlc_list_of *of, const char *said)
     return NULL;
 }
 
-static const char *all_sorts(struct arena *a, const struct dlc_list_of *of)
+static const char *all_sorts(struct arena *a, const struct dlc_list_type *of)
 {
     const char *out = of->sorts[0];
     for (size_t i = 1; i < DLC_SORTS && of->sorts[i]; i++)
@@ -32,7 +32,7 @@ static const char *all_sorts(struct arena *a, const struct dlc_list_of *of)
     return out;
 }
 
-bool dlc_listing_begin(struct dlc_listing *l, struct dlc_call *d, const struct dlc_list_of *of)
+bool dlc_listing_begin(struct dlc_listing *l, struct dlc_call *d, const struct dlc_list_type *of)
 {
     const char *by = dlc_query(d, "SortBy");
     bool ascending;

@@ -25,7 +25,7 @@ static const struct job_view *job_of(struct dlc_call *d, const struct object_vie
     return ctl_job_view(d->ctl, d->arena, &ask, job, NULL) ? NULL : job;
 }
 
-static const char *status_of(const struct dlc_served *of, const struct job_view *job)
+static const char *status_of(const struct dlc_log_service *of, const struct job_view *job)
 {
     switch (job ? job->state : JOB_STOPPED) {
     case JOB_QUEUED: return of->waits;
@@ -57,7 +57,7 @@ static const char *url_of(struct dlc_call *d, const struct job_view *job)
     return attempt ? dlc_port_url(d->arena, attempt, "web") : NULL;
 }
 
-static const char *why(const struct dlc_served *of, const struct job_view *job)
+static const char *why(const struct dlc_log_service *of, const struct job_view *job)
 {
     const struct attempt_view *attempt = attempt_of(job);
     if (job && job->state == JOB_FAILED && attempt && attempt->has_exit_code &&
@@ -66,7 +66,7 @@ static const char *why(const struct dlc_served *of, const struct job_view *job)
     return job && job->reason ? job->reason : "";
 }
 
-struct text_node *served_job_of(struct dlc_call *d, const struct dlc_served *of,
+struct text_node *served_job_of(struct dlc_call *d, const struct dlc_log_service *of,
                                 const struct served_job *j)
 {
     struct arena *a = d->arena;
@@ -104,7 +104,7 @@ static const char *seconds_of(struct dlc_call *d, const struct job_view *job)
                         (unsigned long long)(began && end > began ? (end - began) / 1000 : 0));
 }
 
-static struct text_node *shown(struct dlc_call *d, const struct dlc_served *of,
+static struct text_node *shown(struct dlc_call *d, const struct dlc_log_service *of,
                                const struct object_view *object)
 {
     struct arena *a = d->arena;
@@ -134,7 +134,7 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_served *of,
     return out;
 }
 
-const char *served_url(struct dlc_call *d, const struct dlc_served *of,
+const char *served_url(struct dlc_call *d, const struct dlc_log_service *of,
                        const struct object_view *object, const char **status)
 {
     uint64_t id;
@@ -143,7 +143,8 @@ const char *served_url(struct dlc_call *d, const struct dlc_served *of,
     return job && job->state == JOB_RUNNING ? url_of(d, job) : NULL;
 }
 
-static bool wanted(struct dlc_call *d, const struct dlc_served *of, const struct text_node *row)
+static bool wanted(struct dlc_call *d, const struct dlc_log_service *of,
+                   const struct text_node *row)
 {
     const char *name = dlc_query(d, "DisplayName"), *payment = dlc_query(d, "PaymentType");
     for (const char *const *key = of->same; *key; key++) {
@@ -195,7 +196,7 @@ static bool meant(struct dlc_call *d, const struct object_view *object)
     return true;
 }
 
-const struct object_view *served_find(struct dlc_call *d, const struct dlc_served *of)
+const struct object_view *served_find(struct dlc_call *d, const struct dlc_log_service *of)
 {
     const struct object_view *object = dlc_object(d, of->document, "", d->param[0]);
     if (!object || !(visible(d, object) || by_token(d, object)) || !meant(d, object))
@@ -210,14 +211,14 @@ const struct object_view *served_find(struct dlc_call *d, const struct dlc_serve
 
 /* ---- reading ---- */
 
-void served_get(struct dlc_call *d, const struct dlc_served *of)
+void served_get(struct dlc_call *d, const struct dlc_log_service *of)
 {
     const struct object_view *object = served_find(d, of);
     if (object)
         dlc_ok(d, shown(d, of, object));
 }
 
-void served_list(struct dlc_call *d, const struct dlc_served *of)
+void served_list(struct dlc_call *d, const struct dlc_log_service *of)
 {
     struct dlc_listing l;
     uint64_t since = 0, until = 0, modified = 0;
@@ -240,7 +241,7 @@ void served_list(struct dlc_call *d, const struct dlc_served *of)
 /* ---- commands ---- */
 
 struct starting {
-    const struct dlc_served *of;
+    const struct dlc_log_service *of;
     const char *id;
     struct text_node *spec, *ready;
 };
@@ -259,7 +260,7 @@ static void submitted(void *arg, const struct ctl_answer *answer)
                     dlc_done_plain, d);
 }
 
-void served_start(struct dlc_call *d, const struct dlc_served *of, const char *id,
+void served_start(struct dlc_call *d, const struct dlc_log_service *of, const char *id,
                   struct text_node *spec, struct text_node *ready)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
@@ -280,7 +281,7 @@ void served_start(struct dlc_call *d, const struct dlc_served *of, const char *i
                     submitted, d);
 }
 
-struct text_node *served_id(struct dlc_call *d, const struct dlc_served *of)
+struct text_node *served_id(struct dlc_call *d, const struct dlc_log_service *of)
 {
     struct text_node *out = dlc_map(d);
     text_str(d->arena, out, of->id, d->param[0]);
@@ -288,8 +289,8 @@ struct text_node *served_id(struct dlc_call *d, const struct dlc_served *of)
 }
 
 /* The one that is to be commanded, when it has ended or when it has not; NULL: answered. */
-static const struct object_view *when(struct dlc_call *d, const struct dlc_served *of, bool over,
-                                      const char *hint, uint64_t *id)
+static const struct object_view *when(struct dlc_call *d, const struct dlc_log_service *of,
+                                      bool over, const char *hint, uint64_t *id)
 {
     const struct object_view *object = served_find(d, of);
     if (!object)
@@ -302,7 +303,7 @@ static const struct object_view *when(struct dlc_call *d, const struct dlc_serve
     return NULL;
 }
 
-void served_again(struct dlc_call *d, const struct dlc_served *of)
+void served_again(struct dlc_call *d, const struct dlc_log_service *of)
 {
     uint64_t id;
     const struct object_view *object = when(d, of, true, "", &id);
@@ -314,7 +315,7 @@ void served_again(struct dlc_call *d, const struct dlc_served *of)
         served_start(d, of, d->param[0], spec, served_id(d, of));
 }
 
-void served_stop(struct dlc_call *d, const struct dlc_served *of)
+void served_stop(struct dlc_call *d, const struct dlc_log_service *of)
 {
     uint64_t id;
     if (!when(d, of, false, "", &id))
@@ -324,7 +325,7 @@ void served_stop(struct dlc_call *d, const struct dlc_served *of)
     ctl_command(d->ctl, d->call->owner, id, CTL_STOP, dlc_done_plain, d);
 }
 
-void served_delete(struct dlc_call *d, const struct dlc_served *of)
+void served_delete(struct dlc_call *d, const struct dlc_log_service *of)
 {
     uint64_t id;
     struct ctl_object gone = { of->document, "", d->param[0], NULL };

@@ -8,7 +8,7 @@
 
 #define SERVED_MINUTES 10080 /* at most: a week */
 
-struct dlc_served {
+struct dlc_log_service {
     const char *document;    /* its kind */
     const char *shown;       /* "TensorBoard" */
     const char *role;        /* of its job */
@@ -18,7 +18,7 @@ struct dlc_served {
     const char *done;        /* and when its program ended well */
     const char *command;     /* a shell's; $LOGDIR, $MUSTER_PORT_WEB, $MUSTER_ADDRESS */
     const char *lacks;       /* why it ended with status 127 */
-    const struct dlc_list_of *list;
+    const struct dlc_list_type *list;
     const char *const *kept; /* members of its body that are kept and shown; NULL ends them */
     const char *const *same; /* members that the list can be asked for by their names; the same */
     /* More members, and is the row wanted as to the other parameters? NULL: none. */
@@ -34,24 +34,24 @@ struct served_job {
     uint64_t minutes, priority, gpus;
     const struct text_node *data; /* of inputs */
 };
-struct text_node *served_job_of(struct dlc_call *, const struct dlc_served *,
+struct text_node *served_job_of(struct dlc_call *, const struct dlc_log_service *,
                                 const struct served_job *);
 
 /* GetX and ListXs: its id, what is kept of its body, status, address, times, owner. */
-void served_get(struct dlc_call *, const struct dlc_served *);
-void served_list(struct dlc_call *, const struct dlc_served *);
+void served_get(struct dlc_call *, const struct dlc_log_service *);
+void served_list(struct dlc_call *, const struct dlc_log_service *);
 /* Where it answers, NULL: it is not running. */
-const char *served_url(struct dlc_call *, const struct dlc_served *,
+const char *served_url(struct dlc_call *, const struct dlc_log_service *,
                        const struct object_view *object, const char **status);
 /* Of param 0; NULL: answered (not there, or not theirs to change). */
-const struct object_view *served_find(struct dlc_call *, const struct dlc_served *);
+const struct object_view *served_find(struct dlc_call *, const struct dlc_log_service *);
 
 /* Starts a job for the spec, which is kept as what `id` is; then answers `ready`. */
-void served_start(struct dlc_call *, const struct dlc_served *, const char *id,
+void served_start(struct dlc_call *, const struct dlc_log_service *, const char *id,
                   struct text_node *spec, struct text_node *ready);
-void served_again(struct dlc_call *, const struct dlc_served *);
-void served_stop(struct dlc_call *, const struct dlc_served *);
-void served_delete(struct dlc_call *, const struct dlc_served *);
-struct text_node *served_id(struct dlc_call *, const struct dlc_served *); /* {id: param 0} */
+void served_again(struct dlc_call *, const struct dlc_log_service *);
+void served_stop(struct dlc_call *, const struct dlc_log_service *);
+void served_delete(struct dlc_call *, const struct dlc_log_service *);
+struct text_node *served_id(struct dlc_call *, const struct dlc_log_service *); /* {id: param 0} */
 
 #endif

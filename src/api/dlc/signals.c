@@ -13,12 +13,12 @@
 
 #define MESSAGE_SIZE 8192
 
-static const struct dlc_list_of listed = { .key = "Signals",
-                                           .size = 10,
-                                           .descending = true,
-                                           .numbered = true,
-                                           .sorts = { "GmtCreated", "GmtModified", "Signal",
-                                                      "Status", "SignalId" } };
+static const struct dlc_list_type listed = { .key = "Signals",
+                                             .size = 10,
+                                             .descending = true,
+                                             .numbered = true,
+                                             .sorts = { "GmtCreated", "GmtModified", "Signal",
+                                                        "Status", "SignalId" } };
 
 static const struct {
     const char *state, *status, *reason;

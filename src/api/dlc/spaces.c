@@ -15,9 +15,9 @@
 #define EPOCH "2024-01-01T00:00:00.000Z"
 
 static const struct dlc_kind workspace = { ENTRY_WORKSPACE, "dlc.workspace", false };
-static const struct dlc_list_of listed = { .key = "Workspaces",
-                                           .size = 20,
-                                           .sorts = { "GmtCreateTime", "GmtModifiedTime" } };
+static const struct dlc_list_type listed = { .key = "Workspaces",
+                                             .size = 20,
+                                             .sorts = { "GmtCreateTime", "GmtModifiedTime" } };
 
 static const char *const roles[ROLE_N] = { [ROLE_READER] = "PAI.WorkspaceGuest",
                                            [ROLE_USER] = "PAI.AlgoDeveloper",
@@ -60,7 +60,8 @@ const char *dlc_default_space(struct dlc_call *d)
     return name && dlc_entry(d, ENTRY_WORKSPACE, name) ? name : "default";
 }
 
-static struct text_node *shown(struct dlc_call *d, const struct dlc_thing *x, const char *preferred)
+static struct text_node *shown(struct dlc_call *d, const struct dlc_object *x,
+                               const char *preferred)
 {
     struct arena *a = d->arena;
     struct text_node *out = dlc_map(d);
@@ -119,7 +120,7 @@ void dlc_space_list(struct dlc_call *d)
     size_t n;
     if (!dlc_listing_begin(&l, d, &listed))
         return;
-    const struct dlc_thing *all = dlc_things(d, &workspace, &n);
+    const struct dlc_object *all = dlc_things(d, &workspace, &n);
     for (size_t i = 0; i < n; i++)
         if ((dlc_is_admin(d) || has_project(user, all[i].id)) && wanted(d, all[i].id))
             dlc_listing_add(
@@ -135,7 +136,7 @@ static void answer_space(struct dlc_call *d, const char *name)
     const struct entry *entry = space_of(d, name);
     if (!entry)
         return;
-    const struct dlc_thing x = dlc_thing(d, &workspace, entry);
+    const struct dlc_object x = dlc_thing(d, &workspace, entry);
     struct text_node *out = shown(d, &x, dlc_default_space(d));
     put_owner(d, out);
     dlc_ok(d, out);

@@ -18,12 +18,12 @@
 #define VERSIONS  100
 #define TEXT_SIZE ((size_t)1 << 20)
 
-static const struct dlc_list_of listed = { .key = "JobTemplates",
-                                           .size = 10,
-                                           .descending = true,
-                                           .numbered = true,
-                                           .sorts = { "GmtCreateTime", "GmtModifyTime",
-                                                      "TemplateName", "TemplateId", "UserId" } };
+static const struct dlc_list_type listed = { .key = "JobTemplates",
+                                             .size = 10,
+                                             .descending = true,
+                                             .numbered = true,
+                                             .sorts = { "GmtCreateTime", "GmtModifyTime",
+                                                        "TemplateName", "TemplateId", "UserId" } };
 
 static int64_t default_version(const struct text_node *spec)
 {

@@ -12,10 +12,10 @@
     ">&2; exit 127; }; exec tensorboard --logdir \"$LOGDIR\" --bind_all --port "                   \
     "\"$MUSTER_PORT_WEB\""
 
-static const struct dlc_list_of listed = { .key = "Tensorboards",
-                                           .size = 10,
-                                           .descending = true,
-                                           .sorts = { "GmtCreateTime", "DisplayName" } };
+static const struct dlc_list_type listed = { .key = "Tensorboards",
+                                             .size = 10,
+                                             .descending = true,
+                                             .sorts = { "GmtCreateTime", "DisplayName" } };
 static const char *const kept[] = {
     "WorkspaceId",
     "JobId",
@@ -91,21 +91,22 @@ static void copy_mounts(struct dlc_call *d, const char *job, struct text_node *d
 }
 
 static struct text_node *job_of(struct dlc_call *, const struct text_node *spec);
-static const struct dlc_served board = { .document = "dlc.tensorboard",
-                                         .shown = "TensorBoard",
-                                         .role = "tensorboard",
-                                         .id = "TensorboardId",
-                                         .prefix = "tbc",
-                                         .url = "TensorboardUrl",
-                                         .waits = "Creating",
-                                         .done = "Succeeded",
-                                         .command = COMMAND,
-                                         .lacks = "tensorboard is not installed on the node: pip "
+static const struct dlc_log_service board = { .document = "dlc.tensorboard",
+                                              .shown = "TensorBoard",
+                                              .role = "tensorboard",
+                                              .id = "TensorboardId",
+                                              .prefix = "tbc",
+                                              .url = "TensorboardUrl",
+                                              .waits = "Creating",
+                                              .done = "Succeeded",
+                                              .command = COMMAND,
+                                              .lacks =
+                                                  "tensorboard is not installed on the node: pip "
                                                   "install tensorboard there",
-                                         .list = &listed,
-                                         .kept = kept,
-                                         .same = same,
-                                         .job = job_of };
+                                              .list = &listed,
+                                              .kept = kept,
+                                              .same = same,
+                                              .job = job_of };
 
 static struct text_node *job_of(struct dlc_call *d, const struct text_node *spec)
 {

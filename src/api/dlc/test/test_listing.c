@@ -16,10 +16,10 @@
 
 #include <string.h>
 
-static const struct dlc_list_of things = {
+static const struct dlc_list_type things = {
     .key = "Things", .size = 3, .sorts = { "GmtCreateTime", "GmtModifiedTime", "Name", "Size" }
 };
-static const struct dlc_list_of newest = {
+static const struct dlc_list_type newest = {
     .key = "Things", .size = 10, .descending = true, .numbered = true, .sorts = { "GmtCreateTime" }
 };
 
@@ -50,7 +50,7 @@ static void add_rows(struct dlc_listing *l)
 }
 
 /* The rows of the page, as digits. */
-static const char *page(struct arena *a, const struct dlc_list_of *of, const char *query)
+static const char *page(struct arena *a, const struct dlc_list_type *of, const char *query)
 {
     struct dlc_call *d = desk_call(a, desk_op("ListImages"), query, NULL);
     struct dlc_listing l;
@@ -67,7 +67,7 @@ static const char *page(struct arena *a, const struct dlc_list_of *of, const cha
     return out;
 }
 
-static void is_page(const struct dlc_list_of *of, const char *query, const char *wanted)
+static void is_page(const struct dlc_list_type *of, const char *query, const char *wanted)
 {
     struct arena *a = arena_create();
     const char *got = page(a, of, query);
