@@ -192,7 +192,7 @@ struct words pai_tags_of(struct arena *a, const struct object_list *tags, const 
 
 /* ---- what is said everywhere ---- */
 
-void pai_out_status(struct pai_out *out, unsigned version, const struct ctl_listed *job)
+void pai_out_status(struct pai_writer *out, unsigned version, const struct ctl_listed *job)
 {
     const struct job_row *row = &job->row;
     bool stopped = row->outcome == OUTCOME_STOPPED || row->state == JOB_STOPPED;
@@ -210,7 +210,7 @@ void pai_out_status(struct pai_out *out, unsigned version, const struct ctl_list
     pai_out_text(out, "virtualCluster", *row->queue ? row->queue : NULL);
     pai_out_int(out, "totalGpuNumber", (int64_t)((row->gpu_milli + 999) / 1000));
     pai_out_int(out, "totalTaskNumber", row->tasks);
-    struct pai_out details = pai_out_map(out, "retryDetails");
+    struct pai_writer details = pai_out_map(out, "retryDetails");
     pai_out_int(&details, "user", row->restarts);
     pai_out_int(&details, "platform", 0);
     pai_out_int(&details, "resource", 0);

@@ -209,7 +209,7 @@ static bool wanted(const struct list *l, const struct ctl_listed *job)
 
 /* ---- items ---- */
 
-static void put_exit(struct pai_out *out, unsigned version, const struct ctl_listed *job)
+static void put_exit(struct pai_writer *out, unsigned version, const struct ctl_listed *job)
 {
     if (job->row.state == JOB_SUCCEEDED)
         pai_out_int(out, "appExitCode", 0);
@@ -224,7 +224,7 @@ static void put_item(struct list *l, const struct ctl_listed *job)
     struct arena *a = l->scratch;
     unsigned version = l->p->version;
     const char *name = job->row.name;
-    struct pai_out out = { .a = a, .text = &l->text };
+    struct pai_writer out = { .a = a, .text = &l->text };
     buf_putc(out.text, '{');
     if (version == PAI_V2)
         pai_out_text(&out, "debugId",

@@ -5,13 +5,13 @@
 #include "base/scan.h"
 #include "text/print.h"
 
-static void put_key(struct pai_out *o, const char *key)
+static void put_key(struct pai_writer *o, const char *key)
 {
     print_key(key, o->more, o->text);
     o->more = true;
 }
 
-void pai_out_text(struct pai_out *o, const char *key, const char *text)
+void pai_out_text(struct pai_writer *o, const char *key, const char *text)
 {
     if (o->tree && text) {
         text_str(o->a, o->tree, key, text);
@@ -26,7 +26,7 @@ void pai_out_text(struct pai_out *o, const char *key, const char *text)
     }
 }
 
-void pai_out_int(struct pai_out *o, const char *key, int64_t value)
+void pai_out_int(struct pai_writer *o, const char *key, int64_t value)
 {
     char text[FMT_MAX];
     if (o->tree) {
@@ -37,7 +37,7 @@ void pai_out_int(struct pai_out *o, const char *key, int64_t value)
     buf_puts(o->text, fmt_int(text, value));
 }
 
-void pai_out_ms(struct pai_out *o, const char *key, uint64_t ms)
+void pai_out_ms(struct pai_writer *o, const char *key, uint64_t ms)
 {
     if (ms)
         pai_out_int(o, key, (int64_t)ms);
@@ -45,7 +45,7 @@ void pai_out_ms(struct pai_out *o, const char *key, uint64_t ms)
         pai_out_text(o, key, NULL);
 }
 
-void pai_out_words(struct pai_out *o, const char *key, const struct words *words)
+void pai_out_words(struct pai_writer *o, const char *key, const struct words *words)
 {
     struct text_node *list = o->tree ? text_list(o->a, o->tree, key) : NULL;
     if (list) {
@@ -63,9 +63,9 @@ void pai_out_words(struct pai_out *o, const char *key, const struct words *words
     buf_putc(o->text, ']');
 }
 
-struct pai_out pai_out_map(struct pai_out *o, const char *key)
+struct pai_writer pai_out_map(struct pai_writer *o, const char *key)
 {
-    struct pai_out inner = { .a = o->a, .text = o->text };
+    struct pai_writer inner = { .a = o->a, .text = o->text };
     if (o->tree) {
         inner.tree = text_map(o->a, o->tree, key);
         return inner;
@@ -75,7 +75,7 @@ struct pai_out pai_out_map(struct pai_out *o, const char *key)
     return inner;
 }
 
-void pai_out_end(struct pai_out *o)
+void pai_out_end(struct pai_writer *o)
 {
     if (!o->tree)
         buf_putc(o->text, '}');
