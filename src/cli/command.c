@@ -54,7 +54,7 @@ int command_job(struct cli *cli, const struct command *c, struct command_job *ou
         err_set(err, ERR_INPUT, "--replicas: \"%.40s\" is no number of tasks", o->replicas);
         return err_hint(err, "1 to %u", JOB_MAX_TASKS);
     }
-    struct line_asked asked = { .replicas = made.replicas, .cpu = o->cpu, .gpu = o->gpu };
+    struct line_request asked = { .replicas = made.replicas, .cpu = o->cpu, .gpu = o->gpu };
     if (line_read(cli->arena, c->argc, c->argv, &asked, &line, err) < 0)
         return -1;
     ask_for_ranks(cli, &line, &made);

@@ -48,7 +48,7 @@ struct accelerate_options {
     struct words all;  /* of one machine's */
 };
 
-static void put_words(struct words *out, const struct line_walk *w, const struct line_found *f)
+static void put_words(struct words *out, const struct line_walk *w, const struct line_match *f)
 {
     for (int i = 0; i < f->n; i++)
         out->at[out->n++] = w->argv[f->first + i];
@@ -57,7 +57,7 @@ static void put_words(struct words *out, const struct line_walk *w, const struct
 static int read_options(struct line_reader *r, struct line_walk *w,
                         struct accelerate_options *asked, struct err *err)
 {
-    struct line_found found;
+    struct line_match found;
     int rc;
     while ((rc = line_next(w, &found, err)) > 0) {
         if (found.means == MACHINES)

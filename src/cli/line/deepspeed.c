@@ -35,7 +35,7 @@ struct deepspeed_options {
     struct words passed;
 };
 
-static int take_option(struct line_reader *r, const struct line_walk *w, const struct line_found *f,
+static int take_option(struct line_reader *r, const struct line_walk *w, const struct line_match *f,
                        struct deepspeed_options *asked, struct err *err)
 {
     switch (f->means) {
@@ -62,7 +62,7 @@ static int take_option(struct line_reader *r, const struct line_walk *w, const s
 static int read_options(struct line_reader *r, struct line_walk *w, struct deepspeed_options *asked,
                         struct err *err)
 {
-    struct line_found found;
+    struct line_match found;
     int rc;
     while ((rc = line_next(w, &found, err)) > 0)
         if (take_option(r, w, &found, asked, err) < 0)

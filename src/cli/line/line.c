@@ -124,7 +124,7 @@ int line_shape(struct line_reader *r, uint32_t nodes, uint32_t ranks, struct err
 
 /* ---- the line ---- */
 
-int line_read(struct arena *a, int argc, char **argv, const struct line_asked *asked,
+int line_read(struct arena *a, int argc, char **argv, const struct line_request *asked,
               struct line_job *out, struct err *err)
 {
     static line_reader_fn *const readers[] = { line_torchrun,  line_torch_launch, line_accelerate,

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct line_asked { /* beside the line, by options of the verb; NULL or 0: not said */
+struct line_request { /* beside the line, by options of the verb; NULL or 0: not said */
     uint64_t replicas;
     const char *cpu, *gpu;
 };
@@ -43,7 +43,7 @@ struct line_job {
 /* *out in arena and argv. -1: the line is wrong, or cannot become a job (the hint says what to
  * write in its place). Looks whether a path exists and reads the files that the line names (a list
  * of hosts, a configuration), nothing else. */
-int line_read(struct arena *, int argc, char **argv, const struct line_asked *,
+int line_read(struct arena *, int argc, char **argv, const struct line_request *,
               struct line_job *out, struct err *err);
 
 #endif

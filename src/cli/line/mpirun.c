@@ -56,7 +56,7 @@ struct mpirun_options {
     bool elastic;
 };
 
-static int take_option(struct line_reader *r, const struct line_walk *w, const struct line_found *f,
+static int take_option(struct line_reader *r, const struct line_walk *w, const struct line_match *f,
                        struct mpirun_options *asked, struct err *err)
 {
     switch (f->means) {
@@ -79,7 +79,7 @@ static int take_option(struct line_reader *r, const struct line_walk *w, const s
 static int read_options(struct line_reader *r, struct line_walk *w, struct mpirun_options *asked,
                         struct err *err)
 {
-    struct line_found found;
+    struct line_match found;
     int rc;
     asked->kept.at = ARENA_ARRAY(r->arena, (size_t)r->argc, const char *);
     while ((rc = line_next(w, &found, err)) > 0)

@@ -44,7 +44,7 @@ static int refuse(const struct line_options *of, const char *word, struct err *e
                     "the line into a script");
 }
 
-static int take_unknown(struct line_walk *w, const char *word, struct line_found *out,
+static int take_unknown(struct line_walk *w, const char *word, struct line_match *out,
                         struct err *err)
 {
     const struct line_options *of = w->of;
@@ -56,7 +56,7 @@ static int take_unknown(struct line_walk *w, const char *word, struct line_found
     return 1;
 }
 
-int line_next(struct line_walk *w, struct line_found *out, struct err *err)
+int line_next(struct line_walk *w, struct line_match *out, struct err *err)
 {
     if (w->at < w->argc && strcmp(w->argv[w->at], "--") == 0) {
         w->at++;
@@ -67,7 +67,7 @@ int line_next(struct line_walk *w, struct line_found *out, struct err *err)
     const char *word = w->argv[w->at], *name = word + strspn(word, "-");
     size_t len = strcspn(name, "=");
     const struct line_option *option = find_option(w->of, name, len);
-    *out = (struct line_found){ .name = word, .first = w->at, .n = 1 };
+    *out = (struct line_match){ .name = word, .first = w->at, .n = 1 };
     if (!option && w->of->glued && word[1] != '-') {
         option = find_option(w->of, name, 1);
         if (option && option->values == 1) {

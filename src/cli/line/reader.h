@@ -13,7 +13,7 @@ enum {
 
 struct line_reader {
     struct arena *arena;
-    const struct line_asked *asked;
+    const struct line_request *asked;
     struct words front; /* wrappers that stay in front of the launcher: conda run -n env */
     bool own_path;      /* one of them puts programs of its own first in PATH */
     int argc;           /* the line from the launcher on */
@@ -77,25 +77,26 @@ struct line_option {
     unsigned values;
     int means;
 };
-enum line_unknown { LINE_UNKNOWN_REFUSED, LINE_UNKNOWN_FLAG, LINE_UNKNOWN_VALUE };
+enum line_unknown_option { LINE_UNKNOWN_REFUSED, LINE_UNKNOWN_FLAG, LINE_UNKNOWN_VALUE };
 struct line_options {
     const char *launcher; /* for messages */
     const struct line_option *rows;
     size_t n;
-    enum line_unknown unknown; /* an option that is in no row: refused, or with so many values */
-    bool glued;                /* -n8 is -n 8 */
+    enum line_unknown_option
+        unknown; /* an option that is in no row: refused, or with so many values */
+    bool glued;  /* -n8 is -n 8 */
 };
 struct line_walk {
     const struct line_options *of;
     int argc, at; /* the next word */
     char **argv;
 };
-struct line_found {
+struct line_match {
     int means;
     const char *name, *value; /* value: of the first word, or NULL */
     int first, n;             /* its words in argv */
 };
 /* 1: *out is the next option; 0: the program begins at walk->at, or the line ends; -1: err. */
-int line_next(struct line_walk *, struct line_found *out, struct err *err);
+int line_next(struct line_walk *, struct line_match *out, struct err *err);
 
 #endif

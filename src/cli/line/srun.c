@@ -109,7 +109,7 @@ static const char *duration(struct arena *a, const char *text, struct err *err)
     return seconds ? arena_printf(a, "%llus", (unsigned long long)seconds) : "none";
 }
 
-static int take_gres(const struct line_found *f, struct srun_options *asked, struct err *err)
+static int take_gres(const struct line_match *f, struct srun_options *asked, struct err *err)
 {
     asked->gpus_node = gres_gpus(f->value);
     if (asked->gpus_node)
@@ -131,7 +131,7 @@ static void take_export(struct line_reader *r, const char *text)
     }
 }
 
-static int take_option(struct line_reader *r, const struct line_found *f,
+static int take_option(struct line_reader *r, const struct line_match *f,
                        struct srun_options *asked, struct err *err)
 {
     struct line_job *out = r->out;
@@ -304,8 +304,8 @@ static int read_inner(struct line_reader *r, const struct srun_options *a,
                       const struct line_walk *w, struct words *argv, struct err *err)
 {
     struct line_job inner;
-    struct line_asked asked = { .cpu = r->asked->cpu ? r->asked->cpu : a->cpus,
-                                .gpu = r->asked->gpu ? r->asked->gpu : r->out->gpu };
+    struct line_request asked = { .cpu = r->asked->cpu ? r->asked->cpu : a->cpus,
+                                  .gpu = r->asked->gpu ? r->asked->gpu : r->out->gpu };
     if (line_read(r->arena, w->argc - w->at, w->argv + w->at, &asked, &inner, err) < 0)
         return -1;
     for (size_t i = 0; i < inner.env.n; i++)
@@ -320,7 +320,7 @@ int line_srun(struct line_reader *r, struct err *err)
 {
     struct line_walk w = { .of = &options, .argc = r->argc, .at = 1, .argv = r->argv };
     struct srun_options asked = { .tasks = NULL };
-    struct line_found found;
+    struct line_match found;
     int rc;
     if (strcmp(line_base_name(r->argv[0]), "srun") != 0)
         return 0;

@@ -24,7 +24,7 @@ struct torch_options {
     const char *nodes, *ranks;
 };
 
-static void put_option(struct words *kept, const struct line_walk *w, const struct line_found *f)
+static void put_option(struct words *kept, const struct line_walk *w, const struct line_match *f)
 {
     for (int i = 0; i < f->n; i++)
         kept->at[kept->n++] = w->argv[f->first + i];
@@ -33,7 +33,7 @@ static void put_option(struct words *kept, const struct line_walk *w, const stru
 static int read_options(struct line_walk *w, struct torch_options *asked, struct words *kept,
                         struct err *err)
 {
-    struct line_found found;
+    struct line_match found;
     int rc;
     while ((rc = line_next(w, &found, err)) > 0) {
         if (found.means == NODES)

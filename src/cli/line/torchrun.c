@@ -18,7 +18,7 @@ struct reading {
     struct arena *arena;
     const struct flags *flags;
     enum launch_name name;
-    const struct line_asked *asked;
+    const struct line_request *asked;
     struct line_job *out;
     bool ranks_on_line; /* --nproc-per-node stays there */
 };

@@ -23,7 +23,7 @@ struct tried {
 };
 
 /* text: words with single blanks between. */
-static struct tried try_with(const char *text, struct line_asked asked)
+static struct tried try_with(const char *text, struct line_request asked)
 {
     struct tried t = { .arena = arena_create() };
     char *argv[48];
@@ -49,7 +49,7 @@ static struct tried try_with(const char *text, struct line_asked asked)
 
 static struct tried try(const char *text)
 {
-    return try_with(text, (struct line_asked){ .replicas = 0 });
+    return try_with(text, (struct line_request){ .replicas = 0 });
 }
 
 static void becomes(const char *text, const char *job, size_t said)
@@ -123,22 +123,22 @@ static void what_stays_and_what_is_left_out(void **state)
 static void what_was_asked_beside_it(void **state)
 {
     struct tried t = try_with("torchrun --nproc-per-node=gpu a.py",
-                              (struct line_asked){ .replicas = 3, .gpu = "8" });
+                              (struct line_request){ .replicas = 3, .gpu = "8" });
     (void)state;
     assert_int_equal(t.rc, 0);
     assert_int_equal(t.line.max, 3);
     assert_int_equal(t.line.settings.ranks_per_node, 8);
     arena_destroy(t.arena);
-    t = try_with("torchrun --nproc-per-node=cpu a.py", (struct line_asked){ .cpu = "6" });
+    t = try_with("torchrun --nproc-per-node=cpu a.py", (struct line_request){ .cpu = "6" });
     assert_int_equal(t.line.settings.ranks_per_node, 6);
     arena_destroy(t.arena);
     t = try_with("dlrover-run --auto-config a.py",
-                 (struct line_asked){ .replicas = 4, .gpu = "2" });
+                 (struct line_request){ .replicas = 4, .gpu = "2" });
     assert_int_equal(t.line.settings.ranks_per_node, 2);
     assert_true(t.line.settings.node_check);
     assert_int_equal(t.line.max, 4);
     arena_destroy(t.arena);
-    t = try_with("torchrun --nnodes=2 a.py", (struct line_asked){ .replicas = 3 });
+    t = try_with("torchrun --nnodes=2 a.py", (struct line_request){ .replicas = 3 });
     assert_int_equal(t.rc, -1);
     assert_string_equal(t.err.what, "--replicas 3 and --nnodes=2 are not the same");
     arena_destroy(t.arena);

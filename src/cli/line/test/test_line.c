@@ -29,7 +29,7 @@ struct tried {
 static struct tried try(const char *text)
 {
     struct tried t = { .arena = arena_create() };
-    struct line_asked asked = { .replicas = 0 };
+    struct line_request asked = { .replicas = 0 };
     char *argv[48];
     int argc = 0;
     for (const char *at = text; *at; at += *at == ' ') {

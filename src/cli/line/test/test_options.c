@@ -33,14 +33,15 @@ static const struct line_option known[] = { { "v verbose", 0, FLAG },
                                             { "x map", 2, PAIR } };
 
 /* "1:-n=4 2:--map=a | prog": what each option means, its name and first value; then the rest. */
-static const char *walked(struct arena *a, const char *line, enum line_unknown unknown, bool glued)
+static const char *walked(struct arena *a, const char *line, enum line_unknown_option unknown,
+                          bool glued)
 {
     const struct line_options of = {
         .launcher = "run", .rows = known, .n = ARRAY_LEN(known), .unknown = unknown, .glued = glued
     };
     char *argv[WORDS_MAX];
     struct line_walk walk = { .of = &of, .argv = argv };
-    struct line_found found;
+    struct line_match found;
     struct err err = { 0 };
     AUTO_BUF struct buf out = BUF_INIT(4096);
     walk.argc = split(a, line, argv);
@@ -58,7 +59,7 @@ static void options(void **state)
 {
     static const struct {
         const char *line;
-        enum line_unknown unknown;
+        enum line_unknown_option unknown;
         bool glued;
         const char *wanted;
     } rows[] = {
