@@ -24,7 +24,7 @@ struct stream {
     int fd;
     enum out_how how;
     bool text; /* only that goes through */
-    struct visible visible;
+    struct visible_text visible;
 };
 
 static int write_all(int fd, const char *at, size_t len)
@@ -110,7 +110,7 @@ void out_screen(int fd, const struct buf *text)
 
 void out_visible(const char *text, size_t len, struct buf *out)
 {
-    struct visible v = { .n = 0 };
+    struct visible_text v = { .n = 0 };
     visible_add(&v, text, len, out);
     visible_end(&v, out);
 }

@@ -21,7 +21,7 @@ static void show_byte(unsigned char c, struct buf *out)
         buf_addf(out, "\\x%02x", c);
 }
 
-static void end_color(struct visible *v, struct buf *out)
+static void end_color(struct visible_text *v, struct buf *out)
 {
     if (v->colored)
         buf_puts(out, "\033[0m");
@@ -30,7 +30,7 @@ static void end_color(struct visible *v, struct buf *out)
 
 /* "ESC [ 1;31 m", of digits and what is between them alone: with another character in it, it means
  * something else. Its length; 0: not yet whole; -1: none. */
-static int color_length(const struct visible *v)
+static int color_length(const struct visible_text *v)
 {
     size_t i = 1;
     if (v->n > i && v->held[i++] != '[')
@@ -49,7 +49,7 @@ static size_t character_bytes(unsigned char lead)
 
 /* Of the character at the front: its length; 0: not yet whole; -1: none that a terminal may have.
  */
-static int character_length(const struct visible *v)
+static int character_length(const struct visible_text *v)
 {
     uint32_t code;
     size_t len = scan_char(v->held, v->n, &code);
@@ -62,19 +62,19 @@ static int character_length(const struct visible *v)
 }
 
 /* A C1 control of two bytes is shown by its code, which is its second byte. */
-static bool is_c1(const struct visible *v)
+static bool is_c1(const struct visible_text *v)
 {
     uint32_t code;
     return scan_char(v->held, v->n, &code) == 2 && code < 0xa0;
 }
 
-static void take(struct visible *v, size_t n)
+static void take(struct visible_text *v, size_t n)
 {
     v->n -= n;
     memmove(v->held, v->held + n, v->n);
 }
 
-static void show_held(struct visible *v, struct buf *out)
+static void show_held(struct visible_text *v, struct buf *out)
 {
     if (is_c1(v))
         take(v, 1);
@@ -82,7 +82,7 @@ static void show_held(struct visible *v, struct buf *out)
     take(v, 1);
 }
 
-static void pass_held(struct visible *v, size_t n, struct buf *out)
+static void pass_held(struct visible_text *v, size_t n, struct buf *out)
 {
     buf_add(out, v->held, n);
     if (v->held[0] == ESC)
@@ -91,7 +91,7 @@ static void pass_held(struct visible *v, size_t n, struct buf *out)
 }
 
 /* As much of what is held as is decided. */
-static void settle(struct visible *v, struct buf *out)
+static void settle(struct visible_text *v, struct buf *out)
 {
     while (v->n > 0) {
         unsigned char c = (unsigned char)v->held[0];
@@ -109,7 +109,7 @@ static void settle(struct visible *v, struct buf *out)
     }
 }
 
-void visible_add(struct visible *v, const char *text, size_t len, struct buf *out)
+void visible_add(struct visible_text *v, const char *text, size_t len, struct buf *out)
 {
     for (size_t i = 0; i < len;) {
         size_t run = 0;
@@ -124,7 +124,7 @@ void visible_add(struct visible *v, const char *text, size_t len, struct buf *ou
     }
 }
 
-void visible_end(struct visible *v, struct buf *out)
+void visible_end(struct visible_text *v, struct buf *out)
 {
     while (v->n > 0) {
         show_held(v, out);

@@ -11,13 +11,13 @@
 
 /* A stream of text; all zero at its beginning. Held is what may become a colour, or a character of
  * several bytes, when more comes. */
-struct visible {
+struct visible_text {
     char held[32];
     size_t n;
     bool colored;
 };
-void visible_add(struct visible *, const char *text, size_t len, struct buf *out);
+void visible_add(struct visible_text *, const char *text, size_t len, struct buf *out);
 /* At the end of the stream: shows what is held, and ends a colour. */
-void visible_end(struct visible *, struct buf *out);
+void visible_end(struct visible_text *, struct buf *out);
 
 #endif

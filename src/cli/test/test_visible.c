@@ -48,7 +48,7 @@ static const struct {
 
 static void show(const char *text, size_t len, size_t piece, struct buf *out)
 {
-    struct visible v = { .n = 0 };
+    struct visible_text v = { .n = 0 };
     for (size_t i = 0; i < len; i += piece)
         visible_add(&v, text + i, len - i < piece ? len - i : piece, out);
     visible_end(&v, out);
