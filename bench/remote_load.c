@@ -187,9 +187,9 @@ static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame
 
 static ssize_t on_answer(void *arg, struct conn *conn, char *at, size_t len)
 {
-    static const struct conn_keep_alive beat = { .kind = WIRE_PING,
-                                                 .ask_ms = 1000,
-                                                 .silence_ms = 60000 };
+    static const struct conn_keep_alive_terms beat = { .kind = WIRE_PING,
+                                                       .ask_ms = 1000,
+                                                       .silence_ms = 60000 };
     struct player *player = arg;
     const char *end = memmem(at, len, "\r\n\r\n", 4);
     if (!end || strncmp(at, "HTTP/1.1 101 ", 13) != 0)

@@ -472,7 +472,7 @@ static void on_timer(uv_timer_t *timer)
     conn->soonest_ms = 0;
 }
 
-void conn_keep_alive(struct conn *conn, const struct conn_keep_alive *how)
+void conn_keep_alive(struct conn *conn, const struct conn_keep_alive_terms *how)
 {
     conn->ask_kind = how->kind;
     deadlines_keep_alive(&conn->deadlines, uv_now(conn->loop), how->ask_ms, how->silence_ms);

@@ -86,11 +86,11 @@ bool conn_has_room(const struct conn *);
 /* From now on a frame of this kind, without a body, goes out when nothing was heard for ask_ms; and
  * the connection is closed when nothing was for silence_ms, which is more. The other end answers
  * with any frame. ask_ms 0: off, as in the beginning. */
-struct conn_keep_alive {
+struct conn_keep_alive_terms {
     unsigned kind;
     uint64_t ask_ms, silence_ms;
 };
-void conn_keep_alive(struct conn *, const struct conn_keep_alive *);
+void conn_keep_alive(struct conn *, const struct conn_keep_alive_terms *);
 /* What is due at that time of the loop's clock (uv_now) is done. The connection calls it itself. */
 void conn_pass_time(struct conn *, uint64_t now_ms);
 

@@ -32,9 +32,9 @@
 
 /* An agent says something every second. One that hangs with its machine is noticed after so long
  * (doc/machines.md), and comes again when it was only slow. */
-static const struct conn_keep_alive beat = { .kind = WIRE_PING,
-                                             .ask_ms = 1500,
-                                             .silence_ms = 3000 };
+static const struct conn_keep_alive_terms beat = { .kind = WIRE_PING,
+                                                   .ask_ms = 1500,
+                                                   .silence_ms = 3000 };
 
 struct stranger {
     struct agent_listener *of;

@@ -471,9 +471,9 @@ static int on_hello(struct host *host, const struct wire_frame *frame)
     if (!host->hello) {
         host->hello = true;
         conn_admit(host->conn);
-        conn_keep_alive(host->conn, &(struct conn_keep_alive){ .kind = WIRE_PING,
-                                                               .ask_ms = ASK_MS,
-                                                               .silence_ms = SILENCE_MS });
+        conn_keep_alive(host->conn, &(struct conn_keep_alive_terms){ .kind = WIRE_PING,
+                                                                     .ask_ms = ASK_MS,
+                                                                     .silence_ms = SILENCE_MS });
     }
     snprintf(host->machine, sizeof host->machine, "%s", hello.machine);
     snprintf(host->boot, sizeof host->boot, "%s", hello.boot);

@@ -64,9 +64,9 @@ static int take_ask(struct joiner *j, const struct wire_frame *frame)
         return -1;
     if (!j->ticket) {
         conn_admit(j->conn);
-        conn_keep_alive(j->conn, &(struct conn_keep_alive){ .kind = WIRE_PING,
-                                                            .ask_ms = ASK_MS,
-                                                            .silence_ms = SILENCE_MS });
+        conn_keep_alive(j->conn, &(struct conn_keep_alive_terms){ .kind = WIRE_PING,
+                                                                  .ask_ms = ASK_MS,
+                                                                  .silence_ms = SILENCE_MS });
     }
     j->ticket = ++j->all->tickets;
     struct joins_ask ask = {

@@ -20,9 +20,9 @@
 #define WAIT_FAR_MS    50u
 #define WAIT_FAR_MOST  2000u
 
-static const struct conn_keep_alive beat = { .kind = WIRE_PING,
-                                             .ask_ms = 1000,
-                                             .silence_ms = TCP_SILENCE_MS };
+static const struct conn_keep_alive_terms beat = { .kind = WIRE_PING,
+                                                   .ask_ms = 1000,
+                                                   .silence_ms = TCP_SILENCE_MS };
 
 struct route {
     char socket[sizeof((struct conf *)NULL)->socket];

@@ -13,9 +13,9 @@
 
 enum { KILL_WAIT_MS = 10000, ASK_MS = 20000, SILENCE_MS = 90000 };
 
-const struct conn_keep_alive step_keep_alive = { .kind = STEP_FRAME_BEAT,
-                                                 .ask_ms = ASK_MS,
-                                                 .silence_ms = SILENCE_MS };
+const struct conn_keep_alive_terms step_keep_alive = { .kind = STEP_FRAME_BEAT,
+                                                       .ask_ms = ASK_MS,
+                                                       .silence_ms = SILENCE_MS };
 
 const struct conn_terms step_terms = {
     .kinds = STEP_KINDS,

@@ -22,6 +22,6 @@ bool peers_reap(struct peers *, pid_t, int status);
 void peers_end(struct peers *); /* kills all tasks */
 
 extern const struct conn_terms step_terms;
-extern const struct conn_keep_alive step_keep_alive; /* of srun: it asks, the node answers */
+extern const struct conn_keep_alive_terms step_keep_alive; /* of srun: it asks, the node answers */
 
 #endif

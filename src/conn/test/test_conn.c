@@ -412,9 +412,9 @@ static void over_tcp(struct scene *scene, const struct conn_terms *how);
 
 static void keeps_alive(struct scene *scene)
 {
-    const struct conn_keep_alive keep = { .kind = WIRE_PING,
-                                          .ask_ms = 600000,
-                                          .silence_ms = 1500000 };
+    const struct conn_keep_alive_terms keep = { .kind = WIRE_PING,
+                                                .ask_ms = 600000,
+                                                .silence_ms = 1500000 };
     conn_keep_alive(scene->near.conn, &keep);
     uint64_t now = uv_now(&scene->loop);
     conn_pass_time(scene->near.conn, now + 590000);

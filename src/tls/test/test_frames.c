@@ -184,7 +184,9 @@ static void a_question_is_answered(void **state)
     serve(scene, &scene->made);
     call(scene);
     wait_for(scene, &scene->far.ups, 1);
-    const struct conn_keep_alive how = { .kind = WIRE_PING, .ask_ms = 1000, .silence_ms = 5000 };
+    const struct conn_keep_alive_terms how = { .kind = WIRE_PING,
+                                               .ask_ms = 1000,
+                                               .silence_ms = 5000 };
     conn_keep_alive(scene->far.conn, &how);
     conn_pass_time(scene->far.conn, uv_now(&scene->loop) + 1000);
     wait_for(scene, &scene->near.pings, 1);
