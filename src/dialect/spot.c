@@ -5,24 +5,27 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static struct spot step(struct spot from, const struct text_node *node, const char *path)
+static struct document_place step(struct document_place from, const struct text_node *node,
+                                  const char *path)
 {
-    return (struct spot){ .node = node, .place = node ? node->place : from.place, .path = path };
+    return (struct document_place){ .node = node,
+                                    .place = node ? node->place : from.place,
+                                    .path = path };
 }
 
-struct spot spot_root(const struct text_node *root)
+struct document_place spot_root(const struct text_node *root)
 {
-    return (struct spot){ .node = root, .place = root->place, .path = "" };
+    return (struct document_place){ .node = root, .place = root->place, .path = "" };
 }
 
-struct spot spot_in(struct arena *arena, struct spot from, const char *key)
+struct document_place spot_in(struct arena *arena, struct document_place from, const char *key)
 {
     const char *path =
         *from.path ? arena_printf(arena, "%s.%s", from.path, key) : arena_strdup(arena, key);
     return step(from, from.node ? text_get(from.node, key) : NULL, path);
 }
 
-struct spot spot_item(struct arena *arena, struct spot from, size_t index)
+struct document_place spot_item(struct arena *arena, struct document_place from, size_t index)
 {
     const struct text_node *node = from.node ? from.node->first : NULL;
     for (size_t i = 0; node && i < index; i++)
@@ -32,8 +35,8 @@ struct spot spot_item(struct arena *arena, struct spot from, size_t index)
 
 __attribute__((format(printf, 4, 0))) static struct problem *add(struct report *r,
                                                                  enum severity severity,
-                                                                 struct spot at, const char *fmt,
-                                                                 va_list ap)
+                                                                 struct document_place at,
+                                                                 const char *fmt, va_list ap)
 {
     char text[400];
     const char *what = *at.path ? at.path : "the document";
@@ -42,7 +45,7 @@ __attribute__((format(printf, 4, 0))) static struct problem *add(struct report *
                                       : report_warn(r, at.place, at.path, "%s %s", what, text);
 }
 
-struct problem *spot_fail(struct report *r, struct spot at, const char *fmt, ...)
+struct problem *spot_fail(struct report *r, struct document_place at, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -51,7 +54,7 @@ struct problem *spot_fail(struct report *r, struct spot at, const char *fmt, ...
     return p;
 }
 
-struct problem *spot_warn(struct report *r, struct spot at, const char *fmt, ...)
+struct problem *spot_warn(struct report *r, struct document_place at, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);

@@ -5,20 +5,20 @@
 #include "base/report.h"
 #include "text/tree.h"
 
-struct spot {
+struct document_place {
     const struct text_node *node; /* NULL: not written */
     struct place place;           /* of the deepest part that is written */
     const char *path;             /* "taskRoles.worker.commands[1]"; "" at the root */
 };
 
-struct spot spot_root(const struct text_node *);
+struct document_place spot_root(const struct text_node *);
 /* The member, or the element, of what is there; the result's path is in arena. */
-struct spot spot_in(struct arena *, struct spot, const char *key);
-struct spot spot_item(struct arena *, struct spot, size_t index);
+struct document_place spot_in(struct arena *, struct document_place, const char *key);
+struct document_place spot_item(struct arena *, struct document_place, size_t index);
 /* "PATH what"; the caller may add a hint. */
-struct problem *spot_fail(struct report *, struct spot, const char *fmt, ...)
+struct problem *spot_fail(struct report *, struct document_place, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-struct problem *spot_warn(struct report *, struct spot, const char *fmt, ...)
+struct problem *spot_warn(struct report *, struct document_place, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

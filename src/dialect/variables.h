@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum variable_of {
+enum variable_scope {
     VARIABLE_EVERY,    /* every task */
     VARIABLE_SHARE,    /* ... with a share of a device */
     VARIABLE_ARRAY,    /* ... of a member of an array */
@@ -20,7 +20,7 @@ enum variable_of {
 };
 struct variable {
     const char *name; /* NULL ends the list; LABEL in it stands for the label of a port */
-    enum variable_of of;
+    enum variable_scope of;
     const char *doc;
 };
 extern const struct variable variables[];

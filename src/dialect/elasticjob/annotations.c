@@ -75,7 +75,7 @@ static struct text_node *ours_of(const struct ej_reader *r, const struct text_no
     return ours;
 }
 
-static bool fails_when_pending(const struct ej_reader *r, struct ej_spot at, const char *text)
+static bool fails_when_pending(const struct ej_reader *r, struct ej_place at, const char *text)
 {
     int64_t n;
     if (!text)
@@ -87,7 +87,7 @@ static bool fails_when_pending(const struct ej_reader *r, struct ej_spot at, con
     return false;
 }
 
-static void keep(struct ej_reader *r, const struct ej_annotations *a, struct ej_spot at)
+static void keep(struct ej_reader *r, const struct ej_annotations *a, struct ej_place at)
 {
     const char *strategy = pairs_get(&r->spec->metadata.annotations, "pending_fail_strategy");
     bool fails = fails_when_pending(r, ej_in(r, at, "pending_fail_strategy"), strategy);
@@ -106,7 +106,7 @@ static void keep(struct ej_reader *r, const struct ej_annotations *a, struct ej_
 
 void ej_annotations(struct ej_reader *r)
 {
-    struct ej_spot at = ej_in(r, ej_in(r, r->root, "metadata"), "annotations");
+    struct ej_place at = ej_in(r, ej_in(r, r->root, "metadata"), "annotations");
     struct ej_annotations a = { .service = NULL };
     if (!at.node)
         return;

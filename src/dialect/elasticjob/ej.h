@@ -29,12 +29,12 @@ struct ej_secret { /* secretKeyRef; of secretRef without a key */
     const char *name, *key;
     bool optional;
 };
-struct ej_from { /* valueFrom */
+struct ej_value_source { /* valueFrom */
     const char *field, *resource;
     struct ej_secret secret;
     bool has_field, has_resource, has_secret;
 };
-struct ej_env_from {
+struct ej_env_source {
     const char *prefix;
     struct ej_secret secret;
     bool has_secret;
@@ -42,7 +42,7 @@ struct ej_env_from {
 };
 struct ej_env {
     const char *name, *value;
-    struct ej_from from;
+    struct ej_value_source from;
     bool has_from;
     struct place place;
 };
@@ -60,7 +60,7 @@ struct ej_container {
     bool open_stdin, tty;
     struct ej_env *env;
     size_t n_env;
-    struct ej_env_from *from;
+    struct ej_env_source *from;
     size_t n_from;
     struct ej_amounts resources;
     struct ej_volume_mount *mounts;
@@ -135,7 +135,7 @@ const char *ej_type_word(enum ej_type);
 enum ej_strategy { EJ_ALLREDUCE, EJ_PARAMETER_SERVER, EJ_CUSTOM, EJ_LOCAL };
 
 /* Where in the document: for problems that are found after decoding. */
-struct ej_spot {
+struct ej_place {
     const struct text_node *node; /* NULL: not written */
     struct place place;           /* of the deepest part that is written */
     const char *path;
@@ -145,7 +145,7 @@ struct ej_reader {
     struct report *report;
     const struct site *site;
     struct ej_spec *spec;
-    struct ej_spot root;
+    struct ej_place root;
     enum ej_strategy strategy;
     struct job_spec *job;
     struct text_node *extra; /* our part */
@@ -153,14 +153,14 @@ struct ej_reader {
     size_t n_groups;
 };
 
-struct ej_spot ej_in(const struct ej_reader *, struct ej_spot, const char *key);
-struct ej_spot ej_item(const struct ej_reader *, struct ej_spot, size_t index);
+struct ej_place ej_in(const struct ej_reader *, struct ej_place, const char *key);
+struct ej_place ej_item(const struct ej_reader *, struct ej_place, size_t index);
 /* "spec.replicaSpecs.worker.template" */
-struct ej_spot ej_template(const struct ej_reader *, enum ej_type);
+struct ej_place ej_template(const struct ej_reader *, enum ej_type);
 /* "PATH what"; the caller may add a hint. */
-struct problem *ej_fail(const struct ej_reader *, struct ej_spot, const char *fmt, ...)
+struct problem *ej_fail(const struct ej_reader *, struct ej_place, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-struct problem *ej_warn(const struct ej_reader *, struct ej_spot, const char *fmt, ...)
+struct problem *ej_warn(const struct ej_reader *, struct ej_place, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The documents of a text: the one ElasticJob (NULL: reported) and the PodGroups beside it. */
@@ -170,11 +170,11 @@ const struct text_node *ej_documents(struct ej_reader *, const struct text_node 
 void ej_pod_role(struct ej_reader *, enum ej_type, struct role *);
 void ej_volumes(struct ej_reader *, enum ej_type, const struct ej_container *, struct role *);
 /* Secrets that variables, all variables or a mounted volume are of (secrets.c). */
-void ej_secret_env(const struct ej_reader *, struct role *, const struct ej_env *, struct ej_spot);
+void ej_secret_env(const struct ej_reader *, struct role *, const struct ej_env *, struct ej_place);
 void ej_secrets_from(const struct ej_reader *, struct role *, const struct ej_container *,
-                     struct ej_spot list);
+                     struct ej_place list);
 void ej_secret_volume(const struct ej_reader *, struct role *, const struct ej_volume_mount *,
-                      const struct ej_secret_volume *, struct ej_spot);
+                      const struct ej_secret_volume *, struct ej_place);
 /* The container that gets the environment: named main, or the first. NULL when there is none. */
 const struct ej_container *ej_main_container(const struct ej_pod *, size_t *position);
 /* Does text refer to a variable by $(NAME), and where (at the '$'); *len: of the whole reference.

@@ -46,19 +46,20 @@ const struct convention elasticjob_convention = {
 
 /* ---- places ---- */
 
-static struct ej_spot step(struct ej_spot from, const struct text_node *node, const char *path)
+static struct ej_place step(struct ej_place from, const struct text_node *node, const char *path)
 {
-    return (struct ej_spot){ .node = node, .place = node ? node->place : from.place, .path = path };
+    return (
+        struct ej_place){ .node = node, .place = node ? node->place : from.place, .path = path };
 }
 
-struct ej_spot ej_in(const struct ej_reader *r, struct ej_spot from, const char *key)
+struct ej_place ej_in(const struct ej_reader *r, struct ej_place from, const char *key)
 {
     const char *path =
         *from.path ? arena_printf(r->arena, "%s.%s", from.path, key) : arena_strdup(r->arena, key);
     return step(from, from.node ? text_get(from.node, key) : NULL, path);
 }
 
-struct ej_spot ej_item(const struct ej_reader *r, struct ej_spot from, size_t index)
+struct ej_place ej_item(const struct ej_reader *r, struct ej_place from, size_t index)
 {
     const struct text_node *node = from.node ? from.node->first : NULL;
     for (size_t i = 0; node && i < index; i++)
@@ -66,9 +67,9 @@ struct ej_spot ej_item(const struct ej_reader *r, struct ej_spot from, size_t in
     return step(from, node, arena_printf(r->arena, "%s[%zu]", from.path, index));
 }
 
-struct ej_spot ej_template(const struct ej_reader *r, enum ej_type type)
+struct ej_place ej_template(const struct ej_reader *r, enum ej_type type)
 {
-    struct ej_spot types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
+    struct ej_place types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
     return ej_in(r, ej_in(r, types, ej_type_word(type)), "template");
 }
 
@@ -81,7 +82,7 @@ __attribute__((format(printf, 3, 0))) static const char *said(const struct ej_re
     return arena_printf(r->arena, "%s %s", path, text);
 }
 
-struct problem *ej_fail(const struct ej_reader *r, struct ej_spot at, const char *fmt, ...)
+struct problem *ej_fail(const struct ej_reader *r, struct ej_place at, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -90,7 +91,7 @@ struct problem *ej_fail(const struct ej_reader *r, struct ej_spot at, const char
     return report_error(r->report, at.place, at.path, "%s", what);
 }
 
-struct problem *ej_warn(const struct ej_reader *r, struct ej_spot at, const char *fmt, ...)
+struct problem *ej_warn(const struct ej_reader *r, struct ej_place at, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);

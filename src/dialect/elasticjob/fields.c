@@ -58,14 +58,14 @@ static const struct field group_metadata_fields[] = {
 
 static const struct field field_ref_fields[] = {
     QUIET("apiVersion", "v1"),
-    FIELD(TEXT, "fieldPath", struct ej_from, field, .flags = FIELD_REQUIRED, .min = 1,
+    FIELD(TEXT, "fieldPath", struct ej_value_source, field, .flags = FIELD_REQUIRED, .min = 1,
           .doc = "see *Environment of the pod*"),
     FIELD_END,
 };
 static const struct field resource_ref_fields[] = {
     QUIET("containerName", "there is one container"),
     QUIET("divisor", "1"),
-    FIELD(TEXT, "resource", struct ej_from, resource, .flags = FIELD_REQUIRED, .min = 1,
+    FIELD(TEXT, "resource", struct ej_value_source, resource, .flags = FIELD_REQUIRED, .min = 1,
           .doc = "see *Environment of the pod*"),
     FIELD_END,
 };
@@ -85,21 +85,23 @@ static const struct field secret_ref_fields[] = {
     FIELD_END,
 };
 static const struct field env_from_fields[] = {
-    FIELD(TEXT, "prefix", struct ej_env_from, prefix, .max = 255, .doc = "`secrets[].env`"),
-    FIELD(OBJECT, "secretRef", struct ej_env_from, secret, .table = secret_ref_fields,
-          .has_offset = offsetof(struct ej_env_from, has_secret),
+    FIELD(TEXT, "prefix", struct ej_env_source, prefix, .max = 255, .doc = "`secrets[].env`"),
+    FIELD(OBJECT, "secretRef", struct ej_env_source, secret, .table = secret_ref_fields,
+          .has_offset = offsetof(struct ej_env_source, has_secret),
           .doc = "each key is a variable; one of `env` wins"),
     REFUSED("configMapRef", "there are no ConfigMaps; write the values under env"),
     FIELD_END,
 };
 static const struct field from_fields[] = {
     FIELD_SAME(OBJECT, "fieldRef", .table = field_ref_fields,
-               .has_offset = offsetof(struct ej_from, has_field), .doc = "a fact of the pod"),
+               .has_offset = offsetof(struct ej_value_source, has_field),
+               .doc = "a fact of the pod"),
     FIELD_SAME(OBJECT, "resourceFieldRef", .table = resource_ref_fields,
-               .has_offset = offsetof(struct ej_from, has_resource), .doc = "an amount of the pod"),
+               .has_offset = offsetof(struct ej_value_source, has_resource),
+               .doc = "an amount of the pod"),
     REFUSED("configMapKeyRef", "there are no ConfigMaps; write the value"),
-    FIELD(OBJECT, "secretKeyRef", struct ej_from, secret, .table = secret_key_fields,
-          .has_offset = offsetof(struct ej_from, has_secret),
+    FIELD(OBJECT, "secretKeyRef", struct ej_value_source, secret, .table = secret_key_fields,
+          .has_offset = offsetof(struct ej_value_source, has_secret),
           .doc = "`secrets`: of whoever submits, see [secrets](secrets.md)"),
     REFUSED("fileKeyRef", "give the value"),
     FIELD_END,
@@ -149,7 +151,7 @@ static const struct field container_fields[] = {
                .place_offset = offsetof(struct ej_env, place),
                .doc = "`env`; names that the platform sets are left to it, with a warning"),
     FIELD_MANY(LIST, "envFrom", struct ej_container, from, n_from, .table = env_from_fields,
-               .max = 64, .place_offset = offsetof(struct ej_env_from, place),
+               .max = 64, .place_offset = offsetof(struct ej_env_source, place),
                .doc = "`secrets`, of Secrets"),
     FIELD(OBJECT, "resources", struct ej_container, resources, .table = amount_fields,
           .doc = "`resources`"),

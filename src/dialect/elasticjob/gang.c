@@ -22,13 +22,13 @@ struct ganging {
     enum ej_type type;
     struct role *role;
     const struct ej_pod *pod;
-    struct ej_spot metadata, notes, labels;
+    struct ej_place metadata, notes, labels;
 };
 struct gang_request { /* a template's gang */
     const char *name;
     uint32_t min;
-    struct words with; /* gangs of other jobs */
-    struct ej_spot at; /* of the minimum */
+    struct words with;  /* gangs of other jobs */
+    struct ej_place at; /* of the minimum */
 };
 
 static const char *note(const struct ganging *g, const char *key)
@@ -36,7 +36,7 @@ static const char *note(const struct ganging *g, const char *key)
     return pairs_get(&g->pod->metadata.annotations, key);
 }
 
-static struct ej_spot note_at(const struct ganging *g, const char *key)
+static struct ej_place note_at(const struct ganging *g, const char *key)
 {
     return ej_in(g->r, g->notes, key);
 }
@@ -136,7 +136,7 @@ static struct text_node *as_json(const struct ganging *g, const char *key)
 static void read_groups(const struct ganging *g, struct gang_request *wish)
 {
     const char *own = arena_printf(g->r->arena, "%s/%s", g->r->job->project, wish->name);
-    struct ej_spot at = note_at(g, KOORD "groups");
+    struct ej_place at = note_at(g, KOORD "groups");
     if (!note(g, KOORD "groups"))
         return;
     const struct text_node *list = as_json(g, KOORD "groups");
@@ -156,7 +156,7 @@ static void read_groups(const struct ganging *g, struct gang_request *wish)
 /* The lowest layer that must hold all, or the first that should. */
 static void read_topology(const struct ganging *g)
 {
-    struct ej_spot at = note_at(g, KOORD "network-topology-spec");
+    struct ej_place at = note_at(g, KOORD "network-topology-spec");
     struct placing *placing = &g->r->job->placing;
     const struct text_node *rules =
         text_get(as_json(g, KOORD "network-topology-spec"), "gatherStrategy");
@@ -185,7 +185,7 @@ static void read_topology(const struct ganging *g)
 
 /* ---- the wish ---- */
 
-static bool count(const struct ganging *g, struct ej_spot at, const char *text, uint32_t *out)
+static bool count(const struct ganging *g, struct ej_place at, const char *text, uint32_t *out)
 {
     uint64_t n;
     if (scan_u64(text, 1, JOB_MAX_TASKS, &n)) {
@@ -199,13 +199,13 @@ static bool count(const struct ganging *g, struct ej_spot at, const char *text, 
 
 static bool from_pod_group(const struct ganging *g, const char *name, struct gang_request *wish)
 {
-    struct ej_spot at = ej_in(g->r, g->labels, POD_GROUP);
+    struct ej_place at = ej_in(g->r, g->labels, POD_GROUP);
     for (size_t i = 0; i < g->r->n_groups; i++) {
         struct ej_pod_group *group = &g->r->groups[i];
         const char *project = group->metadata.namespace ? group->metadata.namespace : "default";
         if (strcmp(group->metadata.name, name) != 0 || strcmp(project, g->r->job->project) != 0)
             continue;
-        struct ej_spot root = { .node = group->node, .place = group->node->place, .path = "" };
+        struct ej_place root = { .node = group->node, .place = group->node->place, .path = "" };
         group->used = true;
         *wish = (struct gang_request){ .name = name,
                                        .min = group->min,
@@ -225,7 +225,7 @@ static bool wish_of(const struct ganging *g, struct gang_request *wish)
     const char *group = pairs_get(labels, POD_GROUP), *light = pairs_get(labels, GROUP_NAME);
     const char *light_min = pairs_get(labels, GROUP_MIN), *name = note(g, KOORD "name");
     const char *min = light_min ? light_min : note(g, KOORD "min-available");
-    struct ej_spot at =
+    struct ej_place at =
         light_min ? ej_in(g->r, g->labels, GROUP_MIN) : note_at(g, KOORD "min-available");
     if (group)
         return from_pod_group(g, group, wish);
@@ -262,7 +262,7 @@ static uint32_t whole_units(uint32_t n, uint32_t unit)
     return unit > 1 ? n / unit * unit : n;
 }
 
-static void compare_unit(const struct ganging *g, struct ej_spot at, uint32_t starts,
+static void compare_unit(const struct ganging *g, struct ej_place at, uint32_t starts,
                          const struct ej_nnodes *nnodes)
 {
     uint32_t left = whole_units(starts, nnodes->unit);
@@ -284,10 +284,10 @@ static void compare_unit(const struct ganging *g, struct ej_spot at, uint32_t st
 static void compare(const struct ganging *g, const struct gang_request *wish,
                     const struct ej_nnodes *nnodes)
 {
-    struct ej_spot command =
+    struct ej_place command =
         ej_in(g->r, ej_in(g->r, ej_template(g->r, g->type), "spec"), "containers");
     uint32_t starts = wish ? wish->min : nnodes->min ? nnodes->min : g->role->replicas;
-    struct ej_spot at = wish ? wish->at : command;
+    struct ej_place at = wish ? wish->at : command;
     if (nnodes->min > g->role->replicas)
         report_hint(g->r->report,
                     ej_warn(g->r, command, "wait for %u nodes (--nnodes), and there are %u",
@@ -382,9 +382,9 @@ static void check_sums(struct ej_reader *r, const enum ej_type *types)
             continue;
         uint32_t position = 0;
         job_role(r->job, gang->roles.at[0], &position);
-        struct ej_spot at =
+        struct ej_place at =
             ej_in(r, ej_in(r, ej_template(r, types[position]), "metadata"), "annotations");
-        struct ej_spot min = ej_in(r, at, KOORD "min-available");
+        struct ej_place min = ej_in(r, at, KOORD "min-available");
         struct problem *p = ej_fail(r, min.node ? min : at,
                                     "is %u, and the gang has %u task%s: it would never start",
                                     gang->min, tasks, tasks == 1 ? "" : "s");

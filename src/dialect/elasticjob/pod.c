@@ -26,7 +26,7 @@ struct making {
     struct ej_reader *r;
     const struct ej_pod *pod;
     const struct ej_container *container;
-    struct ej_spot at; /* the container */
+    struct ej_place at; /* the container */
     struct role *role;
 };
 
@@ -195,8 +195,8 @@ static void make_input(const struct making *m)
 
 /* ---- resources ---- */
 
-static bool scan_amount(const struct making *m, struct ej_spot at, const char *text, uint32_t scale,
-                        uint64_t *out)
+static bool scan_amount(const struct making *m, struct ej_place at, const char *text,
+                        uint32_t scale, uint64_t *out)
 {
     enum quantity found = quantity_scan(text, scale, out);
     if (found == QUANTITY_OK)
@@ -231,7 +231,7 @@ static void add_custom(const struct making *m, const char *name, uint64_t milli)
     list->at = at;
 }
 
-static void add_gpus(const struct making *m, struct ej_spot at, uint64_t milli)
+static void add_gpus(const struct making *m, struct ej_place at, uint64_t milli)
 {
     if (milli <= 1000 || milli % 1000 == 0)
         m->role->resources.gpu_milli += milli;
@@ -240,7 +240,7 @@ static void add_gpus(const struct making *m, struct ej_spot at, uint64_t milli)
                     "a whole number");
 }
 
-static void add_device(const struct making *m, struct ej_spot at, const char *name,
+static void add_device(const struct making *m, struct ej_place at, const char *name,
                        const char *text)
 {
     uint64_t milli;
@@ -257,7 +257,8 @@ static void add_device(const struct making *m, struct ej_spot at, const char *na
         add_custom(m, name, milli);
 }
 
-static void add_other(const struct making *m, struct ej_spot at, const char *name, const char *text)
+static void add_other(const struct making *m, struct ej_place at, const char *name,
+                      const char *text)
 {
     if (strncmp(name, "hugepages-", 10) == 0) {
         report_hint(m->r->report, ej_warn(m->r, at, "has no effect"),
@@ -294,8 +295,8 @@ static bool same_amount(const char *a, const char *b)
 
 static void make_request(const struct making *m, const struct pair *request)
 {
-    struct ej_spot all = ej_in(m->r, m->at, "resources");
-    struct ej_spot at = ej_in(m->r, ej_in(m->r, all, "requests"), request->name);
+    struct ej_place all = ej_in(m->r, m->at, "resources");
+    struct ej_place at = ej_in(m->r, ej_in(m->r, all, "requests"), request->name);
     const char *limit = pairs_get(&m->container->resources.limits, request->name);
     uint32_t scale;
     uint64_t *into = plain_amount(&m->role->resources, request->name, &scale), value;
@@ -315,8 +316,8 @@ static void make_request(const struct making *m, const struct pair *request)
 
 static void make_limit(const struct making *m, const struct pair *limit)
 {
-    struct ej_spot all = ej_in(m->r, m->at, "resources");
-    struct ej_spot at = ej_in(m->r, ej_in(m->r, all, "limits"), limit->name);
+    struct ej_place all = ej_in(m->r, m->at, "resources");
+    struct ej_place at = ej_in(m->r, ej_in(m->r, all, "limits"), limit->name);
     const char *request = pairs_get(&m->container->resources.requests, limit->name);
     uint32_t scale;
     uint64_t *into = plain_amount(&m->role->resources, limit->name, &scale), value;
@@ -414,12 +415,12 @@ static const char *resource_value(const struct making *m, const char *name)
     return NULL;
 }
 
-static const char *env_value(const struct making *m, const struct ej_env *env, struct ej_spot at)
+static const char *env_value(const struct making *m, const struct ej_env *env, struct ej_place at)
 {
-    const struct ej_from *from = &env->from;
+    const struct ej_value_source *from = &env->from;
     if (!env->has_from)
         return env->value ? env->value : "";
-    struct ej_spot source = ej_in(m->r, at, "valueFrom");
+    struct ej_place source = ej_in(m->r, at, "valueFrom");
     const char *value = from->has_field      ? field_value(m, from->field)
                         : from->has_resource ? resource_value(m, from->resource)
                                              : NULL;
@@ -440,7 +441,7 @@ static const char *env_value(const struct making *m, const struct ej_env *env, s
 }
 
 /* $(NAME) of a variable that only the task knows. */
-static void refuse_secrets(const struct making *m, const char *value, struct ej_spot at)
+static void refuse_secrets(const struct making *m, const char *value, struct ej_place at)
 {
     size_t len;
     for (const char *p = value; (p = ej_reference(p, &len)); p += len)
@@ -457,10 +458,10 @@ static void refuse_secrets(const struct making *m, const char *value, struct ej_
 
 static void make_env(const struct making *m)
 {
-    struct ej_spot all = ej_in(m->r, m->at, "env");
+    struct ej_place all = ej_in(m->r, m->at, "env");
     for (size_t i = 0; i < m->container->n_env; i++) {
         const struct ej_env *env = &m->container->env[i];
-        struct ej_spot at = ej_item(m->r, all, i);
+        struct ej_place at = ej_item(m->r, all, i);
         if (env->has_from && env->from.has_secret && !env->value && !env->from.has_field &&
             !env->from.has_resource) {
             ej_secret_env(m->r, m->role, env, at);
@@ -481,14 +482,14 @@ static void make_env(const struct making *m)
 
 /* ---- the pod ---- */
 
-static void merge_selector(const struct making *m, struct ej_spot spec)
+static void merge_selector(const struct making *m, struct ej_place spec)
 {
     struct placing *placing = &m->r->job->placing;
     for (size_t i = 0; i < m->pod->node_selector.n; i++) {
         const struct pair *label = &m->pod->node_selector.at[i];
         const char *have = pairs_get(&placing->labels, label->name);
         if (have && strcmp(have, label->value) != 0) {
-            struct ej_spot at = ej_in(m->r, ej_in(m->r, spec, "nodeSelector"), label->name);
+            struct ej_place at = ej_in(m->r, ej_in(m->r, spec, "nodeSelector"), label->name);
             struct problem *p =
                 ej_fail(m->r, at, "is %.60s, another role has %.60s", label->value, have);
             report_hint(m->r->report, p, "one value for the job: all roles share it here");
@@ -498,7 +499,7 @@ static void merge_selector(const struct making *m, struct ej_spot spec)
     }
 }
 
-static void merge_node(const struct making *m, struct ej_spot spec)
+static void merge_node(const struct making *m, struct ej_place spec)
 {
     struct words *nodes = &m->r->job->placing.nodes;
     const char *name = m->pod->node_name;
@@ -514,7 +515,7 @@ static void merge_node(const struct making *m, struct ej_spot spec)
     }
 }
 
-static void name_others(const struct making *m, struct ej_spot containers)
+static void name_others(const struct making *m, struct ej_place containers)
 {
     for (size_t i = 0; i < m->pod->n_containers; i++) {
         const struct ej_container *other = &m->pod->containers[i];
@@ -530,8 +531,8 @@ static void name_others(const struct making *m, struct ej_spot containers)
 void ej_pod_role(struct ej_reader *r, enum ej_type type, struct role *role)
 {
     const struct ej_pod *pod = &r->spec->types[type].pod;
-    struct ej_spot spec = ej_in(r, ej_template(r, type), "spec");
-    struct ej_spot containers = ej_in(r, spec, "containers");
+    struct ej_place spec = ej_in(r, ej_template(r, type), "spec");
+    struct ej_place containers = ej_in(r, spec, "containers");
     size_t position;
     struct making m = { .r = r, .pod = pod, .role = role };
     m.container = ej_main_container(pod, &position);

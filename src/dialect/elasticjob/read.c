@@ -32,7 +32,7 @@ enum { STRATEGIES_N = sizeof strategies / sizeof strategies[0], SPELT_N = 4 };
 
 static bool read_strategy(struct ej_reader *r)
 {
-    struct ej_spot at = ej_in(r, ej_in(r, r->root, "spec"), "distributionStrategy");
+    struct ej_place at = ej_in(r, ej_in(r, r->root, "spec"), "distributionStrategy");
     const char *word = r->spec->strategy, *names[SPELT_N];
     r->strategy = EJ_PARAMETER_SERVER;
     if (!word || !*word)
@@ -70,7 +70,7 @@ static const char *strategy_word(enum ej_strategy strategy)
 static void read_optimize(const struct ej_reader *r)
 {
     static const char *const silent[] = { "single-job", "manual", "mannual", "manunal" };
-    struct ej_spot at = ej_in(r, ej_in(r, r->root, "spec"), "optimizeMode");
+    struct ej_place at = ej_in(r, ej_in(r, r->root, "spec"), "optimizeMode");
     const char *word = r->spec->optimize;
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++)
         if (!word || !*word || strcmp(word, silent[i]) == 0)
@@ -88,8 +88,8 @@ static void read_optimize(const struct ej_reader *r)
 static uint32_t tasks_of(const struct ej_reader *r, enum ej_type type)
 {
     const struct ej_replica *replica = &r->spec->types[type];
-    struct ej_spot types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
-    struct ej_spot own = ej_in(r, types, ej_type_word(type)), at = ej_in(r, own, "replicas");
+    struct ej_place types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
+    struct ej_place own = ej_in(r, types, ej_type_word(type)), at = ej_in(r, own, "replicas");
     struct problem *p;
     if (replica->replicas > 0)
         return replica->replicas;
@@ -112,8 +112,8 @@ static uint32_t tasks_of(const struct ej_reader *r, enum ej_type type)
 
 static void warn_auto_scale(const struct ej_reader *r, enum ej_type type)
 {
-    struct ej_spot types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
-    struct ej_spot at = ej_in(r, ej_in(r, types, ej_type_word(type)), "autoScale");
+    struct ej_place types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
+    struct ej_place at = ej_in(r, ej_in(r, types, ej_type_word(type)), "autoScale");
     if (at.node && r->spec->types[type].auto_scale)
         report_hint(r->report, ej_warn(r, at, "is true, and nothing is resized here"),
                     "false; replicas and resources say what there is");
@@ -152,7 +152,7 @@ static void set_done(const struct ej_reader *r, enum ej_type type, struct role *
 static void warn_critical(const struct ej_reader *r, enum ej_type type)
 {
     const char *critical = r->spec->types[type].critical;
-    struct ej_spot types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
+    struct ej_place types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
     if (critical && strchr(critical, ':'))
         report_hint(r->report,
                     ej_warn(r, ej_in(r, ej_in(r, types, ej_type_word(type)), "criticalNodes"),
@@ -217,8 +217,8 @@ static void add_role(struct rolling *roll, enum ej_type type, const char *name, 
 
 static bool wrong_type(const struct ej_reader *r, enum ej_type type)
 {
-    struct ej_spot types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
-    struct ej_spot at = ej_in(r, types, ej_type_word(type));
+    struct ej_place types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
+    struct ej_place at = ej_in(r, types, ej_type_word(type));
     if (!r->spec->types[type].has_pod) {
         struct problem *p = ej_fail(r, at, "has no template");
         report_hint(r->report, p, "template: {spec: {containers: [...]}}");
@@ -261,7 +261,7 @@ static void read_type(struct rolling *roll, enum ej_type type)
 
 static void read_master(const struct ej_reader *r)
 {
-    struct ej_spot types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
+    struct ej_place types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
     if (r->spec->has[EJ_TYPE_MASTER])
         report_hint(r->report, ej_warn(r, ej_in(r, types, EJ_MASTER), "runs nothing"),
                     "the server itself is the master of its jobs");
@@ -271,7 +271,7 @@ static void read_master(const struct ej_reader *r)
 
 static void read_retry(const struct ej_reader *r)
 {
-    struct ej_spot types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
+    struct ej_place types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
     uint32_t most = 0;
     bool any = false, differ = false;
     for (enum ej_type type = 0; type < EJ_TYPE_MASTER; type++) {
@@ -280,7 +280,7 @@ static void read_retry(const struct ej_reader *r)
         if (!r->spec->has[type])
             continue;
         if (count > RESTARTS_MAX) {
-            struct ej_spot own = ej_in(r, types, ej_type_word(type));
+            struct ej_place own = ej_in(r, types, ej_type_word(type));
             report_hint(r->report,
                         ej_warn(r, ej_in(r, own, "restartCount"), "is %u, and %d is the most",
                                 count, RESTARTS_MAX),
@@ -303,8 +303,8 @@ static void read_retry(const struct ej_reader *r)
 
 static uint32_t priority_of(const struct ej_reader *r, enum ej_type type)
 {
-    struct ej_spot types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
-    struct ej_spot at = ej_in(r, ej_in(r, types, ej_type_word(type)), "priority");
+    struct ej_place types = ej_in(r, ej_in(r, r->root, "spec"), "replicaSpecs");
+    struct ej_place at = ej_in(r, ej_in(r, types, ej_type_word(type)), "priority");
     const char *word = r->spec->types[type].priority;
     double share;
     if (!word || !*word)
@@ -337,7 +337,7 @@ static void read_priority(const struct ej_reader *r)
 
 static void read_suspend(const struct ej_reader *r)
 {
-    struct ej_spot at = ej_in(r, ej_in(r, r->root, "spec"), "suspended");
+    struct ej_place at = ej_in(r, ej_in(r, r->root, "spec"), "suspended");
     r->job->suspend = r->spec->suspend || (r->spec->suspended && !r->spec->has_suspend);
     if (r->spec->has_suspended)
         report_hint(r->report, ej_warn(r, at, "is in no definition of ElasticJobs"), "suspend");
@@ -405,7 +405,7 @@ struct job_spec *ej_read(struct arena *arena, const struct text_node *root, cons
     if (!doc)
         return NULL;
     r.spec = ARENA_NEW(arena, struct ej_spec);
-    r.root = (struct ej_spot){ .node = doc, .place = doc->place, .path = "" };
+    r.root = (struct ej_place){ .node = doc, .place = doc->place, .path = "" };
     field_init(ej_job_fields, r.spec);
     for (enum ej_type type = 0; type < EJ_TYPE_N; type++)
         r.spec->types[type].auto_scale = true;

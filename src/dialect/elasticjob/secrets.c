@@ -7,7 +7,7 @@
  * another variable by $(NAME), because nobody but the task has it. */
 #include "dialect/elasticjob/ej.h"
 
-static const char *name_of(const struct ej_reader *r, struct ej_spot at, const char *name,
+static const char *name_of(const struct ej_reader *r, struct ej_place at, const char *name,
                            const char *key)
 {
     const char *whole = arena_printf(r->arena, "%s/%s", name, key ? key : "x");
@@ -30,7 +30,7 @@ static void add(const struct ej_reader *r, struct role *role, struct job_secret 
 }
 
 void ej_secret_env(const struct ej_reader *r, struct role *role, const struct ej_env *env,
-                   struct ej_spot at)
+                   struct ej_place at)
 {
     const struct ej_secret *from = &env->from.secret;
     const char *name = name_of(r, at, from->name, from->key);
@@ -41,11 +41,11 @@ void ej_secret_env(const struct ej_reader *r, struct role *role, const struct ej
 }
 
 void ej_secrets_from(const struct ej_reader *r, struct role *role,
-                     const struct ej_container *container, struct ej_spot list)
+                     const struct ej_container *container, struct ej_place list)
 {
     for (size_t i = 0; i < container->n_from; i++) {
-        const struct ej_env_from *from = &container->from[i];
-        struct ej_spot at = ej_item(r, list, i);
+        const struct ej_env_source *from = &container->from[i];
+        struct ej_place at = ej_item(r, list, i);
         const char *name = from->has_secret ? name_of(r, at, from->secret.name, NULL) : NULL;
         if (!from->has_secret)
             report_hint(r->report, ej_fail(r, at, "has no secretRef"), "secretRef: {name: ...}");
@@ -60,7 +60,7 @@ void ej_secrets_from(const struct ej_reader *r, struct role *role,
 
 void ej_secret_volume(const struct ej_reader *r, struct role *role,
                       const struct ej_volume_mount *mount, const struct ej_secret_volume *volume,
-                      struct ej_spot at)
+                      struct ej_place at)
 {
     struct job_secret secret = { .optional = volume->optional, .place = at.place };
     const char *sub = mount->sub_path && *mount->sub_path ? mount->sub_path : NULL;

@@ -9,7 +9,7 @@
 struct mounting {
     struct ej_reader *r;
     const struct ej_pod *pod;
-    struct ej_spot volumes, at; /* at: the mount */
+    struct ej_place volumes, at; /* at: the mount */
     struct role *role;
 };
 
@@ -51,9 +51,9 @@ static void add_mount(const struct mounting *m, const struct ej_volume_mount *mo
 }
 
 static void mount_empty(const struct mounting *m, const struct ej_volume_mount *mount,
-                        const struct ej_volume *volume, struct ej_spot at)
+                        const struct ej_volume *volume, struct ej_place at)
 {
-    struct ej_spot empty = ej_in(m->r, at, "emptyDir");
+    struct ej_place empty = ej_in(m->r, at, "emptyDir");
     const char *medium = volume->empty.medium ? volume->empty.medium : "";
     const char *limit = volume->empty.limit;
     uint64_t bytes = 0;
@@ -74,12 +74,12 @@ static void mount_empty(const struct mounting *m, const struct ej_volume_mount *
         m->role->resources.shm = bytes;
 }
 
-static void warn_type(const struct mounting *m, const struct ej_volume *volume, struct ej_spot at)
+static void warn_type(const struct mounting *m, const struct ej_volume *volume, struct ej_place at)
 {
     const char *type = volume->host.type;
     size_t n = type ? strlen(type) : 0;
     if (n > 8 && strcmp(type + n - 8, "OrCreate") == 0) {
-        struct ej_spot host = ej_in(m->r, at, "hostPath");
+        struct ej_place host = ej_in(m->r, at, "hostPath");
         report_hint(
             m->r->report,
             ej_warn(m->r, ej_in(m->r, host, "type"), "is %.40s, and nothing is made here", type),
@@ -97,7 +97,7 @@ static void mount_one(const struct mounting *m, const struct ej_volume_mount *mo
         report_hint(m->r->report, p, "a name of spec.volumes");
         return;
     }
-    struct ej_spot at = ej_item(m->r, m->volumes, position);
+    struct ej_place at = ej_item(m->r, m->volumes, position);
     if (mount->at[0] != '/' || strstr(mount->at, "/../")) {
         report_hint(m->r->report, ej_fail(m->r, m->at, "is at \"%.80s\"", mount->at),
                     "an absolute path");
@@ -118,13 +118,13 @@ static void mount_one(const struct mounting *m, const struct ej_volume_mount *mo
 void ej_volumes(struct ej_reader *r, enum ej_type type, const struct ej_container *container,
                 struct role *role)
 {
-    struct ej_spot spec = ej_in(r, ej_template(r, type), "spec");
+    struct ej_place spec = ej_in(r, ej_template(r, type), "spec");
     struct mounting m = {
         .r = r, .pod = &r->spec->types[type].pod, .volumes = ej_in(r, spec, "volumes"), .role = role
     };
     size_t position;
     ej_main_container(m.pod, &position);
-    struct ej_spot mounts =
+    struct ej_place mounts =
         ej_in(r, ej_item(r, ej_in(r, spec, "containers"), position), "volumeMounts");
     for (size_t i = 0; i < container->n_mounts; i++) {
         m.at = ej_item(r, mounts, i);

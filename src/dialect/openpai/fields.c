@@ -134,7 +134,7 @@ struct decoder {
 };
 
 static void decode_record(struct decoder *, const struct v1_field *, const struct text_node *,
-                          const char *path, struct v1_at *);
+                          const char *path, struct v1_position *);
 
 /* ---- words for messages ---- */
 
@@ -152,18 +152,18 @@ const char *v1_shown(struct arena *arena, const struct text_node *node)
     return text_kind_word(node->kind);
 }
 
-const char *v1_path(struct arena *arena, const struct v1_at *at, const char *key)
+const char *v1_path(struct arena *arena, const struct v1_position *at, const char *key)
 {
     return at->path[0] ? arena_printf(arena, "%s.%s", at->path, key) : key;
 }
 
-struct place v1_place(const struct v1_at *at, const char *key)
+struct place v1_place(const struct v1_position *at, const char *key)
 {
     const struct text_node *node = text_get(at->node, key);
     return node ? node->place : at->node->place;
 }
 
-bool v1_sound(const struct v1_at *at, const char *key)
+bool v1_sound(const struct v1_position *at, const char *key)
 {
     for (size_t i = 0; at->fields[i].key; i++)
         if (strcmp(at->fields[i].key, key) == 0)
@@ -343,7 +343,7 @@ static bool decode_list(struct decoder *d, const struct v1_field *f, const struc
     bool good = true;
     for (const struct text_node *at = node->first; at; at = at->next, n++) {
         const char *item_path = arena_printf(d->arena, "%s[%zu]", path, n);
-        struct v1_at *record = (void *)(items + n * f->item_size);
+        struct v1_position *record = (void *)(items + n * f->item_size);
         if (at->kind == TEXT_MAP) {
             decode_record(d, f->items, at, item_path, record);
             continue;
@@ -358,7 +358,7 @@ static bool decode_list(struct decoder *d, const struct v1_field *f, const struc
 }
 
 static bool decode_field(struct decoder *d, const struct v1_field *f, const struct text_node *node,
-                         const char *path, struct v1_at *record)
+                         const char *path, struct v1_position *record)
 {
     char *into = (char *)record + f->offset;
     switch (f->type) {
@@ -375,7 +375,7 @@ static bool decode_field(struct decoder *d, const struct v1_field *f, const stru
     return false;
 }
 
-static void set_defaults(const struct v1_field *fields, struct v1_at *record)
+static void set_defaults(const struct v1_field *fields, struct v1_position *record)
 {
     for (const struct v1_field *f = fields; f->key; f++) {
         char *into = (char *)record + f->offset;
@@ -409,7 +409,8 @@ static const char *meant(const struct v1_field *fields, const char *key)
     return scan_nearest(key, known, n);
 }
 
-static void unknown_key(struct decoder *d, const struct v1_at *record, const struct text_node *node)
+static void unknown_key(struct decoder *d, const struct v1_position *record,
+                        const struct text_node *node)
 {
     const char *path = v1_path(d->arena, record, node->key);
     const char *near = meant(record->fields, node->key);
@@ -427,7 +428,7 @@ static void unknown_key(struct decoder *d, const struct v1_at *record, const str
 }
 
 /* The field is there under a name with a typing error: that is reported, not that it is missing. */
-static bool misspelt(const struct v1_at *record, const char *key)
+static bool misspelt(const struct v1_position *record, const char *key)
 {
     for (const struct text_node *node = record->node->first; node; node = node->next) {
         if (field_of(record->fields, node->key))
@@ -439,7 +440,7 @@ static bool misspelt(const struct v1_at *record, const char *key)
     return false;
 }
 
-static void missing_fields(struct decoder *d, struct v1_at *record)
+static void missing_fields(struct decoder *d, struct v1_position *record)
 {
     for (size_t i = 0; record->fields[i].key; i++) {
         const struct v1_field *f = &record->fields[i];
@@ -459,9 +460,9 @@ static void missing_fields(struct decoder *d, struct v1_at *record)
 }
 
 static void decode_record(struct decoder *d, const struct v1_field *fields,
-                          const struct text_node *map, const char *path, struct v1_at *record)
+                          const struct text_node *map, const char *path, struct v1_position *record)
 {
-    *record = (struct v1_at){ .node = map, .path = path, .fields = fields };
+    *record = (struct v1_position){ .node = map, .path = path, .fields = fields };
     set_defaults(fields, record);
     missing_fields(d, record);
     for (const struct text_node *node = map->first; node; node = node->next) {

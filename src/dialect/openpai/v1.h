@@ -15,7 +15,7 @@
 struct v1_field;
 
 /* First member of every record: where it was written and which of its fields could not be read. */
-struct v1_at {
+struct v1_position {
     const struct text_node *node;
     const char *path; /* "taskRoles[0]"; "" at the root */
     const struct v1_field *fields;
@@ -32,19 +32,19 @@ struct v1_list {
 };
 
 struct v1_port {
-    struct v1_at at;
+    struct v1_position at;
     const char *label;
     int64_t begin_at, number;
 };
 struct v1_role {
-    struct v1_at at;
+    struct v1_position at;
     const char *name, *command;
     int64_t tasks, cpu, memory_mb, shm_mb, gpu;
     struct v1_list ports; /* struct v1_port */
     struct v1_count min_failed, min_succeeded;
 };
 struct v1_job {
-    struct v1_at at;
+    struct v1_position at;
     const char *name, *image, *auth_file, *data_dir, *output_dir, *code_dir, *queue, *gpu_type;
     struct v1_list roles; /* struct v1_role */
     int64_t retry;
@@ -60,10 +60,10 @@ struct v1_job *v1_decode(struct arena *, const struct text_node *root, const str
 void v1_check(const struct v1_job *, const struct site *, struct report *);
 
 /* The field was read (given and right, or left out with a default). */
-bool v1_sound(const struct v1_at *, const char *key);
+bool v1_sound(const struct v1_position *, const char *key);
 /* The place of a field's value, or of its record when it was left out. */
-struct place v1_place(const struct v1_at *, const char *key);
-const char *v1_path(struct arena *, const struct v1_at *, const char *key);
+struct place v1_place(const struct v1_position *, const char *key);
+const char *v1_path(struct arena *, const struct v1_position *, const char *key);
 /* A value as a message shows it: "64", "\"a b\"", "null", "a list". */
 const char *v1_shown(struct arena *, const struct text_node *);
 

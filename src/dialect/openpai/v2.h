@@ -98,7 +98,7 @@ struct v2_reader {
     struct arena *arena;
     struct report *report;
     struct v2_job *doc;
-    struct spot root;
+    struct document_place root;
     const struct v2_deployment *deployment; /* the chosen one, or NULL */
     struct job_spec *job;
 };
@@ -106,7 +106,7 @@ struct v2_reader {
 void v2_check(struct v2_reader *);
 /* The prerequisite and its place; NULL when there is none of that type. type NULL: of any. */
 const struct v2_prerequisite *v2_prerequisite(const struct v2_reader *, const char *type,
-                                              const char *name, struct spot *at);
+                                              const char *name, struct document_place *at);
 
 /* ---- templates (v2_template.c) ---- */
 
@@ -122,13 +122,13 @@ struct v2_shell;
 /* text with its references replaced, behind out; a reference that cannot be is an error at the
  * spot. Secrets become variables; how they are written depends on what the shell has read. */
 struct buf;
-void v2_render(struct v2_scope *, struct spot, const char *text, struct v2_shell *,
+void v2_render(struct v2_scope *, struct document_place, const char *text, struct v2_shell *,
                struct buf *out);
 /* References in a text that is no command: `<% $secrets... %>` only, nothing is replaced. */
-void v2_check_auth(const struct v2_reader *, struct spot);
+void v2_check_auth(const struct v2_reader *, struct document_place);
 
 /* Where in a text of bash the next character stands (v2_shell.c). */
-enum v2_shell_in {
+enum v2_shell_state {
     V2_BARE,
     V2_SINGLE,
     V2_DOUBLE,
@@ -137,7 +137,7 @@ enum v2_shell_in {
     V2_HERE_QUOTED, /* nothing is */
 };
 struct v2_shell {
-    enum v2_shell_in in;
+    enum v2_shell_state in;
     bool escaped, word; /* word: the character before belongs to a word */
     int here;           /* how much of "<<WORD" was read */
     bool here_quoted, here_tabs;

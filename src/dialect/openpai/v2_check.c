@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-static struct spot at(const struct v2_reader *r, const char *key)
+static struct document_place at(const struct v2_reader *r, const char *key)
 {
     return spot_in(r->arena, r->root, key);
 }
 
 const struct v2_prerequisite *v2_prerequisite(const struct v2_reader *r, const char *type,
-                                              const char *name, struct spot *found)
+                                              const char *name, struct document_place *found)
 {
     for (size_t i = 0; i < r->doc->n_prerequisites; i++) {
         const struct v2_prerequisite *p = &r->doc->prerequisites[i];
@@ -48,9 +48,10 @@ static const char *nearest(const struct v2_reader *r, const char *type, const ch
                                  name, type ? type : "script");
 }
 
-static void check_named(struct v2_reader *r, struct spot spot, const char *type, const char *name)
+static void check_named(struct v2_reader *r, struct document_place spot, const char *type,
+                        const char *name)
 {
-    struct spot found;
+    struct document_place found;
     if (!name || v2_prerequisite(r, type, name, &found))
         return;
     struct problem *p =
@@ -65,9 +66,10 @@ static bool is_type(const struct v2_prerequisite *p, const char *type)
     return p->type && strcmp(p->type, type) == 0;
 }
 
-static void check_uri(struct v2_reader *r, const struct v2_prerequisite *p, struct spot spot)
+static void check_uri(struct v2_reader *r, const struct v2_prerequisite *p,
+                      struct document_place spot)
 {
-    struct spot uri = spot_in(r->arena, spot, "uri");
+    struct document_place uri = spot_in(r->arena, spot, "uri");
     bool image = is_type(p, "dockerimage"), list = uri.node && uri.node->kind == TEXT_LIST;
     bool text = uri.node && uri.node->kind == TEXT_STR && *uri.node->str;
     if (image && !text)
@@ -78,9 +80,9 @@ static void check_uri(struct v2_reader *r, const struct v2_prerequisite *p, stru
                     is_type(p, "data") ? "a list of texts" : "a text");
 }
 
-static void check_auth(struct v2_reader *r, struct spot spot)
+static void check_auth(struct v2_reader *r, struct document_place spot)
 {
-    struct spot auth = spot_in(r->arena, spot, "auth");
+    struct document_place auth = spot_in(r->arena, spot, "auth");
     if (!auth.node)
         return;
     if (auth.node->kind != TEXT_MAP) {
@@ -95,7 +97,7 @@ static void check_auth(struct v2_reader *r, struct spot spot)
 }
 
 /* The one kind whose keys the servers limited. */
-static void check_image_keys(struct v2_reader *r, struct spot spot)
+static void check_image_keys(struct v2_reader *r, struct document_place spot)
 {
     static const char *const keys[] = {
         "name", "type", "uri", "auth", "protocolVersion", "contributor", "version", "description"
@@ -118,7 +120,7 @@ static void check_prerequisites(struct v2_reader *r)
     const struct v2_job *doc = r->doc;
     for (size_t i = 0; i < doc->n_prerequisites; i++) {
         const struct v2_prerequisite *p = &doc->prerequisites[i];
-        struct spot spot = spot_item(r->arena, at(r, "prerequisites"), i), first;
+        struct document_place spot = spot_item(r->arena, at(r, "prerequisites"), i), first;
         if (!p->name || !p->type || !spot.node || spot.node->kind != TEXT_MAP)
             continue;
         if (v2_prerequisite(r, p->type, p->name, &first) != p)
@@ -148,7 +150,7 @@ static bool is_role(const struct v2_reader *r, const char *name)
 static void check_role(struct v2_reader *r, const struct v2_role *role)
 {
     struct arena *a = r->arena;
-    struct spot spot = spot_in(a, at(r, "taskRoles"), role->name);
+    struct document_place spot = spot_in(a, at(r, "taskRoles"), role->name);
     check_named(r, spot_in(a, spot, "dockerImage"), "dockerimage", role->image);
     check_named(r, spot_in(a, spot, "data"), "data", role->data);
     check_named(r, spot_in(a, spot, "output"), "output", role->output);
@@ -158,7 +160,7 @@ static void check_role(struct v2_reader *r, const struct v2_role *role)
                     role->prerequisites.at[i]);
 }
 
-static void check_role_name(struct v2_reader *r, struct spot spot, const char *name)
+static void check_role_name(struct v2_reader *r, struct document_place spot, const char *name)
 {
     if (!is_role(r, name))
         report_hint(
@@ -193,7 +195,7 @@ static void rename_at(struct v2_reader *r, struct place place, const char *path,
         p->fix = arena_printf(r->arena, "\"%s\"", other);
 }
 
-static void rename_keys(struct v2_reader *r, struct spot map)
+static void rename_keys(struct v2_reader *r, struct document_place map)
 {
     bool is_map = map.node && map.node->kind == TEXT_MAP;
     for (const struct text_node *one = is_map ? map.node->first : NULL; one; one = one->next)
@@ -204,14 +206,14 @@ static void rename_keys(struct v2_reader *r, struct spot map)
 static void rename_roles(struct v2_reader *r)
 {
     struct arena *a = r->arena;
-    struct spot extras = at(r, "extras");
-    struct spot plugins = spot_in(a, extras, V2_PLUGINS);
+    struct document_place extras = at(r, "extras");
+    struct document_place plugins = spot_in(a, extras, V2_PLUGINS);
     rename_keys(r, at(r, "taskRoles"));
     rename_keys(r, spot_in(a, spot_in(a, extras, "hivedScheduler"), "taskRoles"));
     for (size_t i = 0; i < r->doc->n_deployments; i++)
         rename_keys(r, spot_in(a, spot_item(a, at(r, "deployments"), i), "taskRoles"));
     for (size_t i = 0; i < r->doc->extras.n_plugins; i++) {
-        struct spot list = spot_in(a, spot_item(a, plugins, i), "taskroles");
+        struct document_place list = spot_in(a, spot_item(a, plugins, i), "taskroles");
         bool is_list = list.node && list.node->kind == TEXT_LIST;
         for (const struct text_node *one = is_list ? list.node->first : NULL; one; one = one->next)
             if (one->kind == TEXT_STR)
@@ -235,7 +237,7 @@ static void check_deployments(struct v2_reader *r)
     struct arena *a = r->arena;
     for (size_t i = 0; i < doc->n_deployments; i++) {
         const struct v2_deployment *d = &doc->deployments[i];
-        struct spot spot = spot_item(a, at(r, "deployments"), i);
+        struct document_place spot = spot_item(a, at(r, "deployments"), i);
         if (d->name && deployment_of(r, d->name) != d)
             report_hint(r->report,
                         spot_fail(r->report, spot_in(a, spot, "name"),
@@ -245,7 +247,7 @@ static void check_deployments(struct v2_reader *r)
             check_role_name(r, spot_in(a, spot_in(a, spot, "taskRoles"), d->roles[k].name),
                             d->roles[k].name);
     }
-    struct spot chosen = spot_in(a, at(r, "defaults"), "deployment");
+    struct document_place chosen = spot_in(a, at(r, "defaults"), "deployment");
     r->deployment = doc->deployment ? deployment_of(r, doc->deployment) : NULL;
     if (doc->deployment && !r->deployment)
         report_hint(r->report,
@@ -271,7 +273,7 @@ static bool renders(const char *key)
     return false;
 }
 
-static void check_stray_text(struct v2_reader *r, struct spot spot)
+static void check_stray_text(struct v2_reader *r, struct document_place spot)
 {
     const char *text = spot.node->str, *begin = text ? strstr(text, "<%") : NULL;
     if (!begin)
@@ -286,7 +288,7 @@ static void check_stray_text(struct v2_reader *r, struct spot spot)
                     "templates are read in commands only");
 }
 
-static void check_stray(struct v2_reader *r, struct spot spot)
+static void check_stray(struct v2_reader *r, struct document_place spot)
 {
     size_t i = 0;
     if (spot.node->kind == TEXT_STR)
@@ -295,7 +297,7 @@ static void check_stray(struct v2_reader *r, struct spot spot)
         if (renders(node->key))
             continue;
         if (node->first || (node->str && strstr(node->str, "<%"))) {
-            struct spot inner = { .node = node, .place = node->place };
+            struct document_place inner = { .node = node, .place = node->place };
             inner.path = node->key ? spot_in(r->arena, spot, node->key).path
                                    : arena_printf(r->arena, "%s[%zu]", spot.path, i);
             check_stray(r, inner);
@@ -309,9 +311,9 @@ static void check_extras(struct v2_reader *r)
 {
     const struct v2_extras *extras = &r->doc->extras;
     struct arena *a = r->arena;
-    struct spot spot = at(r, "extras");
-    struct spot hived = spot_in(a, spot_in(a, spot, "hivedScheduler"), "taskRoles");
-    struct spot storages = spot_in(a, spot, "storages");
+    struct document_place spot = at(r, "extras");
+    struct document_place hived = spot_in(a, spot_in(a, spot, "hivedScheduler"), "taskRoles");
+    struct document_place storages = spot_in(a, spot, "storages");
     for (size_t i = 0; i < extras->n_hived; i++)
         check_role_name(r, spot_in(a, hived, extras->hived[i].name), extras->hived[i].name);
     for (size_t i = 0; i < extras->n_storages; i++) {

@@ -25,7 +25,8 @@ struct command {
     size_t n_asked;
 };
 
-static struct spot at(const struct v2_reader *r, struct spot from, const char *key)
+static struct document_place at(const struct v2_reader *r, struct document_place from,
+                                const char *key)
 {
     return spot_in(r->arena, from, key);
 }
@@ -39,7 +40,7 @@ static const char *trimmed(struct arena *arena, const char *text)
     return arena_strndup(arena, text + first, n - first);
 }
 
-static void add_piece(struct command *c, struct spot spot)
+static void add_piece(struct command *c, struct document_place spot)
 {
     const struct text_node *node = spot.node;
     if (!node || node->kind == TEXT_LIST || node->kind == TEXT_MAP || !node->str)
@@ -56,18 +57,18 @@ static void add_piece(struct command *c, struct spot spot)
     v2_shell_feed(&c->shell, "\n");
 }
 
-static void add_list(struct command *c, struct spot list)
+static void add_list(struct command *c, struct document_place list)
 {
     size_t n = list.node && list.node->kind == TEXT_LIST ? list.node->count : 0;
     for (size_t i = 0; i < n; i++)
         add_piece(c, spot_item(c->r->arena, list, i));
 }
 
-static void add_callbacks(struct command *c, struct spot list, const char *event)
+static void add_callbacks(struct command *c, struct document_place list, const char *event)
 {
     size_t n = list.node && list.node->kind == TEXT_LIST ? list.node->count : 0;
     for (size_t i = 0; i < n; i++) {
-        struct spot item = spot_item(c->r->arena, list, i);
+        struct document_place item = spot_item(c->r->arena, list, i);
         const struct text_node *name = text_get(item.node, "event");
         if (name && name->kind == TEXT_STR && strcmp(name->str, event) == 0)
             add_list(c, at(c->r, item, "commands"));
@@ -87,7 +88,7 @@ static bool asked_already(const struct command *c, const char *name)
 /* What it requires goes first; a name that is there once does not come again, so circles end. */
 static void ask(struct command *c, const char *name, unsigned depth)
 {
-    struct spot found;
+    struct document_place found;
     if (depth > WITH_REQUIRED || asked_already(c, name) ||
         !v2_prerequisite(c->r, NULL, name, &found))
         return;
@@ -102,16 +103,16 @@ static void ask(struct command *c, const char *name, unsigned depth)
 
 static void add_prerequisite(struct command *c, const char *name, const char *event)
 {
-    struct spot found;
+    struct document_place found;
     if (v2_prerequisite(c->r, NULL, name, &found))
         add_callbacks(c, at(c->r, found, "callbacks"), event);
 }
 
 /* ---- plugins ---- */
 
-static struct spot plugin_spot(const struct v2_reader *r, size_t i)
+static struct document_place plugin_spot(const struct v2_reader *r, size_t i)
 {
-    struct spot list = at(r, at(r, r->root, "extras"), V2_PLUGINS);
+    struct document_place list = at(r, at(r, r->root, "extras"), V2_PLUGINS);
     return spot_item(r->arena, list, i);
 }
 
@@ -129,7 +130,7 @@ static void add_plugins(struct command *c, const char *key, const char *event)
         if (!plugin->plugin || strcmp(v2_plugin_name(plugin->plugin), "cmd") != 0 ||
             (plugin->roles.n > 0 && !words_have(&plugin->roles, c->scope.role->name)))
             continue;
-        struct spot parameters = at(c->r, plugin_spot(c->r, i), "parameters");
+        struct document_place parameters = at(c->r, plugin_spot(c->r, i), "parameters");
         add_list(c, at(c->r, parameters, key));
         add_callbacks(c, at(c->r, parameters, "callbacks"), event);
     }
@@ -161,7 +162,8 @@ static const char *unknown_hint(struct arena *arena, const char *name)
     return near ? arena_printf(arena, "\"%s\"?", near) : "failurePolicy: ignore goes on without it";
 }
 
-static void check_plugin(struct v2_reader *r, struct spot spot, const char *full, bool ignore)
+static void check_plugin(struct v2_reader *r, struct document_place spot, const char *full,
+                         bool ignore)
 {
     const char *name = v2_plugin_name(full), *hint = NULL;
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
@@ -180,11 +182,11 @@ static void check_plugin(struct v2_reader *r, struct spot spot, const char *full
                 "%s", hint);
 }
 
-static void check_callbacks(struct v2_reader *r, struct spot list)
+static void check_callbacks(struct v2_reader *r, struct document_place list)
 {
     size_t n = list.node && list.node->kind == TEXT_LIST ? list.node->count : 0;
     for (size_t i = 0; i < n; i++) {
-        struct spot event = at(r, spot_item(r->arena, list, i), "event");
+        struct document_place event = at(r, spot_item(r->arena, list, i), "event");
         const char *word = event.node && event.node->kind == TEXT_STR ? event.node->str : "";
         if (strcmp(word, "taskStarts") == 0 || strcmp(word, "taskSucceeds") == 0)
             continue;
@@ -198,10 +200,10 @@ static void check_callbacks(struct v2_reader *r, struct spot list)
 static void check_asked(struct v2_reader *r, const struct v2_role *role)
 {
     for (size_t i = 0; i < role->prerequisites.n; i++) {
-        struct spot found;
+        struct document_place found;
         if (!v2_prerequisite(r, NULL, role->prerequisites.at[i], &found))
             continue;
-        struct spot plugin = at(r, found, "plugin");
+        struct document_place plugin = at(r, found, "plugin");
         if (plugin.node && plugin.node->kind == TEXT_STR)
             check_plugin(r, plugin, plugin.node->str, false);
         check_callbacks(r, at(r, found, "callbacks"));
@@ -213,7 +215,7 @@ void v2_plugins(struct v2_reader *r)
     const struct v2_extras *extras = &r->doc->extras;
     for (size_t i = 0; i < extras->n_plugins; i++) {
         const struct v2_plugin *plugin = &extras->plugins[i];
-        struct spot spot = plugin_spot(r, i);
+        struct document_place spot = plugin_spot(r, i);
         bool ignore = plugin->on_failure && strcmp(plugin->on_failure, "ignore") == 0;
         if (plugin->plugin)
             check_plugin(r, at(r, spot, "plugin"), plugin->plugin, ignore);
@@ -225,18 +227,18 @@ void v2_plugins(struct v2_reader *r)
 
 /* ---- the whole ---- */
 
-static struct spot steps_spot(const struct v2_reader *r, const struct v2_role *role,
-                              const char *key)
+static struct document_place steps_spot(const struct v2_reader *r, const struct v2_role *role,
+                                        const char *key)
 {
     size_t i = (size_t)(r->deployment - r->doc->deployments);
-    struct spot item = spot_item(r->arena, at(r, r->root, "deployments"), i);
+    struct document_place item = spot_item(r->arena, at(r, r->root, "deployments"), i);
     return at(r, at(r, at(r, item, "taskRoles"), role->name), key);
 }
 
 static void add_all(struct command *c, const struct v2_role *role)
 {
     struct v2_reader *r = c->r;
-    struct spot own = at(r, at(r, at(r, r->root, "taskRoles"), role->name), "commands");
+    struct document_place own = at(r, at(r, at(r, r->root, "taskRoles"), role->name), "commands");
     for (size_t i = 0; i < role->prerequisites.n; i++)
         ask(c, role->prerequisites.at[i], 0);
     add_plugins(c, "preCommands", "taskStarts");

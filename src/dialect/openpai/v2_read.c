@@ -27,16 +27,19 @@ int v2_detect(const struct text_node *root)
 /* Written as null: field tables take that for left out. */
 static bool is_null(const struct v2_reader *r, const struct v2_role *role, const char *key)
 {
-    struct spot roles = spot_in(r->arena, r->root, "taskRoles");
-    struct spot done = spot_in(r->arena, spot_in(r->arena, roles, role->name), "completion");
+    struct document_place roles = spot_in(r->arena, r->root, "taskRoles");
+    struct document_place done =
+        spot_in(r->arena, spot_in(r->arena, roles, role->name), "completion");
     const struct text_node *node = done.node ? text_get(done.node, key) : NULL;
     return node && node->kind == TEXT_NULL;
 }
 
-static struct spot done_spot(const struct v2_reader *r, const struct v2_role *role, const char *key)
+static struct document_place done_spot(const struct v2_reader *r, const struct v2_role *role,
+                                       const char *key)
 {
-    struct spot roles = spot_in(r->arena, r->root, "taskRoles");
-    struct spot done = spot_in(r->arena, spot_in(r->arena, roles, role->name), "completion");
+    struct document_place roles = spot_in(r->arena, r->root, "taskRoles");
+    struct document_place done =
+        spot_in(r->arena, spot_in(r->arena, roles, role->name), "completion");
     return spot_in(r->arena, done, key);
 }
 
@@ -124,9 +127,10 @@ static void read_resources(struct v2_reader *r, const struct v2_role *v2, struct
         out->gpu_types.at[out->gpu_types.n++] = type;
         return;
     }
-    struct spot extras = spot_in(r->arena, r->root, "extras");
-    struct spot hived = spot_in(r->arena, spot_in(r->arena, extras, "hivedScheduler"), "taskRoles");
-    struct spot at = spot_in(r->arena, spot_in(r->arena, hived, v2->name), "skuType");
+    struct document_place extras = spot_in(r->arena, r->root, "extras");
+    struct document_place hived =
+        spot_in(r->arena, spot_in(r->arena, extras, "hivedScheduler"), "taskRoles");
+    struct document_place at = spot_in(r->arena, spot_in(r->arena, hived, v2->name), "skuType");
     report_hint(r->report, spot_warn(r->report, at, "is \"%.40s\", and has no effect", type),
                 "it is the type of a GPU here, and the role asks for none");
 }
@@ -134,7 +138,7 @@ static void read_resources(struct v2_reader *r, const struct v2_role *v2, struct
 static void read_role(struct v2_reader *r, const struct v2_role *v2, struct role *role,
                       struct text_node *secrets)
 {
-    struct spot image;
+    struct document_place image;
     role_init(role);
     role->name = v2->name;
     role->place = v2->place;
@@ -167,14 +171,14 @@ static int64_t task_retries(struct v2_reader *r)
         if (n < 0 ? most >= 0 || n < most : most >= 0 && n > most)
             most = n;
     }
-    struct spot roles = spot_in(r->arena, r->root, "taskRoles");
+    struct document_place roles = spot_in(r->arena, r->root, "taskRoles");
     if (differ)
         report_hint(r->report, spot_warn(r->report, roles, "have different taskRetryCounts"),
                     "%lld holds for the tasks of all roles", (long long)most);
     return most;
 }
 
-static void warn_retry(struct v2_reader *r, struct spot at, const char *hint)
+static void warn_retry(struct v2_reader *r, struct document_place at, const char *hint)
 {
     report_hint(r->report, spot_warn(r->report, at, "has no effect"), "%s", hint);
 }
@@ -182,7 +186,7 @@ static void warn_retry(struct v2_reader *r, struct spot at, const char *hint)
 static void read_retry(struct v2_reader *r)
 {
     const struct v2_job *doc = r->doc;
-    struct spot roles = spot_in(r->arena, r->root, "taskRoles");
+    struct document_place roles = spot_in(r->arena, r->root, "taskRoles");
     if (!doc->extras.gang) {
         if (doc->retry)
             warn_retry(r, spot_in(r->arena, r->root, "jobRetryCount"),
@@ -228,7 +232,7 @@ static bool mounts(const struct inputs *inputs, const char *from)
 }
 
 /* The plugin of before `storages`: names of storages, each at /mnt/NAME. All tasks see them. */
-static void read_teamwise(struct v2_reader *r, struct spot names)
+static void read_teamwise(struct v2_reader *r, struct document_place names)
 {
     struct inputs *inputs = &r->job->inputs;
     bool is_list = names.node && names.node->kind == TEXT_LIST;
@@ -249,7 +253,7 @@ static void read_teamwise(struct v2_reader *r, struct spot names)
     inputs->data = more;
     size_t i = 0;
     for (const struct text_node *one = names.node->first; one; one = one->next, i++) {
-        struct spot spot = spot_item(r->arena, names, i);
+        struct document_place spot = spot_item(r->arena, names, i);
         bool named = one->kind == TEXT_STR && *one->str && !strchr(one->str, '/');
         const char *from = named ? arena_printf(r->arena, V2_STORAGE "%s", one->str) : NULL;
         if (!named)
@@ -264,10 +268,12 @@ static void read_teamwise(struct v2_reader *r, struct spot names)
 static void read_teamwise_plugins(struct v2_reader *r)
 {
     const struct v2_extras *extras = &r->doc->extras;
-    struct spot plugins = spot_in(r->arena, spot_in(r->arena, r->root, "extras"), V2_PLUGINS);
+    struct document_place plugins =
+        spot_in(r->arena, spot_in(r->arena, r->root, "extras"), V2_PLUGINS);
     for (size_t i = 0; i < extras->n_plugins; i++) {
         const char *name = extras->plugins[i].plugin;
-        struct spot parameters = spot_in(r->arena, spot_item(r->arena, plugins, i), "parameters");
+        struct document_place parameters =
+            spot_in(r->arena, spot_item(r->arena, plugins, i), "parameters");
         if (name && strcmp(v2_plugin_name(name), "teamwise_storage") == 0)
             read_teamwise(r, spot_in(r->arena, parameters, "storageConfigNames"));
     }
@@ -419,7 +425,7 @@ static void read_job(struct v2_reader *r)
 
 static void empty_roles(struct v2_reader *r)
 {
-    struct spot roles = spot_in(r->arena, r->root, "taskRoles");
+    struct document_place roles = spot_in(r->arena, r->root, "taskRoles");
     if (roles.node && roles.node->kind == TEXT_MAP && roles.node->count == 0)
         report_hint(r->report, spot_fail(r->report, roles, "is empty"), "worker: {...}");
 }

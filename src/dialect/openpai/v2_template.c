@@ -120,7 +120,8 @@ static bool is_secret(const struct origin *origin)
     return origin == &origins[ORIGIN_SECRETS];
 }
 
-static void unknown(const struct v2_scope *s, struct spot at, const char *name, const char *hint)
+static void unknown(const struct v2_scope *s, struct document_place at, const char *name,
+                    const char *hint)
 {
     struct problem *p =
         spot_fail(s->r->report, at, "has <%% %.80s %%>, and there is no such value", name);
@@ -150,11 +151,11 @@ static const char *keys_hint(struct arena *arena, const struct text_node *map, c
 }
 
 /* The map or prerequisite that a name speaks of; reported when there is none. */
-static const struct text_node *base_of(const struct v2_scope *s, struct spot at,
+static const struct text_node *base_of(const struct v2_scope *s, struct document_place at,
                                        const struct origin *origin, const char *name)
 {
     struct arena *arena = s->r->arena;
-    struct spot found;
+    struct document_place found;
     if (!origin->named) {
         const struct text_node *map = text_get(s->r->root.node, origin->word + 1);
         if (!map)
@@ -204,7 +205,7 @@ static const char *secret_variable(struct v2_scope *s, const char *path, const c
 }
 
 /* As the quotes around it want it; in single quotes: out of them and in again. */
-static void put_secret(struct v2_scope *s, struct spot at, const char *name,
+static void put_secret(struct v2_scope *s, struct document_place at, const char *name,
                        const struct v2_shell *shell, struct buf *out)
 {
     switch (shell->in) {
@@ -222,8 +223,8 @@ static void put_secret(struct v2_scope *s, struct spot at, const char *name,
 
 /* ---- one reference ---- */
 
-static void put_value(struct v2_scope *s, struct spot at, const char *name, struct v2_shell *shell,
-                      struct buf *out)
+static void put_value(struct v2_scope *s, struct document_place at, const char *name,
+                      struct v2_shell *shell, struct buf *out)
 {
     struct arena *arena = s->r->arena;
     size_t len;
@@ -251,7 +252,7 @@ static void put_value(struct v2_scope *s, struct spot at, const char *name, stru
 }
 
 /* What mustache has beside names did nothing there either. */
-static bool no_name(struct report *r, struct spot at, const char *name)
+static bool no_name(struct report *r, struct document_place at, const char *name)
 {
     if (*name && !strchr("#^/!&>{=", *name))
         return false;
@@ -282,7 +283,7 @@ static const char *next_name(struct arena *arena, const char *text, const char *
     return close ? trimmed(arena, *begin + 2, close) : "";
 }
 
-static void open_end(struct report *r, struct spot at)
+static void open_end(struct report *r, struct document_place at)
 {
     report_hint(r, spot_fail(r, at, "has <%% without %%>"), "<%% $parameters.x %%>");
 }
@@ -295,8 +296,8 @@ static void put_plain(struct arena *arena, const char *from, const char *to, str
     v2_shell_feed(shell, piece);
 }
 
-void v2_render(struct v2_scope *s, struct spot at, const char *text, struct v2_shell *shell,
-               struct buf *out)
+void v2_render(struct v2_scope *s, struct document_place at, const char *text,
+               struct v2_shell *shell, struct buf *out)
 {
     struct arena *arena = s->r->arena;
     const char *begin, *end, *name;
@@ -313,7 +314,7 @@ void v2_render(struct v2_scope *s, struct spot at, const char *text, struct v2_s
     put_plain(arena, text, text + strlen(text), shell, out);
 }
 
-void v2_check_auth(const struct v2_reader *r, struct spot at)
+void v2_check_auth(const struct v2_reader *r, struct document_place at)
 {
     const char *text = at.node && at.node->kind == TEXT_STR ? at.node->str : "";
     const char *begin, *end, *name;
