@@ -264,7 +264,7 @@ static void put_how(struct arena *arena, struct text_node *map, const char *name
 }
 
 static const char *way_command(struct arena *arena, const struct explain_view *view,
-                               const struct way_view *way)
+                               const struct change_view *way)
 {
     AUTO_BUF struct buf out = BUF_INIT(1 << 16);
     if (way->kind == WAY_RESUME) {
@@ -280,7 +280,7 @@ static const char *way_command(struct arena *arena, const struct explain_view *v
 }
 
 /* "6 tasks, 12 gpu on n1 n2 and 3 more" */
-static const char *way_gives(struct arena *arena, const struct way_view *way)
+static const char *way_gives(struct arena *arena, const struct change_view *way)
 {
     AUTO_BUF struct buf out = BUF_INIT(1 << 16);
     char text[FMT_MAX];
@@ -304,7 +304,7 @@ static const char *way_gives(struct arena *arena, const struct way_view *way)
 }
 
 static void put_way(struct arena *arena, struct text_node *list, const struct explain_view *view,
-                    const struct way_view *way)
+                    const struct change_view *way)
 {
     static const char *const resumed[] = { "joins the queue", "would start at once" };
     struct text_node *one = text_map(arena, list, NULL);

@@ -144,11 +144,11 @@ struct text_node *job_submitted(struct call *call, struct arena *arena,
     struct submitted_view view = *made;
     struct explain_view why;
     if (made->dry_run) {
-        const struct newcomer new = { .arena = arena,
-                                      .owner = call->owner,
-                                      .spec = made->spec,
-                                      .file = call->file,
-                                      .with_ways = call->explains };
+        const struct draft_job new = { .arena = arena,
+                                       .owner = call->owner,
+                                       .spec = made->spec,
+                                       .file = call->file,
+                                       .with_ways = call->explains };
         explain_newcomer(call->api->config.ctl, &new, &why);
         view.explain = &why;
         view.state = why.would_start ? JOB_STARTING : JOB_QUEUED;

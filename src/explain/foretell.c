@@ -21,7 +21,7 @@
           again by half */
 
 struct telling {
-    const struct foretell_ask *ask;
+    const struct start_forecast_request *ask;
     struct map *asked; /* jobs whose run time was asked for */
     uint32_t known;
     uint32_t draw;
@@ -31,7 +31,7 @@ struct telling {
 
 static bool find_samples(const struct telling *t, uint64_t job, struct run_samples *out)
 {
-    const struct foretell_ask *ask = t->ask;
+    const struct start_forecast_request *ask = t->ask;
     const struct run_times *times = question_run_times(ask->ctl);
     const struct job_row *row = question_row(ask->ctl, job);
     if (row)
@@ -75,7 +75,7 @@ static uint64_t learnt_ms(void *arg, const struct forecast_run *run)
 
 static bool forecast(struct telling *t, uint64_t work, bool learnt, struct forecast *out)
 {
-    const struct foretell_ask *ask = t->ask;
+    const struct start_forecast_request *ask = t->ask;
     const struct forecast_ask question = { .snapshot = ask->snapshot,
                                            .job = ask->job,
                                            .now_ms = ctl_now(ask->ctl),
@@ -95,7 +95,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* As many as the work allows, and at least one. */
-static void tell_learnt(struct telling *t, struct foretold *out)
+static void tell_learnt(struct telling *t, struct start_forecast *out)
 {
     uint64_t at[FORETELL_DRAWS], spent = 0;
     uint32_t n = 0;
@@ -119,10 +119,10 @@ static void tell_learnt(struct telling *t, struct foretold *out)
     out->late_ms = at[n - 1];
 }
 
-void foretell(const struct foretell_ask *ask, struct foretold *out)
+void foretell(const struct start_forecast_request *ask, struct start_forecast *out)
 {
     struct telling t = { .ask = ask, .asked = map_create() };
-    *out = (struct foretold){ .learnt = false };
+    *out = (struct start_forecast){ .learnt = false };
     if (!find_samples(&t, ask->job, &out->own))
         out->own.n = 0;
     if (forecast_work(ask->snapshot) <= WORK_PASS) {

@@ -8,14 +8,14 @@
 
 #define FORETELL_DRAWS 5u /* forecasts by learnt run times, at most; each draws others of them */
 
-struct foretell_ask {
+struct start_forecast_request {
     struct ctl *ctl;
     struct arena *arena;
     const struct sched_snapshot *snapshot;
     uint64_t job;             /* of the snapshot */
     const struct job_row *as; /* owner, name and queue of it, when it is no live job; or NULL */
 };
-struct foretold {
+struct start_forecast {
     struct forecast by_limit;   /* also who starts before it when nothing changes */
     bool learnt;                /* the times below are known */
     uint64_t at_ms;             /* median of the forecasts by learnt run times */
@@ -24,6 +24,6 @@ struct foretold {
     struct run_samples own;     /* run times of jobs like it; n 0: too few are known */
 };
 
-void foretell(const struct foretell_ask *, struct foretold *);
+void foretell(const struct start_forecast_request *, struct start_forecast *);
 
 #endif

@@ -23,7 +23,7 @@ struct explain { /* of one job, on one copy of everything that waits and runs */
     const char *owner;
     struct sched_job as; /* how the scheduler sees it */
     struct when when;
-    struct foretold told;
+    struct start_forecast told;
     /* Who starts before it: ahead_known: and nobody else, when nothing changes; otherwise those
      * whose turn comes before. */
     bool ahead_known;
@@ -56,6 +56,6 @@ int what_if(struct ctl *, const struct explain_ask *, bool waits, struct explain
 
 /* What of all that is tried would start the job now. Each was looked at in a pass with everything
  * else that waits. */
-struct way_list ways_find(struct explain *);
+struct change_list ways_find(struct explain *);
 
 #endif

@@ -104,22 +104,22 @@ struct run_time_view { /* how long it runs itself */
     X(MEMORY, "memory")                                                                            \
     X(GPU, "gpu")                                                                                  \
     X(RESUME, "resume")
-enum way_kind {
+enum change_kind {
 #define WAY_ENUM(id, word) WAY_##id,
     WAYS(WAY_ENUM) WAY_N
 #undef WAY_ENUM
 };
-const char *way_word(enum way_kind);
-struct way_view {
-    enum way_kind kind;
+const char *way_word(enum change_kind);
+struct change_view {
+    enum change_kind kind;
     const char *set;     /* the change as what-if takes it: "replicas=2"; NULL: WAY_RESUME */
     struct words sets;   /* the same as --set takes it */
     bool at_once;        /* WAY_RESUME: it would start, and not only join the queue */
     uint64_t gpu_milli;  /* that it would have, on these places */
     struct pairs places; /* task: node */
 };
-struct way_list { /* smallest change first */
-    struct way_view *at;
+struct change_list { /* smallest change first */
+    struct change_view *at;
     size_t n;
 };
 
@@ -149,7 +149,7 @@ struct explain_view {
     const struct estimates_view *estimates;
     const struct run_time_view *run_time;
     struct share_list quota;
-    struct way_list ways;
+    struct change_list ways;
 };
 
 /* Why a job waits, until when, what would change it; with changes: what they would do together. */
@@ -161,13 +161,13 @@ struct explain_ask {
 };
 int explain_job(struct ctl *, const struct explain_ask *, struct explain_view *, struct err *);
 /* The same of a job that would be submitted now. */
-struct newcomer {
+struct draft_job {
     struct arena *arena;
     const char *owner;
     const struct job_spec *spec; /* of a dry run's answer */
     const char *file;            /* for commands; NULL: "FILE" */
     bool with_ways;              /* also what else would start it now */
 };
-void explain_newcomer(struct ctl *, const struct newcomer *, struct explain_view *);
+void explain_newcomer(struct ctl *, const struct draft_job *, struct explain_view *);
 
 #endif

@@ -40,20 +40,20 @@ static const char *const words[WAY_N] = {
 #undef WAY_WORD
 };
 
-const char *way_word(enum way_kind kind)
+const char *way_word(enum change_kind kind)
 {
     return words[kind];
 }
 
 struct change_candidate {
-    struct ways *ways;
-    enum way_kind kind;
+    struct change_search *ways;
+    enum change_kind kind;
     const struct role *role; /* REPLICAS .. GPU */
     const char *value;       /* QUEUE, GPU_TYPE */
     uint32_t at, n;          /* GANG: which; variants */
     uint64_t unit;           /* CPU, MEMORY: of a variant */
 };
-struct ways {
+struct change_search {
     struct explain *e;
     struct text_node *tree;              /* of the job */
     struct sched_snapshot others, known; /* known: for the usage of all users that come up */
@@ -165,7 +165,7 @@ static const struct job_spec *make(void *arg, uint32_t variant)
 
 /* ---- which changes come into question ---- */
 
-static void add_knob(struct ways *w, struct change_candidate knob)
+static void add_knob(struct change_search *w, struct change_candidate knob)
 {
     if (w->n == KNOBS_MAX || knob.n == 0)
         return;
@@ -186,7 +186,7 @@ static void add_knob(struct ways *w, struct change_candidate knob)
     w->n++;
 }
 
-static bool is_short(const struct ways *w, const char *resource)
+static bool is_short(const struct change_search *w, const char *resource)
 {
     const struct wait_reason *r = &w->e->when.reason;
     switch (r->why) {
@@ -206,7 +206,7 @@ static bool is_short(const struct ways *w, const char *resource)
 }
 
 /* One task less at a time; of an elastic role the least that it starts with. */
-static void add_replicas(struct ways *w, const struct role *role)
+static void add_replicas(struct change_search *w, const struct role *role)
 {
     uint32_t group = role->per_group ? role->per_group : 1;
     if (role->min < role->replicas)
@@ -221,7 +221,7 @@ static void add_replicas(struct ways *w, const struct role *role)
 #define GIB   (UINT64_C(1) << 30)
 #define MIB64 (UINT64_C(1) << 26)
 
-static void add_requests(struct ways *w, const struct role *role)
+static void add_requests(struct change_search *w, const struct role *role)
 {
     const struct resources *r = &role->resources;
     uint64_t cpu = r->cpu_milli > CORE ? CORE : 100, memory = r->memory > GIB ? GIB : MIB64;
@@ -251,7 +251,7 @@ static bool asks_for_type(const struct job_spec *spec, const char *type)
     return false;
 }
 
-static void add_types(struct ways *w)
+static void add_types(struct change_search *w)
 {
     const struct cluster *c = w->e->snapshot.cluster;
     const char *seen[TYPES];
@@ -271,7 +271,7 @@ static void add_types(struct ways *w)
     }
 }
 
-static void add_queues(struct ways *w)
+static void add_queues(struct change_search *w)
 {
     const struct sched_snapshot *s = &w->e->snapshot;
     uint32_t added = 0;
@@ -281,7 +281,7 @@ static void add_queues(struct ways *w)
                             .kind = WAY_QUEUE, .value = s->queues[i].name, .n = 1 });
 }
 
-static void add_run_time(struct ways *w)
+static void add_run_time(struct change_search *w)
 {
     const struct opt_u64 *limit = &w->e->spec->limits.run_time_ms;
     uint32_t n = 0;
@@ -293,7 +293,7 @@ static void add_run_time(struct ways *w)
         add_knob(w, (struct change_candidate){ .kind = WAY_RUN_TIME, .n = n });
 }
 
-static void add_knobs(struct ways *w)
+static void add_knobs(struct change_search *w)
 {
     const struct job_spec *spec = w->e->spec;
     const struct placing *p = &spec->placing;
@@ -358,7 +358,7 @@ static const struct job_spec *make_found(void *arg, uint32_t variant)
 }
 
 /* As the command would read it. */
-static bool read_again(struct ways *w, struct found_change *f)
+static bool read_again(struct change_search *w, struct found_change *f)
 {
     struct explain *e = w->e;
     struct ctl_submit ask = { .owner = e->owner, .like = e->job };
@@ -374,15 +374,15 @@ static bool read_again(struct ways *w, struct found_change *f)
     return f->spec != NULL;
 }
 
-static struct way_view way_of(const struct ways *w, const struct found_change *f,
-                              const struct probe *p)
+static struct change_view way_of(const struct change_search *w, const struct found_change *f,
+                                 const struct probe *p)
 {
     struct arena *arena = w->e->arena;
     const char **sets = ARENA_ARRAY(arena, f->sets.n, const char *);
-    struct way_view way = { .kind = f->knob->kind,
-                            .set = f->sets.what,
-                            .sets = { .at = sets, .n = f->sets.n },
-                            .places = explain_places(arena, p->spec, p->places, p->n_places) };
+    struct change_view way = { .kind = f->knob->kind,
+                               .set = f->sets.what,
+                               .sets = { .at = sets, .n = f->sets.n },
+                               .places = explain_places(arena, p->spec, p->places, p->n_places) };
     memcpy(sets, f->sets.at, f->sets.n * sizeof *sets);
     for (uint32_t i = 0; i < p->n_places; i++)
         way.gpu_milli += p->spec->roles[p->places[i].role].resources.gpu_milli;
@@ -390,9 +390,9 @@ static struct way_view way_of(const struct ways *w, const struct found_change *f
 }
 
 /* Those of the smallest that hold when they are read as their commands will be. */
-static struct way_list show(struct ways *w, struct found_change *found, size_t n)
+static struct change_list show(struct change_search *w, struct found_change *found, size_t n)
 {
-    struct way_list list = { .at = ARENA_ARRAY(w->e->arena, SHOWN, struct way_view) };
+    struct change_list list = { .at = ARENA_ARRAY(w->e->arena, SHOWN, struct change_view) };
     struct probe *again = ARENA_ARRAY(w->e->arena, SHOWN, struct probe);
     uint32_t tries = SHOWN;
     size_t kept = 0;
@@ -410,16 +410,16 @@ static struct way_list show(struct ways *w, struct found_change *found, size_t n
     return list;
 }
 
-static struct way_list resuming(struct explain *e)
+static struct change_list resuming(struct explain *e)
 {
-    struct way_view *way = ARENA_NEW(e->arena, struct way_view);
-    *way = (struct way_view){ .kind = WAY_RESUME, .at_once = e->when.starts };
-    return (struct way_list){ .at = way, .n = 1 };
+    struct change_view *way = ARENA_NEW(e->arena, struct change_view);
+    *way = (struct change_view){ .kind = WAY_RESUME, .at_once = e->when.starts };
+    return (struct change_list){ .at = way, .n = 1 };
 }
 
-struct way_list ways_find(struct explain *e)
+struct change_list ways_find(struct explain *e)
 {
-    struct ways w = { .e = e, .others = e->snapshot };
+    struct change_search w = { .e = e, .others = e->snapshot };
     struct found_change found[KNOBS_MAX];
     size_t n = 0;
     uint32_t tries = TRIES;
@@ -427,7 +427,7 @@ struct way_list ways_find(struct explain *e)
         return resuming(e);
     w.unfits = explain_unfits(e);
     if (e->when.starts || !e->when.has_turn || e->as.bundle)
-        return (struct way_list){ .n = 0 };
+        return (struct change_list){ .n = 0 };
     w.tree = job_encode(e->arena, e->spec);
     variant_drop(e->arena, &w.others, e->job);
     w.known = w.others;

@@ -148,7 +148,7 @@ int what_if(struct ctl *ctl, const struct explain_ask *asked, bool waits, struct
     return 0;
 }
 
-void explain_newcomer(struct ctl *ctl, const struct newcomer *new, struct explain_view *view)
+void explain_newcomer(struct ctl *ctl, const struct draft_job *new, struct explain_view *view)
 {
     struct explain e = { .ctl = ctl,
                          .arena = new->arena,

@@ -128,7 +128,7 @@ static void tell(struct explain *e, const struct sched_snapshot *s)
                                  .queue = e->as.queue < e->snapshot.n_queues
                                               ? e->snapshot.queues[e->as.queue].name
                                               : "" };
-    const struct foretell_ask ask = {
+    const struct start_forecast_request ask = {
         .ctl = e->ctl, .arena = e->arena, .snapshot = s, .job = e->as.id, .as = &row
     };
     foretell(&ask, &e->told);
@@ -138,7 +138,7 @@ static void tell(struct explain *e, const struct sched_snapshot *s)
 /* By limits of run time; by what jobs like those ran before. */
 static const struct estimates_view *estimates_of(struct explain *e, uint64_t by_limit_ms)
 {
-    const struct foretold *t = &e->told;
+    const struct start_forecast *t = &e->told;
     struct estimates_view *view = ARENA_NEW(e->arena, struct estimates_view);
     if (!by_limit_ms && !t->learnt)
         return NULL;

@@ -69,7 +69,7 @@ static struct asked ask(struct world *w, uint64_t job, const char *change)
     return a;
 }
 
-static const struct way_view *way_of(const struct asked *a, enum way_kind kind)
+static const struct change_view *way_of(const struct asked *a, enum change_kind kind)
 {
     for (size_t i = 0; i < a->view.ways.n; i++)
         if (a->view.ways.at[i].kind == kind)
@@ -97,7 +97,7 @@ static void test_why_and_when(void **state)
     assert_int_equal(a.view.quota.at[0].used.gpu_milli, 6000);
     assert_true(a.view.checks && !a.view.checks->blocked);
     assert_false(a.view.checks->limits[CHECK_QUEUE].exceeded);
-    const struct way_view *way = way_of(&a, WAY_REPLICAS);
+    const struct change_view *way = way_of(&a, WAY_REPLICAS);
     assert_non_null(way);
     assert_string_equal(way->set, "replicas=1");
     assert_int_equal(way->sets.n, 1);
