@@ -16,13 +16,13 @@
 
 struct waiting_client { /* has said nothing yet */
     struct waiting_client *next, *prev;
-    struct door *door;
+    struct http_listener *door;
     uv_poll_t poll;
     int fd;
     struct peer peer;
 };
 
-struct door {
+struct http_listener {
     struct http_server *server;
     enum listener_kind kind;
     uv_poll_t poll;
@@ -36,7 +36,7 @@ struct door {
 
 /* ---- guests ---- */
 
-static void free_door_at_last(struct door *door)
+static void free_door_at_last(struct http_listener *door)
 {
     if (--door->open > 0)
         return;
@@ -47,7 +47,7 @@ static void free_door_at_last(struct door *door)
 static void on_guest_closed(uv_handle_t *handle)
 {
     struct waiting_client *g = handle->data;
-    struct door *door = g->door;
+    struct http_listener *door = g->door;
     free(g);
     free_door_at_last(door);
 }
@@ -55,7 +55,7 @@ static void on_guest_closed(uv_handle_t *handle)
 /* Out of the list; the descriptor is the caller's again. */
 static int let_go(struct waiting_client *g)
 {
-    struct door *door = g->door;
+    struct http_listener *door = g->door;
     *(g->prev ? &g->prev->next : &door->first) = g->next;
     *(g->next ? &g->next->prev : &door->last) = g->prev;
     door->waiting--;
@@ -65,7 +65,7 @@ static int let_go(struct waiting_client *g)
 }
 
 /* 1: given to a daemon, or closed; 0: nothing was said yet. */
-static int show_in(struct door *door, int fd, const struct peer *peer)
+static int show_in(struct http_listener *door, int fd, const struct peer *peer)
 {
     unsigned char first;
     if (door->kind != LISTEN_PLAIN) {
@@ -88,7 +88,7 @@ static void on_guest(uv_poll_t *poll, int status, int events)
 {
     struct waiting_client *g = poll->data;
     (void)events;
-    struct door *door = g->door;
+    struct http_listener *door = g->door;
     char none;
     if (status == 0 && recv(g->fd, &none, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
         return;
@@ -99,7 +99,7 @@ static void on_guest(uv_poll_t *poll, int status, int events)
     server_run(door->server, door->kind);
 }
 
-static void wait_for(struct door *door, int fd, const struct peer *peer)
+static void wait_for(struct http_listener *door, int fd, const struct peer *peer)
 {
     uv_loop_t *loop = door->server->config.loop;
     struct waiting_client *g = mem_new(sizeof *g);
@@ -126,19 +126,19 @@ static void on_knock(uv_poll_t *poll, int status, int events);
 
 static void on_pause(uv_timer_t *timer)
 {
-    struct door *door = timer->data;
+    struct http_listener *door = timer->data;
     uv_poll_start(&door->poll, UV_READABLE, on_knock);
 }
 
 /* Those who come meanwhile wait in the socket's backlog. */
-static void pause_a_while(struct door *door)
+static void pause_a_while(struct http_listener *door)
 {
     uv_poll_stop(&door->poll);
     uv_timer_start(&door->pause, on_pause, PAUSE_MS, 0);
 }
 
 /* false: those who are sent away now are to be gone before others come. */
-static bool let_in(struct door *door, int fd, const struct peer *peer)
+static bool let_in(struct http_listener *door, int fd, const struct peer *peer)
 {
     bool full;
     if (visit_begin(door->server->visits, fd, door->kind != LISTEN_PLAIN, peer, &full) &&
@@ -149,7 +149,7 @@ static bool let_in(struct door *door, int fd, const struct peer *peer)
 
 static void on_knock(uv_poll_t *poll, int status, int events)
 {
-    struct door *door = poll->data;
+    struct http_listener *door = poll->data;
     (void)status;
     (void)events;
     for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
@@ -175,9 +175,9 @@ static void on_knock(uv_poll_t *poll, int status, int events)
 
 /* ---- life ---- */
 
-struct door *door_open(struct http_server *server, enum listener_kind kind, int fd)
+struct http_listener *door_open(struct http_server *server, enum listener_kind kind, int fd)
 {
-    struct door *door = mem_new(sizeof *door);
+    struct http_listener *door = mem_new(sizeof *door);
     door->server = server;
     door->kind = kind;
     door->fd = fd;
@@ -194,7 +194,7 @@ static void on_own_closed(uv_handle_t *handle)
     free_door_at_last(handle->data);
 }
 
-void door_close(struct door *door)
+void door_close(struct http_listener *door)
 {
     if (!door || door->closing)
         return;
@@ -206,7 +206,7 @@ void door_close(struct door *door)
     close(door->fd);
 }
 
-unsigned door_waiting(const struct door *door)
+unsigned door_waiting(const struct http_listener *door)
 {
     return door ? door->waiting : 0;
 }

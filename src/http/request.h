@@ -23,7 +23,7 @@ struct listener {
     struct MHD_Daemon *daemon; /* NULL: not started */
     uv_poll_t poll;
 };
-struct door;
+struct http_listener;
 struct tls;
 struct visit;
 struct visits;
@@ -38,8 +38,8 @@ struct http_server {
     uv_idle_t more;       /* daemons have something left for the next turn */
     uv_prepare_t prepare; /* runs the daemons once more after answers were given */
     struct listener at[LISTEN_KINDS];
-    struct door *doors[LISTEN_KINDS]; /* NULL: none */
-    struct tls *tls;                  /* NULL: nobody has spoken TLS yet */
+    struct http_listener *doors[LISTEN_KINDS]; /* NULL: none */
+    struct tls *tls;                           /* NULL: nobody has spoken TLS yet */
     struct visits *visits;
     unsigned open; /* handles that must close before freeing */
     unsigned connections;

@@ -15,25 +15,26 @@
 #define SLOW_S     30L
 #define HASH_TEXT  (2 * crypto_hash_sha256_BYTES + 1)
 
-struct http_signed {
+struct http_signed_client {
     CURL *curl;
     char *how; /* "aws:amz:REGION:SERVICE" */
     char *key, *secret, *token;
 };
 
-struct http_signed *http_signed_create(const struct http_signer *signer, struct err *err)
+struct http_signed_client *http_signed_create(const struct http_signer *signer, struct err *err)
 {
     CURL *curl = curl_easy_init();
     if (!curl) {
         err_set(err, ERR_SYSTEM, "libcurl does not start");
         return NULL;
     }
-    struct http_signed *s = mem_new(sizeof *s);
-    *s = (struct http_signed){ .curl = curl,
-                               .how = mem_printf("aws:amz:%s:%s", signer->region, signer->service),
-                               .key = mem_strdup(signer->key),
-                               .secret = mem_strdup(signer->secret),
-                               .token = mem_strdup(signer->token) };
+    struct http_signed_client *s = mem_new(sizeof *s);
+    *s = (struct http_signed_client){ .curl = curl,
+                                      .how = mem_printf("aws:amz:%s:%s", signer->region,
+                                                        signer->service),
+                                      .key = mem_strdup(signer->key),
+                                      .secret = mem_strdup(signer->secret),
+                                      .token = mem_strdup(signer->token) };
     return s;
 }
 
@@ -44,7 +45,7 @@ static void forget(char *secret)
     free(secret);
 }
 
-void http_signed_destroy(struct http_signed *s)
+void http_signed_destroy(struct http_signed_client *s)
 {
     if (!s)
         return;
@@ -93,7 +94,7 @@ static struct curl_slist *add_header(struct curl_slist *list, const char *name, 
     return curl_slist_append(list, line);
 }
 
-static struct curl_slist *make_headers(const struct http_signed *s,
+static struct curl_slist *make_headers(const struct http_signed_client *s,
                                        const struct http_signed_ask *ask)
 {
     unsigned char hash[crypto_hash_sha256_BYTES];
@@ -124,7 +125,7 @@ static void set_trust(CURL *curl)
 
 /* A body is always a post's, whatever the method is called: then libcurl has all of it, and sends
  * it again by itself where a kept connection turns out to be closed. */
-static void set_call(const struct http_signed *s, const struct http_signed_ask *ask)
+static void set_call(const struct http_signed_client *s, const struct http_signed_ask *ask)
 {
     CURL *curl = s->curl;
     curl_easy_reset(curl);
@@ -179,7 +180,7 @@ static int say_trouble(CURLcode rc, struct http_signed_answer *answer, struct er
                                          : curl_easy_strerror(rc));
 }
 
-int http_signed_call(struct http_signed *s, const struct http_signed_ask *ask,
+int http_signed_call(struct http_signed_client *s, const struct http_signed_ask *ask,
                      struct http_signed_answer *answer, struct err *err)
 {
     long status = 0;

@@ -20,10 +20,10 @@ struct http_signer {
     const char *region, *service;
     const char *key, *secret, *token; /* token: of a session, or NULL */
 };
-struct http_signed;
+struct http_signed_client;
 /* Keeps its connection. The texts are copied. NULL: libcurl does not start. */
-struct http_signed *http_signed_create(const struct http_signer *, struct err *);
-void http_signed_destroy(struct http_signed *); /* NULL-safe */
+struct http_signed_client *http_signed_create(const struct http_signer *, struct err *);
+void http_signed_destroy(struct http_signed_client *); /* NULL-safe */
 
 struct http_signed_ask {
     const char *method, *url;    /* whole, encoded as above */
@@ -42,7 +42,7 @@ struct http_signed_answer {
 };
 /* 0 whenever an answer came whole, whatever its status. ERR_UNAVAILABLE: nobody answers, or not to
  * the end; ERR_TIMEOUT; ERR_CANNOT: its certificate is not good. */
-int http_signed_call(struct http_signed *, const struct http_signed_ask *,
+int http_signed_call(struct http_signed_client *, const struct http_signed_ask *,
                      struct http_signed_answer *, struct err *);
 
 #endif

@@ -29,7 +29,7 @@
 
 struct s3 {
     struct arena *arena;
-    struct http_signed *http;
+    struct http_signed_client *http;
     const char *where;  /* s3://BUCKET/PREFIX at HOST, for people */
     const char *base;   /* URL of the bucket, without a slash behind it */
     const char *prefix; /* "" or "PREFIX/", encoded for a path */
