@@ -6,14 +6,14 @@
 
 #define CHECK_GRANT_NAMES 256
 
-enum check_given {
+enum check_grant_kind {
     CHECK_GIVEN_NONE,     /* no device here, or a list that is empty */
     CHECK_GIVEN_DECLARED, /* numbers of a declared node: no device of this machine */
     CHECK_GIVEN_LIST,     /* those of CUDA_VISIBLE_DEVICES (HIP_VISIBLE_DEVICES) */
     CHECK_GIVEN_ALL       /* no list: what the machine has */
 };
 struct check_grant {
-    enum check_given given;
+    enum check_grant_kind given;
     uint32_t n;                    /* devices of LIST or ALL */
     char names[CHECK_GRANT_NAMES]; /* as they were named, "0,1"; "" for NONE */
 };

@@ -107,7 +107,7 @@ static void tell_others(struct check_group *group, const struct check_message *n
 
 /* ---- waiting ---- */
 
-enum check_heard check_group_wait(struct check_group *group, int fd, uint64_t ms, uint32_t *who)
+enum check_source check_group_wait(struct check_group *group, int fd, uint64_t ms, uint32_t *who)
 {
     struct pollfd at[CHECK_PARTNERS_MAX + 1];
     uint32_t of[CHECK_PARTNERS_MAX + 1];
@@ -127,9 +127,9 @@ enum check_heard check_group_wait(struct check_group *group, int fd, uint64_t ms
     for (nfds_t i = 1; rc > 0 && !at[0].revents && i < n; i++)
         if (at[i].revents) {
             *who = of[i];
-            return CHECK_HEARD_PARTNER;
+            return CHECK_SOURCE_PARTNER;
         }
-    return rc > 0 ? CHECK_HEARD_FD : CHECK_HEARD_NONE;
+    return rc > 0 ? CHECK_SOURCE_FD : CHECK_SOURCE_NONE;
 }
 
 /* The first partner whose connection is open; CHECK_PARTNERS_MAX: none. */
@@ -162,7 +162,7 @@ static uint32_t hear_abilities(struct check_group *group, struct check_ability *
     for (uint32_t who; (who = first_open(&waiting)) < CHECK_PARTNERS_MAX;) {
         uint64_t now = clock_mono_ms();
         if (check_group_wait(&waiting, -1, now < until ? until - now : 0, &who) ==
-            CHECK_HEARD_NONE) {
+            CHECK_SOURCE_NONE) {
             check_why(why, "did not say in time what it can");
             return who;
         }
@@ -288,7 +288,7 @@ int check_group_end(struct check_group *group, const char *own_why, uint64_t ms,
     /* Connections stay open until all have passed: one that closes is a failure. */
     for (uint32_t who; (who = first_open(group)) < CHECK_PARTNERS_MAX;) {
         uint64_t now = clock_mono_ms();
-        if (check_group_wait(group, -1, now < until ? until - now : 0, &who) == CHECK_HEARD_NONE)
+        if (check_group_wait(group, -1, now < until ? until - now : 0, &who) == CHECK_SOURCE_NONE)
             return fail(group, who, "no answer in time", why);
         if (check_group_hear(group, who, why) < 0)
             return -1;

@@ -23,9 +23,9 @@ void check_group_close(struct check_group *);
 int check_group_agree(struct check_group *, const struct check_ability *own, const char *own_why,
                       struct check_plan *plan, char why[CHECK_WHY_MAX]);
 
-enum check_heard { CHECK_HEARD_NONE, CHECK_HEARD_FD, CHECK_HEARD_PARTNER };
+enum check_source { CHECK_SOURCE_NONE, CHECK_SOURCE_FD, CHECK_SOURCE_PARTNER };
 /* Until fd or a partner (index *who; group NULL: none) can be read. */
-enum check_heard check_group_wait(struct check_group *, int fd, uint64_t ms, uint32_t *who);
+enum check_source check_group_wait(struct check_group *, int fd, uint64_t ms, uint32_t *who);
 /* What that partner says. 0: it has passed; -1: why says who failed, and how. */
 int check_group_hear(struct check_group *, uint32_t who, char why[CHECK_WHY_MAX]);
 /* Tells the others that this node has passed (own_why NULL), or how it failed. Index 0, when it has

@@ -80,17 +80,17 @@ static const char *take_line(struct check_torch *torch, size_t *taken)
     return torch->line;
 }
 
-static enum check_said read_said(const char *line, const char **rest)
+static enum check_torch_answer read_said(const char *line, const char **rest)
 {
-    static const char *const words[CHECK_SAID_ENDED] = { "probed", "ready", "ok", "self", "pair" };
+    static const char *const words[CHECK_TORCH_ENDED] = { "probed", "ready", "ok", "self", "pair" };
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         size_t len = strlen(words[i]);
         if (strncmp(line, words[i], len) != 0 || (line[len] && line[len] != ' '))
             continue;
         *rest = line[len] ? line + len + 1 : line + len;
-        return (enum check_said)i;
+        return (enum check_torch_answer)i;
     }
-    return CHECK_SAID_ENDED;
+    return CHECK_TORCH_ENDED;
 }
 
 /* Of the line that was answered last nothing is needed any more. */
@@ -113,8 +113,9 @@ static bool read_more(struct check_torch *torch)
     return true;
 }
 
-enum check_said check_torch_hear(struct check_torch *torch, uint64_t ms, struct check_group *group,
-                                 const char **rest, uint32_t *who)
+enum check_torch_answer check_torch_hear(struct check_torch *torch, uint64_t ms,
+                                         struct check_group *group, const char **rest,
+                                         uint32_t *who)
 {
     uint64_t until = clock_mono_ms() + ms;
     size_t taken;
@@ -123,14 +124,14 @@ enum check_said check_torch_hear(struct check_torch *torch, uint64_t ms, struct 
     torch->said = 0;
     while (!take_line(torch, &taken)) {
         uint64_t now = clock_mono_ms();
-        enum check_heard heard =
-            now < until ? check_group_wait(group, torch->out, until - now, who) : CHECK_HEARD_NONE;
-        if (heard == CHECK_HEARD_NONE)
-            return CHECK_SAID_LATE;
-        if (heard == CHECK_HEARD_PARTNER)
-            return CHECK_SAID_PARTNER;
+        enum check_source heard =
+            now < until ? check_group_wait(group, torch->out, until - now, who) : CHECK_SOURCE_NONE;
+        if (heard == CHECK_SOURCE_NONE)
+            return CHECK_TORCH_LATE;
+        if (heard == CHECK_SOURCE_PARTNER)
+            return CHECK_TORCH_PARTNER;
         if (!read_more(torch))
-            return CHECK_SAID_ENDED;
+            return CHECK_TORCH_ENDED;
     }
     torch->said = taken;
     return read_said(torch->line, rest);

@@ -14,16 +14,16 @@ struct check_torch { /* zero: not started */
     char line[CHECK_LINE_MAX]; /* what it said last, and what came after that */
     size_t len, said;          /* bytes in it; of them those of the last line */
 };
-enum check_said {
-    CHECK_SAID_PROBED,  /* it has the devices, by the driver; torch is not imported yet */
-    CHECK_SAID_READY,   /* its own part is done */
-    CHECK_SAID_OK,      /* the part with the others is done */
-    CHECK_SAID_SELF,    /* a fault of this node */
-    CHECK_SAID_PAIR,    /* a fault with the others */
-    CHECK_SAID_ENDED,   /* it ended without an answer */
-    CHECK_SAID_LATE,    /* nothing in time */
-    CHECK_SAID_PARTNER, /* a partner said something first */
-    CHECK_SAID_N
+enum check_torch_answer {
+    CHECK_TORCH_PROBED,  /* it has the devices, by the driver; torch is not imported yet */
+    CHECK_TORCH_READY,   /* its own part is done */
+    CHECK_TORCH_OK,      /* the part with the others is done */
+    CHECK_TORCH_SELF,    /* a fault of this node */
+    CHECK_TORCH_PAIR,    /* a fault with the others */
+    CHECK_TORCH_ENDED,   /* it ended without an answer */
+    CHECK_TORCH_LATE,    /* nothing in time */
+    CHECK_TORCH_PARTNER, /* a partner said something first */
+    CHECK_TORCH_N
 };
 
 /* -1: errno. Ends with this process (parent-death signal). */
@@ -32,8 +32,8 @@ int check_torch_start(struct check_torch *, const struct check_task *);
 void check_torch_tell(struct check_torch *, const char *line);
 /* Its next line, within ms. *rest: what follows the word that tells its kind, in the line. With a
  * group also what a partner says first, which is left unread: *who is its index. */
-enum check_said check_torch_hear(struct check_torch *, uint64_t ms, struct check_group *,
-                                 const char **rest, uint32_t *who);
+enum check_torch_answer check_torch_hear(struct check_torch *, uint64_t ms, struct check_group *,
+                                         const char **rest, uint32_t *who);
 void check_torch_end(struct check_torch *); /* not started: nothing */
 
 #endif

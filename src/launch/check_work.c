@@ -220,17 +220,17 @@ static void blame_late(struct with_torch *w, enum rdzv_check_result result, cons
 }
 
 /* The next line of the own part: true if it is the one that is due. */
-static bool hear_own(struct with_torch *w, enum check_said due, const char *what, uint64_t ms,
-                     const char **rest)
+static bool hear_own(struct with_torch *w, enum check_torch_answer due, const char *what,
+                     uint64_t ms, const char **rest)
 {
     uint32_t who;
-    enum check_said said = check_torch_hear(&w->torch, ms, NULL, rest, &who);
+    enum check_torch_answer said = check_torch_hear(&w->torch, ms, NULL, rest, &who);
     if (said == due)
         return true;
     w->failed = true;
-    if (said == CHECK_SAID_SELF)
+    if (said == CHECK_TORCH_SELF)
         blame(w->answer, RDZV_CHECK_SELF_BAD, "torch: %s", *rest);
-    else if (said == CHECK_SAID_LATE)
+    else if (said == CHECK_TORCH_LATE)
         blame_late(w, RDZV_CHECK_SELF_BAD, what, ms);
     else
         blame(w->answer, RDZV_CHECK_SELF_BAD, "torch: the check program ended without an answer");
@@ -261,7 +261,7 @@ static void probe(struct with_torch *w)
     else if (check_torch_start(&w->torch, task) < 0)
         blame(w->answer, RDZV_CHECK_SELF_BAD, "torch: %s: %s", task->python, strerror(errno));
     else
-        w->failed = !hear_own(w, CHECK_SAID_PROBED, "the driver", task->probe_ms, &rest);
+        w->failed = !hear_own(w, CHECK_TORCH_PROBED, "the driver", task->probe_ms, &rest);
 }
 
 /* What follows the next word, which is put into out; NULL: there is none, or it has no room. */
@@ -309,7 +309,7 @@ static void do_own(struct with_torch *w, struct check_ability *own)
     *own = (struct check_ability){ .can = CHECK_CAN_NOTHING };
     if (!w->failed && w->torch.pid > 0) {
         check_torch_tell(&w->torch, "work\n");
-        if (hear_own(w, CHECK_SAID_READY, "torch", w->task->own_ms, &rest) &&
+        if (hear_own(w, CHECK_TORCH_READY, "torch", w->task->own_ms, &rest) &&
             !read_ready(rest, own, w->answer)) {
             w->failed = true;
             blame(w->answer, RDZV_CHECK_SELF_BAD, "torch: an answer of another version: %s", rest);
@@ -355,25 +355,25 @@ static const char *hear_joint(struct with_torch *w, const struct check_plan *pla
     const char *rest;
     char *end;
     uint32_t who = 0;
-    enum check_said said;
+    enum check_torch_answer said;
     while ((said = check_torch_hear(&w->torch, w->task->joint_ms, w->group, &rest, &who)) ==
-           CHECK_SAID_PARTNER)
+           CHECK_TORCH_PARTNER)
         if (check_group_hear(w->group, who, why) < 0) {
             blame(w->answer, RDZV_CHECK_PAIR_BAD, "%s", why);
             return why;
         }
-    if (said == CHECK_SAID_OK) {
+    if (said == CHECK_TORCH_OK) {
         unsigned long long us = strtoull(rest, &end, 10);
         w->answer->took_us += check_plan_counts(plan) ? us : 0;
         add_figure(w->answer, "%s", *end == ' ' ? end + 1 : end);
         add_because(w, plan);
         return NULL;
     }
-    if (said == CHECK_SAID_LATE)
+    if (said == CHECK_TORCH_LATE)
         blame_late(w, RDZV_CHECK_PAIR_BAD, "all-reduce with the others", w->task->joint_ms);
     else
         blame(w->answer, RDZV_CHECK_PAIR_BAD, "torch: %s",
-              said == CHECK_SAID_PAIR || said == CHECK_SAID_SELF
+              said == CHECK_TORCH_PAIR || said == CHECK_TORCH_SELF
                   ? rest
                   : "the check program ended during all-reduce with the others");
     snprintf(why, CHECK_WHY_MAX, "%s", w->answer->why);

@@ -24,13 +24,13 @@ const struct conn_terms launcher_terms = {
 };
 
 struct knock {
-    struct door *door;
+    struct rdzv_listener *door;
     struct conn *conn;
 };
 
-struct door {
+struct rdzv_listener {
     uv_loop_t *loop;
-    struct door_sink sink;
+    struct rdzv_listener_sink sink;
     VEC(struct knock *) knocks; /* oldest first */
     char preface[RDZV_PREFACE_MAX + 1];
     struct listener *listener;
@@ -56,7 +56,7 @@ int door_preface(char out[RDZV_PREFACE_MAX + 1], const char *token, struct err *
 /* Gives the connection to the caller of this. */
 static struct conn *leave_door(struct knock *knock)
 {
-    struct door *door = knock->door;
+    struct rdzv_listener *door = knock->door;
     struct conn *conn = knock->conn;
     for (size_t i = 0; i < door->knocks.n; i++)
         if (door->knocks.at[i] == knock) {
@@ -79,7 +79,7 @@ static bool same(const char *a, const char *b, size_t n)
 static ssize_t on_said(void *arg, struct conn *conn, char *said, size_t n)
 {
     struct knock *knock = arg;
-    struct door *door = knock->door;
+    struct rdzv_listener *door = knock->door;
     const size_t head = sizeof RDZV_PREFACE - 1;
     (void)conn;
     if (said[0] == '\0') {
@@ -106,7 +106,7 @@ static void on_closed(void *arg, struct conn *conn, const char *why)
 
 static void on_knock(void *arg, int fd)
 {
-    struct door *door = arg;
+    struct rdzv_listener *door = arg;
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (door->knocks.n >= KNOCKS_MAX)
@@ -121,13 +121,13 @@ static void on_knock(void *arg, int fd)
 
 /* ---- the door ---- */
 
-struct door *door_open(uv_loop_t *loop, struct listen_place *place, const char *preface,
-                       struct door_sink sink, struct err *err)
+struct rdzv_listener *door_open(uv_loop_t *loop, struct listen_place *place, const char *preface,
+                                struct rdzv_listener_sink sink, struct err *err)
 {
     int fd = listener_open_tcp(place, err);
     if (fd < 0)
         return NULL;
-    struct door *door = mem_new(sizeof *door);
+    struct rdzv_listener *door = mem_new(sizeof *door);
     door->loop = loop;
     door->sink = sink;
     snprintf(door->preface, sizeof door->preface, "%s", preface);
@@ -136,7 +136,7 @@ struct door *door_open(uv_loop_t *loop, struct listen_place *place, const char *
     return door;
 }
 
-void door_close(struct door *door)
+void door_close(struct rdzv_listener *door)
 {
     if (!door)
         return;
@@ -147,7 +147,7 @@ void door_close(struct door *door)
     free(door);
 }
 
-uint16_t door_port(const struct door *door)
+uint16_t door_port(const struct rdzv_listener *door)
 {
     return listener_port(door->listener);
 }

@@ -20,17 +20,18 @@ extern const struct conn_terms launcher_terms;
  * 128 printable characters without blanks). */
 int door_preface(char out[RDZV_PREFACE_MAX + 1], const char *token, struct err *);
 
-struct door_sink {
+struct rdzv_listener_sink {
     /* The receiver's now, which sets events and, when it knows who that is, admits it; so long
      * the caller's time runs. */
     void (*caller)(void *arg, struct conn *, bool token_is_good);
     void (*c10d)(void *arg, int fd, const void *bytes, size_t len); /* fd is the receiver's */
     void *arg;
 };
-struct door;
-struct door *door_open(uv_loop_t *, struct listen_place *, const char *preface, struct door_sink,
-                       struct err *);
-void door_close(struct door *); /* NULL-safe; those who have not said who they are are closed */
-uint16_t door_port(const struct door *);
+struct rdzv_listener;
+struct rdzv_listener *door_open(uv_loop_t *, struct listen_place *, const char *preface,
+                                struct rdzv_listener_sink, struct err *);
+void door_close(
+    struct rdzv_listener *); /* NULL-safe; those who have not said who they are are closed */
+uint16_t door_port(const struct rdzv_listener *);
 
 #endif

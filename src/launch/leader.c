@@ -38,7 +38,7 @@ struct leader {
     uint64_t own;
     struct leader_sink sink;
     char preface[RDZV_PREFACE_MAX + 1];
-    struct door *door;
+    struct rdzv_listener *door;
     struct store_server *store;
     struct rdzv_host *host; /* NULL: asleep */
     VEC(struct caller *) callers;
@@ -338,8 +338,8 @@ static void on_c10d(void *arg, int fd, const void *bytes, size_t len)
 
 int leader_listen(struct leader *leader, struct listen_place *place, struct err *err)
 {
-    struct door_sink sink = { .caller = on_caller, .c10d = on_c10d, .arg = leader };
-    struct door *door = door_open(leader->loop, place, leader->preface, sink, err);
+    struct rdzv_listener_sink sink = { .caller = on_caller, .c10d = on_c10d, .arg = leader };
+    struct rdzv_listener *door = door_open(leader->loop, place, leader->preface, sink, err);
     if (!door)
         return -1;
     door_close(leader->door);

@@ -46,7 +46,7 @@ static bool match_step(struct match *match, const char *cookie, size_t len, char
     return whole;
 }
 
-enum leftover_mark leftover_mark(pid_t pid, const char *cookie)
+enum stray_process_mark leftover_mark(pid_t pid, const char *cookie)
 {
     char text[4096];
     AUTO_CLOSE int fd = proc_open_environ(pid);
@@ -70,13 +70,13 @@ bool leftover_carries(pid_t pid, const char *cookie)
 
 /* ---- children ---- */
 
-static size_t add_child(struct leftover_child *out, size_t n, pid_t pid, bool any_parent)
+static size_t add_child(struct stray_child *out, size_t n, pid_t pid, bool any_parent)
 {
     struct proc_stat stat;
     if (n == LEFTOVER_CHILDREN_MAX || !proc_stat_read(pid, &stat) ||
         (!any_parent && stat.parent != getpid()))
         return n;
-    out[n] = (struct leftover_child){
+    out[n] = (struct stray_child){
         .pid = pid, .session = stat.session, .ended = stat.ended, .leaving = stat.leaving
     };
     return n + 1;
@@ -93,7 +93,7 @@ static pid_t next_number(DIR *dir)
 }
 
 /* For kernels that keep no list of children. */
-static size_t children_by_scan(struct leftover_child *out)
+static size_t children_by_scan(struct stray_child *out)
 {
     size_t n = 0;
     DIR *dir = opendir("/proc");
@@ -105,7 +105,7 @@ static size_t children_by_scan(struct leftover_child *out)
     return n;
 }
 
-static size_t children_of_thread(pid_t thread, struct leftover_child *out, size_t n)
+static size_t children_of_thread(pid_t thread, struct stray_child *out, size_t n)
 {
     char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)thread);
@@ -125,7 +125,7 @@ static size_t children_of_thread(pid_t thread, struct leftover_child *out, size_
     return n;
 }
 
-size_t leftover_children(struct leftover_child out[LEFTOVER_CHILDREN_MAX])
+size_t leftover_children(struct stray_child out[LEFTOVER_CHILDREN_MAX])
 {
     if (access("/proc/thread-self/children", R_OK) != 0)
         return children_by_scan(out);

@@ -12,18 +12,18 @@
 /* Does the process carry GUARD_COOKIE with this cookie in it? (A launcher inside a rank of another
  * launcher has both, with a colon between.) Nothing to see: while it execs or exits, of zombies and
  * of other users' processes, and where the environment is really empty. */
-enum leftover_mark { LEFTOVER_STRANGER, LEFTOVER_OURS, LEFTOVER_NOTHING_TO_SEE };
-enum leftover_mark leftover_mark(pid_t, const char *cookie);
+enum stray_process_mark { LEFTOVER_STRANGER, LEFTOVER_OURS, LEFTOVER_NOTHING_TO_SEE };
+enum stray_process_mark leftover_mark(pid_t, const char *cookie);
 bool leftover_carries(pid_t, const char *cookie); /* LEFTOVER_OURS */
 
-struct leftover_child {
+struct stray_child {
     pid_t pid, session;
     bool ended;   /* every thread of it: only its status is left */
     bool leaving; /* on its way there, without an environment any more */
 };
 #define LEFTOVER_CHILDREN_MAX 1024u /* the rest is found by the next look */
 /* The children of this process, adopted ones too. How many are in out. */
-size_t leftover_children(struct leftover_child out[LEFTOVER_CHILDREN_MAX]);
+size_t leftover_children(struct stray_child out[LEFTOVER_CHILDREN_MAX]);
 
 /* Calls each with every process of this user that carries the cookie. */
 void leftover_each(const char *cookie, void (*each)(void *arg, pid_t), void *arg);

@@ -51,9 +51,9 @@ struct member {
     enum phase phase;
     int exit_code;
     bool ended; /* the leader told the end */
-    struct seat *seat;
+    struct leader_conn *seat;
     struct streams *streams;
-    struct warm *warm;
+    struct warm_interpreter *warm;
     struct ranks *ranks;
     struct check *check;
     struct trace *trace;
@@ -686,12 +686,12 @@ static void on_seat_failed(void *arg, const char *text)
 static int open_all(struct member *member, const char *cookie, struct err *err)
 {
     const struct settings *settings = member->settings;
-    struct seat_sink seat = { .taken = on_taken,
-                              .order = on_order,
-                              .say = on_seat_says,
-                              .failed = on_seat_failed,
-                              .alone = on_alone,
-                              .arg = member };
+    struct leader_conn_sink seat = { .taken = on_taken,
+                                     .order = on_order,
+                                     .say = on_seat_says,
+                                     .failed = on_seat_failed,
+                                     .alone = on_alone,
+                                     .arg = member };
     struct ranks_sink ranks = { .ended = on_rank_ended, .gone = on_ranks_gone, .arg = member };
     if (getrandom(&member->id, sizeof member->id, 0) != (ssize_t)sizeof member->id)
         return err_sys(err, "a random number");

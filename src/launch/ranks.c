@@ -57,7 +57,7 @@ struct ranks {
     uv_loop_t *loop;
     const struct settings *settings;
     struct streams *streams;
-    struct warm *warm;
+    struct warm_interpreter *warm;
     const char *cookie;
     struct ranks_sink sink;
     const cpu_set_t *cpus;
@@ -96,8 +96,8 @@ static void on_child(uv_signal_t *handle, int number);
 /* ---- making ---- */
 
 struct ranks *ranks_create(uv_loop_t *loop, const struct settings *settings,
-                           struct streams *streams, struct warm *warm, const char *cookie,
-                           struct ranks_sink sink)
+                           struct streams *streams, struct warm_interpreter *warm,
+                           const char *cookie, struct ranks_sink sink)
 {
     struct ranks *ranks = mem_new(sizeof *ranks);
     *ranks = (struct ranks){ .loop = loop,
@@ -311,7 +311,7 @@ static bool was_killed(const struct ranks *ranks, pid_t pid)
 }
 
 /* Is this child of ours something that ranks left? */
-static enum leftover_mark mark_of(const struct ranks *ranks, const struct leftover_child *child)
+static enum stray_process_mark mark_of(const struct ranks *ranks, const struct stray_child *child)
 {
     if (child->leaving || was_killed(ranks, child->pid) || of_round(ranks, child->session))
         return LEFTOVER_OURS;
@@ -324,10 +324,10 @@ static enum leftover_mark mark_of(const struct ranks *ranks, const struct leftov
  * own: it is looked at again, a few times. */
 static bool kill_left(struct ranks *ranks)
 {
-    AUTO_FREE struct leftover_child *children = mem_new(LEFTOVER_CHILDREN_MAX * sizeof *children);
+    AUTO_FREE struct stray_child *children = mem_new(LEFTOVER_CHILDREN_MAX * sizeof *children);
     size_t n = leftover_children(children), found = 0, hidden = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct leftover_child *child = &children[i];
+        const struct stray_child *child = &children[i];
         if (is_known(ranks, child->pid))
             continue;
         if (child->ended) {
@@ -335,7 +335,7 @@ static bool kill_left(struct ranks *ranks)
                 (void)waitpid(child->pid, NULL, WNOHANG);
             continue;
         }
-        enum leftover_mark mark = mark_of(ranks, child);
+        enum stray_process_mark mark = mark_of(ranks, child);
         hidden += mark == LEFTOVER_NOTHING_TO_SEE;
         if (mark != LEFTOVER_OURS)
             continue;
@@ -404,7 +404,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 static void on_orphans(uv_timer_t *timer)
 {
     struct ranks *ranks = timer->data;
-    AUTO_FREE struct leftover_child *children = mem_new(LEFTOVER_CHILDREN_MAX * sizeof *children);
+    AUTO_FREE struct stray_child *children = mem_new(LEFTOVER_CHILDREN_MAX * sizeof *children);
     size_t n = leftover_children(children), n_dead = 0;
     pid_t dead[ORPHANS_MAX];
     for (size_t i = 0; i < n && n_dead < ORPHANS_MAX; i++) {

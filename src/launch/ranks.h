@@ -21,8 +21,8 @@ struct ranks_sink {
     void *arg;
 };
 struct ranks;
-struct ranks *ranks_create(uv_loop_t *, const struct settings *, struct streams *, struct warm *,
-                           const char *cookie, struct ranks_sink);
+struct ranks *ranks_create(uv_loop_t *, const struct settings *, struct streams *,
+                           struct warm_interpreter *, const char *cookie, struct ranks_sink);
 void ranks_destroy(struct ranks *); /* NULL-safe; kills what runs */
 
 /* Calls of the sink come from the loop, never from inside a call here; `ended` may call ranks_stop,

@@ -33,11 +33,11 @@ struct target {
     uint64_t member; /* 0: not known */
 };
 
-struct seat {
+struct leader_conn {
     uv_loop_t *loop;
     const struct settings *settings;
     uint64_t member;
-    struct seat_sink sink;
+    struct leader_conn_sink sink;
     char preface[RDZV_PREFACE_MAX + 1];
     struct leader *leader;
     struct conn *conn;
@@ -57,9 +57,9 @@ struct seat {
     char local[ADDRESS_MAX], endpoint[RESOLVE_MAX], host[256];
 };
 
-static void search(struct seat *seat);
-static void try_later(struct seat *seat);
-static void go_to(struct seat *seat, const struct target *to, uint64_t timeout_ms);
+static void search(struct leader_conn *seat);
+static void try_later(struct leader_conn *seat);
+static void go_to(struct leader_conn *seat, const struct target *to, uint64_t timeout_ms);
 
 /* ---- who this node is ---- */
 
@@ -76,13 +76,13 @@ static bool is_numeric(const char *addr)
 
 /* A name that means this machine to itself (127.0.1.1 in its hosts file) and the right thing to
  * the others. */
-static bool name_says_more(const struct seat *seat)
+static bool name_says_more(const struct leader_conn *seat)
 {
     const char *host = seat->settings->host;
     return is_loopback(seat->endpoint) && !is_numeric(host) && strcmp(host, "localhost") != 0;
 }
 
-const char *seat_addr(const struct seat *seat)
+const char *seat_addr(const struct leader_conn *seat)
 {
     const struct settings *settings = seat->settings;
     if (settings->local_addr)
@@ -96,7 +96,7 @@ const char *seat_addr(const struct seat *seat)
     return seat->local[0] ? seat->local : seat->host;
 }
 
-const char *seat_listen_addr(const struct seat *seat)
+const char *seat_listen_addr(const struct leader_conn *seat)
 {
     const char *addr = seat_addr(seat);
     if (strcmp(addr, "localhost") == 0 || is_numeric(addr))
@@ -104,34 +104,34 @@ const char *seat_listen_addr(const struct seat *seat)
     return "*";
 }
 
-uint16_t seat_lead_port(const struct seat *seat)
+uint16_t seat_lead_port(const struct leader_conn *seat)
 {
     return leader_port(seat->leader);
 }
 
-bool seat_leads(const struct seat *seat)
+bool seat_leads(const struct leader_conn *seat)
 {
     return leader_leads(seat->leader);
 }
 
-size_t seat_others(const struct seat *seat)
+size_t seat_others(const struct leader_conn *seat)
 {
     return leader_callers(seat->leader);
 }
 
-bool seat_shares_port(const struct seat *seat)
+bool seat_shares_port(const struct leader_conn *seat)
 {
     return seat->settings->meeting == MEET_STATIC && seat->at_endpoint && seat_leads(seat);
 }
 
-void seat_serve_store(struct seat *seat, struct store_server *store)
+void seat_serve_store(struct leader_conn *seat, struct store_server *store)
 {
     leader_serve_store(seat->leader, store);
 }
 
 /* ---- talking ---- */
 
-static void be_welcome(struct seat *seat)
+static void be_welcome(struct leader_conn *seat)
 {
     seat->welcomed = true;
     seat->since_ms = seat->said_ms = seat->wait_ms = 0;
@@ -139,7 +139,7 @@ static void be_welcome(struct seat *seat)
     seat->moves = 0;
 }
 
-void seat_send(struct seat *seat, const struct buf *frames)
+void seat_send(struct leader_conn *seat, const struct buf *frames)
 {
     size_t done = 0, used;
     struct rdzv_frame_in frame;
@@ -158,7 +158,7 @@ void seat_send(struct seat *seat, const struct buf *frames)
     }
 }
 
-void seat_know(struct seat *seat, const struct rdzv_round *round)
+void seat_know(struct leader_conn *seat, const struct rdzv_round *round)
 {
     if (seat->settings->meeting == MEET_ALONE || seat->settings->meeting == MEET_AGENT)
         return;
@@ -175,7 +175,7 @@ void seat_know(struct seat *seat, const struct rdzv_round *round)
     }
 }
 
-static void lose_seat(struct seat *seat, bool ask_again)
+static void lose_seat(struct leader_conn *seat, bool ask_again)
 {
     if (seat->welcomed) {
         seat->former = seat->at;
@@ -189,7 +189,7 @@ static void lose_seat(struct seat *seat, bool ask_again)
 }
 
 /* What answers there does not talk like a launcher. */
-static void say_stranger(struct seat *seat)
+static void say_stranger(struct leader_conn *seat)
 {
     seat->stranger = true;
     snprintf(seat->trouble, sizeof seat->trouble,
@@ -199,7 +199,7 @@ static void say_stranger(struct seat *seat)
 
 static void on_beat(uv_timer_t *timer)
 {
-    struct seat *seat = timer->data;
+    struct leader_conn *seat = timer->data;
     uint64_t now = clock_mono_ms(), silence = seat->settings->silence_ms;
     if (now - seat->beaten_ms > silence)
         seat->heard_ms = now; /* it was this process that slept */
@@ -217,7 +217,7 @@ static void on_beat(uv_timer_t *timer)
     conn_flush(seat->conn);
 }
 
-static void start_beats(struct seat *seat, uint32_t beat_ms)
+static void start_beats(struct leader_conn *seat, uint32_t beat_ms)
 {
     if (beat_ms == 0 || beat_ms == seat->beat_ms)
         return;
@@ -227,7 +227,7 @@ static void start_beats(struct seat *seat, uint32_t beat_ms)
 }
 
 /* Launchers that ask here are sent to where this one sits. */
-static int hear_welcome(struct seat *seat, const struct rdzv_frame_in *frame)
+static int hear_welcome(struct leader_conn *seat, const struct rdzv_frame_in *frame)
 {
     struct arena *arena = arena_create();
     struct rdzv_welcome welcome;
@@ -246,7 +246,7 @@ static int hear_welcome(struct seat *seat, const struct rdzv_frame_in *frame)
     return rc;
 }
 
-static int hear_moved(struct seat *seat, const struct rdzv_frame_in *frame)
+static int hear_moved(struct leader_conn *seat, const struct rdzv_frame_in *frame)
 {
     struct arena *arena = arena_create();
     struct rdzv_moved moved;
@@ -264,7 +264,7 @@ static int hear_moved(struct seat *seat, const struct rdzv_frame_in *frame)
     return rc;
 }
 
-static int hear(struct seat *seat, const struct rdzv_frame_in *frame)
+static int hear(struct leader_conn *seat, const struct rdzv_frame_in *frame)
 {
     seat->heard_ms = clock_mono_ms();
     switch (frame->kind) {
@@ -296,7 +296,7 @@ static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame
 /* ---- connecting ---- */
 
 /* Every launcher that sits elsewhere can lead: it listens where the others would find it. */
-static void open_own_door(struct seat *seat)
+static void open_own_door(struct leader_conn *seat)
 {
     struct err err;
     struct listen_place place = { .addr = seat_listen_addr(seat) };
@@ -313,7 +313,7 @@ static void open_own_door(struct seat *seat)
 
 static void on_up(void *arg, struct conn *conn)
 {
-    struct seat *seat = arg;
+    struct leader_conn *seat = arg;
     seat->up = true;
     seat->welcomed = false;
     seat->heard_ms = clock_mono_ms();
@@ -328,7 +328,7 @@ static void on_up(void *arg, struct conn *conn)
 
 static void on_closed(void *arg, struct conn *conn, const char *why)
 {
-    struct seat *seat = arg;
+    struct leader_conn *seat = arg;
     bool mute = seat->up && !seat->welcomed && seat->settings->meeting != MEET_AGENT;
     (void)conn;
     seat->conn = NULL;
@@ -341,12 +341,12 @@ static void on_closed(void *arg, struct conn *conn, const char *why)
     search(seat);
 }
 
-static struct conn_events own_events(struct seat *seat)
+static struct conn_events own_events(struct leader_conn *seat)
 {
     return (struct conn_events){ .frame = on_frame, .up = on_up, .closed = on_closed, .arg = seat };
 }
 
-static void go_to(struct seat *seat, const struct target *to, uint64_t timeout_ms)
+static void go_to(struct leader_conn *seat, const struct target *to, uint64_t timeout_ms)
 {
     struct err err;
     char numeric[RESOLVE_MAX];
@@ -371,14 +371,14 @@ static void go_to(struct seat *seat, const struct target *to, uint64_t timeout_m
 
 /* Nobody waits for the former leader: it was looked for, or was silent for long enough. Should it
  * live all the same, it finds this one and joins anew. */
-static void lead_without_former(struct seat *seat, uint64_t member)
+static void lead_without_former(struct leader_conn *seat, uint64_t member)
 {
     for (size_t i = 0; i < seat->known.n; i++)
         if (member != 0 && member != seat->member && seat->known.at[i].member == member)
             leader_without(seat->leader, (uint32_t)i, seat->trouble);
 }
 
-static void lead(struct seat *seat, bool at_endpoint)
+static void lead(struct leader_conn *seat, bool at_endpoint)
 {
     uint64_t former = seat->former.port != 0 ? seat->former.member : 0;
     seat->at_endpoint = at_endpoint;
@@ -392,14 +392,14 @@ static void lead(struct seat *seat, bool at_endpoint)
         leader_probe(seat->leader, seat->endpoint, seat->settings->port);
 }
 
-static bool may_lead_first(const struct seat *seat)
+static bool may_lead_first(const struct leader_conn *seat)
 {
     const struct settings *settings = seat->settings;
     return seat->known.n == 0 && (settings->meeting == MEET_ENDPOINT || settings->node_rank == 0);
 }
 
 /* Whoever can listen at the endpoint leads. */
-static bool lead_at_endpoint(struct seat *seat)
+static bool lead_at_endpoint(struct leader_conn *seat)
 {
     struct err err;
     struct listen_place place = { .addr = seat->endpoint, .port = seat->settings->port };
@@ -421,7 +421,7 @@ static bool lead_at_endpoint(struct seat *seat)
     return true;
 }
 
-static void try_endpoint(struct seat *seat)
+static void try_endpoint(struct leader_conn *seat)
 {
     struct err err;
     struct target to = { .port = seat->settings->port };
@@ -441,11 +441,11 @@ static void try_endpoint(struct seat *seat)
 
 static void on_retry(uv_timer_t *timer)
 {
-    struct seat *seat = timer->data;
+    struct leader_conn *seat = timer->data;
     search(seat);
 }
 
-static void fail(struct seat *seat, uint64_t waited_ms)
+static void fail(struct leader_conn *seat, uint64_t waited_ms)
 {
     const struct settings *settings = seat->settings;
     char text[512];
@@ -460,7 +460,7 @@ static void fail(struct seat *seat, uint64_t waited_ms)
     seat->sink.failed(seat->sink.arg, text);
 }
 
-static void say_trouble(struct seat *seat, uint64_t now)
+static void say_trouble(struct leader_conn *seat, uint64_t now)
 {
     char text[512];
     uint64_t waited = now - seat->since_ms;
@@ -473,7 +473,7 @@ static void say_trouble(struct seat *seat, uint64_t now)
 }
 
 /* A pass is over; another one soon. */
-static void try_later(struct seat *seat)
+static void try_later(struct leader_conn *seat)
 {
     uint64_t now = clock_mono_ms(), waited = now - seat->since_ms;
     bool for_ever = seat->settings->meeting == MEET_AGENT;
@@ -500,7 +500,7 @@ static bool same_target(const struct target *a, const struct target *b)
 }
 
 /* One step: the former leader, then the members by group rank. -1: nobody left to ask. */
-static int ask_next(struct seat *seat)
+static int ask_next(struct leader_conn *seat)
 {
     const struct target *former = &seat->former;
     size_t step = seat->next++;
@@ -522,7 +522,7 @@ static int ask_next(struct seat *seat)
     return -1;
 }
 
-static void connect_agent(struct seat *seat)
+static void connect_agent(struct leader_conn *seat)
 {
     struct conn_terms terms = launcher_terms;
     terms.handshake_ms = 0;
@@ -532,7 +532,7 @@ static void connect_agent(struct seat *seat)
     buf_addf(conn_out(seat->conn), "%s\n", seat->settings->agent_cookie);
 }
 
-static void search(struct seat *seat)
+static void search(struct leader_conn *seat)
 {
     if (seat->failed || seat->conn || leader_leads(seat->leader))
         return;
@@ -558,13 +558,13 @@ static void search(struct seat *seat)
 
 static void on_own_order(void *arg, const struct rdzv_frame_in *frame)
 {
-    struct seat *seat = arg;
+    struct leader_conn *seat = arg;
     seat->sink.order(seat->sink.arg, frame);
 }
 
 static void on_own_moved(void *arg, const struct rdzv_moved *moved)
 {
-    struct seat *seat = arg;
+    struct leader_conn *seat = arg;
     struct target to = { .port = moved->port };
     snprintf(to.addr, sizeof to.addr, "%s", moved->addr);
     conn_close(TAKE(seat->conn));
@@ -579,16 +579,16 @@ static void on_own_moved(void *arg, const struct rdzv_moved *moved)
 
 static void on_own_alone(void *arg)
 {
-    struct seat *seat = arg;
+    struct leader_conn *seat = arg;
     seat->sink.alone(seat->sink.arg);
 }
 
 /* ---- making ---- */
 
-struct seat *seat_create(uv_loop_t *loop, const struct settings *settings, uint64_t member,
-                         struct seat_sink sink)
+struct leader_conn *seat_create(uv_loop_t *loop, const struct settings *settings, uint64_t member,
+                                struct leader_conn_sink sink)
 {
-    struct seat *seat = mem_new(sizeof *seat);
+    struct leader_conn *seat = mem_new(sizeof *seat);
     struct err err;
     struct leader_sink own = {
         .order = on_own_order, .moved = on_own_moved, .alone = on_own_alone, .arg = seat
@@ -609,7 +609,7 @@ struct seat *seat_create(uv_loop_t *loop, const struct settings *settings, uint6
     return seat;
 }
 
-void seat_start(struct seat *seat)
+void seat_start(struct leader_conn *seat)
 {
     if (seat->settings->meeting == MEET_ALONE)
         lead(seat, false);
@@ -619,14 +619,14 @@ void seat_start(struct seat *seat)
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    struct seat *seat = handle->data;
+    struct leader_conn *seat = handle->data;
     if (--seat->handles > 0)
         return;
     vec_fini(&seat->known);
     free(seat);
 }
 
-void seat_destroy(struct seat *seat)
+void seat_destroy(struct leader_conn *seat)
 {
     if (!seat)
         return;

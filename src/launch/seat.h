@@ -10,7 +10,7 @@
 
 #include <uv.h>
 
-struct seat_sink {
+struct leader_conn_sink {
     void (*taken)(void *arg); /* a leader listens from now on: JOIN */
     void (*order)(void *arg, const struct rdzv_frame_in *);
     void (*say)(void *arg, const char *text); /* for people, one sentence */
@@ -19,24 +19,25 @@ struct seat_sink {
     void (*alone)(void *arg); /* it leads, and the last other launcher has gone */
     void *arg;
 };
-struct seat;
-struct seat *seat_create(uv_loop_t *, const struct settings *, uint64_t member, struct seat_sink);
-void seat_destroy(struct seat *); /* NULL-safe */
-void seat_start(struct seat *);
+struct leader_conn;
+struct leader_conn *seat_create(uv_loop_t *, const struct settings *, uint64_t member,
+                                struct leader_conn_sink);
+void seat_destroy(struct leader_conn *); /* NULL-safe */
+void seat_start(struct leader_conn *);
 
 /* Whole frames; without a leader they are dropped (JOIN repeats what matters). */
-void seat_send(struct seat *, const struct buf *frames);
+void seat_send(struct leader_conn *, const struct buf *frames);
 /* The members of a round: where the next leader is looked for. */
-void seat_know(struct seat *, const struct rdzv_round *);
-bool seat_leads(const struct seat *);
-size_t seat_others(const struct seat *); /* connections to the leader in this process */
+void seat_know(struct leader_conn *, const struct rdzv_round *);
+bool seat_leads(const struct leader_conn *);
+size_t seat_others(const struct leader_conn *); /* connections to the leader in this process */
 
 /* Meaningful from the first `taken` on. */
-const char *seat_addr(const struct seat *);        /* where others reach this node */
-const char *seat_listen_addr(const struct seat *); /* for store_open, numeric or a word */
-uint16_t seat_lead_port(const struct seat *);
+const char *seat_addr(const struct leader_conn *);        /* where others reach this node */
+const char *seat_listen_addr(const struct leader_conn *); /* for store_open, numeric or a word */
+uint16_t seat_lead_port(const struct leader_conn *);
 /* Static rendezvous, at the original endpoint: the store answers at the leader's own port. */
-bool seat_shares_port(const struct seat *);
-void seat_serve_store(struct seat *, struct store_server *);
+bool seat_shares_port(const struct leader_conn *);
+void seat_serve_store(struct leader_conn *, struct store_server *);
 
 #endif

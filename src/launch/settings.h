@@ -9,7 +9,7 @@
 
 #include <sys/resource.h>
 
-enum meeting {
+enum rdzv_backend {
     MEET_ALONE,    /* one node, or --standalone: the rendezvous is inside this process */
     MEET_ENDPOINT, /* --rdzv-endpoint: whoever can listen there leads */
     MEET_STATIC,   /* --node-rank/--master-addr/--master-port: node rank 0 leads at that address;
@@ -30,7 +30,7 @@ struct std_choice {
 
 struct settings {
     enum launch_name name;
-    enum meeting meeting;
+    enum rdzv_backend meeting;
     struct rdzv_terms terms;
     const char *run_id; /* decided: given, the job's, a random UUID, or "none" (static) */
     const char *token;  /* $MUSTER_RDZV_TOKEN or --rdzv-conf token=...; NULL: none */

@@ -115,7 +115,7 @@ static size_t do_requests(struct store_conn *conn, const char *bytes, size_t len
             store_conn_doom(conn, "no magic");
             break;
         }
-        enum store_scanned got =
+        enum store_scan_result got =
             store_scan(&conn->scan, &conn->core->limits, bytes + done, len - done);
         if (got == STORE_BAD)
             store_conn_doom(conn, "a request that is none, or over a limit");

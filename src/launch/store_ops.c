@@ -391,8 +391,8 @@ static bool have(struct store_scan *scan, size_t len, size_t n)
     return len >= scan->need;
 }
 
-static enum store_scanned scan_string(struct store_scan *scan, size_t max, const char *bytes,
-                                      size_t len)
+static enum store_scan_result scan_string(struct store_scan *scan, size_t max, const char *bytes,
+                                          size_t len)
 {
     if (!have(scan, len, sizeof(uint64_t)))
         return STORE_PART;
@@ -405,8 +405,8 @@ static enum store_scanned scan_string(struct store_scan *scan, size_t max, const
     return STORE_WHOLE;
 }
 
-static enum store_scanned scan_list(struct store_scan *scan, const struct store_limits *limits,
-                                    const char *bytes, size_t len)
+static enum store_scan_result scan_list(struct store_scan *scan, const struct store_limits *limits,
+                                        const char *bytes, size_t len)
 {
     if (!have(scan, len, sizeof(uint64_t)))
         return STORE_PART;
@@ -419,8 +419,8 @@ static enum store_scanned scan_list(struct store_scan *scan, const struct store_
     return STORE_WHOLE;
 }
 
-static enum store_scanned scan_field(struct store_scan *scan, const struct store_limits *limits,
-                                     const char *bytes, size_t len)
+static enum store_scan_result scan_field(struct store_scan *scan, const struct store_limits *limits,
+                                         const char *bytes, size_t len)
 {
     char field = *scan->shape;
     if (field == 'k' || field == 'v')
@@ -433,10 +433,10 @@ static enum store_scanned scan_field(struct store_scan *scan, const struct store
     return STORE_WHOLE;
 }
 
-enum store_scanned store_scan(struct store_scan *scan, const struct store_limits *limits,
-                              const char *bytes, size_t len)
+enum store_scan_result store_scan(struct store_scan *scan, const struct store_limits *limits,
+                                  const char *bytes, size_t len)
 {
-    enum store_scanned got = STORE_WHOLE;
+    enum store_scan_result got = STORE_WHOLE;
     if (scan->at == 0) {
         if (!have(scan, len, 1))
             return STORE_PART;

@@ -13,11 +13,11 @@ struct store_scan {
     uint64_t left;     /* fields of a list to come */
     bool pairs;        /* which are keys and values in turn */
 };
-enum store_scanned { STORE_WHOLE, STORE_PART, STORE_BAD };
+enum store_scan_result { STORE_WHOLE, STORE_PART, STORE_BAD };
 /* STORE_WHOLE: the request ends at scan->at. Lengths over a limit are bad before their bytes
  * come. */
-enum store_scanned store_scan(struct store_scan *, const struct store_limits *, const char *bytes,
-                              size_t len);
+enum store_scan_result store_scan(struct store_scan *, const struct store_limits *,
+                                  const char *bytes, size_t len);
 
 struct store_conn;
 /* Does a whole request: answers go to the connection, which may be doomed by it. */

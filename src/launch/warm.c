@@ -47,12 +47,12 @@ enum phase { WARM_IDLE, WARM_LOOKING, WARM_PARKING, WARM_PARKED };
 /* A socket with its watcher; freed by the loop. */
 struct socket_watch {
     uv_poll_t poll;
-    struct warm *warm;
+    struct warm_interpreter *warm;
     int fd;
     bool control;
 };
 
-struct warm {
+struct warm_interpreter {
     uv_loop_t *loop;
     const struct settings *settings;
     const char *cookie;
@@ -79,8 +79,9 @@ struct warm {
     bool doomed;
 };
 
-static void say(struct warm *warm, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct warm *warm, const char *fmt, ...)
+static void say(struct warm_interpreter *warm, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void say(struct warm_interpreter *warm, const char *fmt, ...)
 {
     char text[sizeof warm->said];
     va_list ap;
@@ -95,7 +96,7 @@ static void say(struct warm *warm, const char *fmt, ...)
 
 /* ---- sockets ---- */
 
-static void free_if_done(struct warm *warm)
+static void free_if_done(struct warm_interpreter *warm)
 {
     if (!warm->doomed || warm->handles > 0)
         return;
@@ -107,7 +108,7 @@ static void free_if_done(struct warm *warm)
 static void on_ear_closed(uv_handle_t *handle)
 {
     struct socket_watch *ear = handle->data;
-    struct warm *warm = ear->warm;
+    struct warm_interpreter *warm = ear->warm;
     free(ear);
     warm->handles--;
     free_if_done(warm);
@@ -125,7 +126,7 @@ static void close_ear(struct socket_watch **at)
 static void on_heard(uv_poll_t *poll, int status, int events);
 
 /* Takes fd over. NULL: the loop does not want it (closed). */
-static struct socket_watch *open_ear(struct warm *warm, int fd, bool control)
+static struct socket_watch *open_ear(struct warm_interpreter *warm, int fd, bool control)
 {
     struct socket_watch *ear = mem_new(sizeof *ear);
     *ear = (struct socket_watch){ .warm = warm, .fd = fd, .control = control };
@@ -157,7 +158,7 @@ static void reap(pid_t pid)
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
 }
 
-static void end_bench(struct warm *warm)
+static void end_bench(struct warm_interpreter *warm)
 {
     close_ear(&warm->bench);
     for (size_t i = 0; i < warm->ready.n; i++)
@@ -167,7 +168,7 @@ static void end_bench(struct warm *warm)
     vec_clear(&warm->ready);
 }
 
-static void end_parked(struct warm *warm)
+static void end_parked(struct warm_interpreter *warm)
 {
     uv_timer_stop(&warm->timer);
     end_bench(warm);
@@ -187,12 +188,12 @@ static void end_parked(struct warm *warm)
 
 static void on_too_slow(uv_timer_t *timer)
 {
-    struct warm *warm = timer->data;
+    struct warm_interpreter *warm = timer->data;
     say(warm, "cold start: an interpreter could not be parked in time");
     end_parked(warm);
 }
 
-static void park(struct warm *warm)
+static void park(struct warm_interpreter *warm)
 {
     AUTO_BUF struct buf names = BUF_INIT(4096);
     int control;
@@ -229,7 +230,7 @@ static void park(struct warm *warm)
 /* ---- looking ---- */
 
 /* What the script imports late, when it first uses it. */
-static void park_anew(struct warm *warm)
+static void park_anew(struct warm_interpreter *warm)
 {
     if (warm->settings->preload || (warm->modules & ~warm->loaded) == 0)
         return;
@@ -239,8 +240,8 @@ static void park_anew(struct warm *warm)
 
 static void on_look(uv_timer_t *timer)
 {
-    struct warm *warm = timer->data;
-    struct warm_sight sight;
+    struct warm_interpreter *warm = timer->data;
+    struct rank_modules sight;
     uint64_t now = clock_mono_ms();
     if (warm->phase == WARM_IDLE)
         return;
@@ -266,7 +267,7 @@ static void on_look(uv_timer_t *timer)
     uv_timer_start(timer, on_look, warm->interval, 0);
 }
 
-static void begin_looking(struct warm *warm, pid_t rank)
+static void begin_looking(struct warm_interpreter *warm, pid_t rank)
 {
     warm->rank = rank;
     warm->since = warm->settled_since = clock_mono_ms();
@@ -288,7 +289,7 @@ static char **copy_list(struct arena *arena, char *const *list)
 
 /* ---- the bench ---- */
 
-static int fill(struct warm *warm)
+static int fill(struct warm_interpreter *warm)
 {
     int pair[2];
     if (make_pair(pair) < 0)
@@ -305,13 +306,13 @@ static int fill(struct warm *warm)
     return warm->bench ? 0 : -1;
 }
 
-static void fail(struct warm *warm, const char *why)
+static void fail(struct warm_interpreter *warm, const char *why)
 {
     say(warm, "cold start: %s", why);
     end_parked(warm);
 }
 
-static void announce(struct warm *warm)
+static void announce(struct warm_interpreter *warm)
 {
     AUTO_BUF struct buf names = BUF_INIT(512);
     if (warm->announced)
@@ -325,7 +326,7 @@ static void announce(struct warm *warm)
         (warm->kib + 512) / 1024);
 }
 
-static void hear_bench(struct warm *warm, const char *text)
+static void hear_bench(struct warm_interpreter *warm, const char *text)
 {
     uint64_t pid;
     if (strncmp(text, "parked ", 7) != 0 || !scan_u64(text + 7, 1, INT32_MAX, &pid))
@@ -335,7 +336,7 @@ static void hear_bench(struct warm *warm, const char *text)
         announce(warm);
 }
 
-static void hear_control(struct warm *warm, const char *text)
+static void hear_control(struct warm_interpreter *warm, const char *text)
 {
     uint64_t kib;
     if (strcmp(text, "hello") == 0) {
@@ -366,7 +367,7 @@ static void on_heard(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     struct socket_watch *ear = poll->data;
-    struct warm *warm = ear->warm;
+    struct warm_interpreter *warm = ear->warm;
     char text[MESSAGE_MAX];
     for (;;) {
         if (ear != warm->control && ear != warm->bench)
@@ -389,18 +390,19 @@ static void on_heard(uv_poll_t *poll, int status, int events)
 
 static void on_refill(uv_timer_t *timer)
 {
-    struct warm *warm = timer->data;
+    struct warm_interpreter *warm = timer->data;
     if (warm->phase == WARM_PARKED && !warm->bench && fill(warm) < 0)
         fail(warm, "the parked interpreter does not answer");
 }
 
 /* ---- interface ---- */
 
-struct warm *warm_create(uv_loop_t *loop, const struct settings *settings, const char *cookie,
-                         void (*sink)(void *arg, const char *text), void *arg)
+struct warm_interpreter *warm_create(uv_loop_t *loop, const struct settings *settings,
+                                     const char *cookie, void (*sink)(void *arg, const char *text),
+                                     void *arg)
 {
-    struct warm *warm = mem_new(sizeof *warm);
-    *warm = (struct warm){
+    struct warm_interpreter *warm = mem_new(sizeof *warm);
+    *warm = (struct warm_interpreter){
         .loop = loop, .settings = settings, .cookie = cookie, .say = sink, .arg = arg, .handles = 2
     };
     warm->arena = arena_create();
@@ -414,12 +416,12 @@ struct warm *warm_create(uv_loop_t *loop, const struct settings *settings, const
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-    struct warm *warm = handle->data;
+    struct warm_interpreter *warm = handle->data;
     warm->handles--;
     free_if_done(warm);
 }
 
-void warm_destroy(struct warm *warm)
+void warm_destroy(struct warm_interpreter *warm)
 {
     if (!warm)
         return;
@@ -460,7 +462,7 @@ static bool same_line(char *const *a, char *const *b)
     return !*a && !*b;
 }
 
-void warm_watch(struct warm *warm, pid_t rank, char *const *env)
+void warm_watch(struct warm_interpreter *warm, pid_t rank, char *const *env)
 {
     const struct settings *settings = warm->settings;
     if (!settings->warm || (settings->kind != PROGRAM_SCRIPT && settings->kind != PROGRAM_MODULE) ||
@@ -485,12 +487,12 @@ void warm_watch(struct warm *warm, pid_t rank, char *const *env)
     begin_looking(warm, rank);
 }
 
-bool warm_ready(const struct warm *warm)
+bool warm_ready(const struct warm_interpreter *warm)
 {
     return warm->phase == WARM_PARKED;
 }
 
-bool warm_owns(const struct warm *warm, pid_t pid)
+bool warm_owns(const struct warm_interpreter *warm, pid_t pid)
 {
     if (!warm || pid <= 0)
         return false;
@@ -503,7 +505,7 @@ bool warm_owns(const struct warm *warm, pid_t pid)
 /* ---- beginning a round ---- */
 
 /* Says why these ranks cannot come from what is parked. */
-static bool fits(struct warm *warm, const struct warm_rank *ranks, size_t n)
+static bool fits(struct warm_interpreter *warm, const struct warm_rank *ranks, size_t n)
 {
     if (warm->phase != WARM_PARKED) {
         if (warm->phase == WARM_PARKING)
@@ -528,7 +530,7 @@ static bool fits(struct warm *warm, const struct warm_rank *ranks, size_t n)
 }
 
 /* The next message of the bench, waited for until then. 0; -1: none came. */
-static int await_message(struct warm *warm, uint64_t until, char text[MESSAGE_MAX])
+static int await_message(struct warm_interpreter *warm, uint64_t until, char text[MESSAGE_MAX])
 {
     for (;;) {
         uint64_t now = clock_mono_ms();
@@ -543,7 +545,7 @@ static int await_message(struct warm *warm, uint64_t until, char text[MESSAGE_MA
     }
 }
 
-static int await_bench(struct warm *warm, uint64_t until)
+static int await_bench(struct warm_interpreter *warm, uint64_t until)
 {
     char text[MESSAGE_MAX];
     if (!warm->bench && fill(warm) < 0)
@@ -556,7 +558,7 @@ static int await_bench(struct warm *warm, uint64_t until)
     return 0;
 }
 
-static int give_orders(struct warm *warm, const struct warm_rank *ranks, size_t n)
+static int give_orders(struct warm_interpreter *warm, const struct warm_rank *ranks, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         char index[24];
@@ -569,7 +571,7 @@ static int give_orders(struct warm *warm, const struct warm_rank *ranks, size_t 
     return 0;
 }
 
-static int hear_begun(struct warm *warm, size_t n, uint64_t until, pid_t *pids)
+static int hear_begun(struct warm_interpreter *warm, size_t n, uint64_t until, pid_t *pids)
 {
     char text[MESSAGE_MAX];
     for (size_t begun = 0; begun < n; begun++) {
@@ -586,7 +588,7 @@ static int hear_begun(struct warm *warm, size_t n, uint64_t until, pid_t *pids)
     return 0;
 }
 
-int warm_fork(struct warm *warm, const struct warm_rank *ranks, size_t n, pid_t *pids)
+int warm_fork(struct warm_interpreter *warm, const struct warm_rank *ranks, size_t n, pid_t *pids)
 {
     uint64_t until = clock_mono_ms() + FORK_MS;
     if (!warm || !fits(warm, ranks, n))

@@ -11,17 +11,17 @@
 #include <sys/types.h>
 #include <uv.h>
 
-struct warm;
+struct warm_interpreter;
 /* say: one sentence for people and events ("warm: torch, numpy parked, 61 MB"; "cold start: ...").
  */
-struct warm *warm_create(uv_loop_t *, const struct settings *, const char *cookie,
-                         void (*say)(void *arg, const char *text), void *arg);
-void warm_destroy(struct warm *); /* NULL-safe; ends the parked one */
+struct warm_interpreter *warm_create(uv_loop_t *, const struct settings *, const char *cookie,
+                                     void (*say)(void *arg, const char *text), void *arg);
+void warm_destroy(struct warm_interpreter *); /* NULL-safe; ends the parked one */
 
 /* A round runs with this first rank: from now on look (without waiting) at what it has imported
  * (its mapped libraries), and park an interpreter with the same, environment env. */
-void warm_watch(struct warm *, pid_t rank, char *const *env);
-bool warm_ready(const struct warm *);
+void warm_watch(struct warm_interpreter *, pid_t rank, char *const *env);
+bool warm_ready(const struct warm_interpreter *);
 
 struct warm_rank {
     char *const *argv, *const *env; /* as for exec: interpreter, -u, script ... */
@@ -31,9 +31,9 @@ struct warm_rank {
 /* Forks all ranks from the parked interpreter; they become children of this process (which must be
  * a child subreaper). Fills pids. Waits at most 500 ms. 0; -1: none was started, start them cold.
  */
-int warm_fork(struct warm *, const struct warm_rank *, size_t n, pid_t *pids);
+int warm_fork(struct warm_interpreter *, const struct warm_rank *, size_t n, pid_t *pids);
 /* Is that process the parked interpreter or one of the ranks it holds ready? They are children of
  * this process and no leftovers. (They do not show GUARD_COOKIE before they are begun.) */
-bool warm_owns(const struct warm *, pid_t);
+bool warm_owns(const struct warm_interpreter *, pid_t);
 
 #endif

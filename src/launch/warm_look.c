@@ -57,14 +57,14 @@ static unsigned module_of(const char *path)
     return 0;
 }
 
-int warm_look(pid_t pid, struct warm_sight *out)
+int warm_look(pid_t pid, struct rank_modules *out)
 {
     char path[48], line[1024];
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     FILE *file = fopen(path, "re");
     if (!file)
         return -1;
-    struct warm_sight sight = { .mapped = 0 };
+    struct rank_modules sight = { .mapped = 0 };
     bool profiler = false;
     for (size_t bytes = 0; bytes < MAPS_MAX && fgets(line, sizeof line, file);) {
         bytes += strlen(line);

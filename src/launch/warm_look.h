@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct warm_sight {
+struct rank_modules {
     unsigned mapped;  /* shared libraries: grows while it imports */
     unsigned modules; /* bits: rows of the list of modules that are safe to import ahead */
 };
 /* 0; -1: the process is gone, or not ours to look at. */
-int warm_look(pid_t, struct warm_sight *);
+int warm_look(pid_t, struct rank_modules *);
 /* "numpy,torch": in the order they are to be imported; "" for none. */
 void warm_names(unsigned modules, const char *separator, struct buf *out);
 

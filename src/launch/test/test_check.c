@@ -363,7 +363,7 @@ static void grants_are_read(void **state)
     static const struct {
         const char *cuda, *numbers;
         bool device; /* the machine has /dev/nvidia3, and no other */
-        enum check_given given;
+        enum check_grant_kind given;
         uint32_t n;
         const char *names;
     } rows[] = {

@@ -26,7 +26,7 @@ struct end {
 struct scene {
     uv_loop_t loop;
     uv_timer_t alarm;
-    struct door *door;
+    struct rdzv_listener *door;
     struct end near, far;
     int callers, strangers_of_c10d;
     bool good;
@@ -94,11 +94,12 @@ static void wait_for(struct scene *scene, const int *value, int want)
     }
 }
 
-static struct door *open_door(struct scene *scene, const char *token, struct listen_place *place)
+static struct rdzv_listener *open_door(struct scene *scene, const char *token,
+                                       struct listen_place *place)
 {
     char preface[RDZV_PREFACE_MAX + 1];
     struct err err;
-    struct door_sink sink = { .caller = on_caller, .c10d = on_c10d, .arg = scene };
+    struct rdzv_listener_sink sink = { .caller = on_caller, .c10d = on_c10d, .arg = scene };
     assert_int_equal(door_preface(preface, token, &err), 0);
     return door_open(&scene->loop, place, preface, sink, &err);
 }

@@ -531,7 +531,7 @@ static void test_leftovers_are_killed(void **state)
     ranks_stop(world->ranks, 0, 10 * PATIENCE_MS);
     assert_true(ever(world, is_gone));
     assert_false(runs(daemon));
-    static struct leftover_child children[LEFTOVER_CHILDREN_MAX];
+    static struct stray_child children[LEFTOVER_CHILDREN_MAX];
     size_t n = leftover_children(children);
     for (size_t i = 0; i < n; i++)
         assert_true(children[i].ended);

@@ -119,7 +119,7 @@ struct stage_set {
     struct arena *arena;
     char *dir, *script;
     char said[512];
-    struct warm *warm;
+    struct warm_interpreter *warm;
 };
 
 static void on_said(void *arg, const char *text)
