@@ -13,7 +13,7 @@
 #define PIECE_MAX (256u << 10)
 
 /* A descriptor, and the size; -1: there is none of this hash for that job. */
-static int open_code(const struct code_way *way, const char *hash, uint64_t *size)
+static int open_code(const struct code_route *way, const char *hash, uint64_t *size)
 {
     struct stat st;
     const struct link_code *code = way->code;
@@ -33,7 +33,7 @@ static int open_code(const struct code_way *way, const char *hash, uint64_t *siz
 }
 
 /* From the page cache: it was written or read a moment ago, or is read by many. */
-static void send_piece(const struct code_way *way, const struct kept_want *want)
+static void send_piece(const struct code_route *way, const struct code_request *want)
 {
     struct wire_piece piece = { .offset = want->offset };
     AUTO_CLOSE int fd = open_code(way, want->hash, &piece.size);
@@ -47,21 +47,21 @@ static void send_piece(const struct code_way *way, const struct kept_want *want)
     wire_put(conn_out(way->conn), 0, &piece);
 }
 
-void code_go_on(struct code_wants *wants, const struct code_way *way)
+void code_go_on(struct code_requests *wants, const struct code_route *way)
 {
     while (wants->kept.n > 0 && conn_has_room(way->conn)) {
-        struct kept_want want = wants->kept.at[0];
+        struct code_request want = wants->kept.at[0];
         vec_remove(&wants->kept, 0);
         send_piece(way, &want);
         conn_flush(way->conn);
     }
 }
 
-int code_ask(struct code_wants *wants, const struct code_way *way, const struct wire_frame *frame,
-             struct arena *scratch)
+int code_ask(struct code_requests *wants, const struct code_route *way,
+             const struct wire_frame *frame, struct arena *scratch)
 {
     struct wire_want want;
-    struct kept_want *kept;
+    struct code_request *kept;
     if (wire_get(frame, scratch, &want) < 0 || want.offset > INT64_MAX ||
         strlen(want.hash) != sizeof kept->hash - 1 || wants->kept.n == WANTS_MAX)
         return -1;

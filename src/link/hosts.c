@@ -80,7 +80,7 @@ void hosts_destroy(struct hosts *hosts)
 {
     if (!hosts)
         return;
-    link_set_guests(hosts->hub, LINK_HOSTS, (struct link_guests){ .knows = NULL });
+    link_set_peers(hosts->hub, LINK_HOSTS, (struct link_peers){ .knows = NULL });
     arena_destroy(hosts->scratch);
     smap_destroy(hosts->by_hash);
     smap_destroy_with(hosts->by_node, free_host);
@@ -612,7 +612,7 @@ struct hosts *hosts_create(struct link_hub *hub, struct hosts_sink sink)
     hosts->by_node = smap_create();
     hosts->by_hash = smap_create();
     hosts->scratch = arena_create();
-    link_set_guests(hub, LINK_HOSTS,
-                    (struct link_guests){ .knows = knows, .adopt = adopt, .arg = hosts });
+    link_set_peers(hub, LINK_HOSTS,
+                   (struct link_peers){ .knows = knows, .adopt = adopt, .arg = hosts });
     return hosts;
 }

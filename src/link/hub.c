@@ -201,8 +201,8 @@ void link_keep_logs(struct link_hub *hub, struct generation g, const char *node,
     struct agent *a = hub_find(hub, g, node);
     if (a && !a->logs)
         a->logs = agent_logs_create(
-            hub->logs,
-            &(struct agent_logs_of){ .generation = g, .node = node, .name = a->key, .dir = dir });
+            hub->logs, &(struct agent_logs_source){
+                           .generation = g, .node = node, .name = a->key, .dir = dir });
 }
 
 void link_forget(struct link_hub *hub, struct generation g, const char *node)
@@ -486,16 +486,16 @@ static int take_log(struct agent *a, const struct wire_frame *frame)
     return 0;
 }
 
-static struct code_way way_of(const struct agent *a)
+static struct code_route way_of(const struct agent *a)
 {
-    return (struct code_way){
+    return (struct code_route){
         .code = &a->hub->code, .own = a->code, .of = a->generation, .conn = a->conn
     };
 }
 
 static int on_want(struct agent *a, const struct wire_frame *frame)
 {
-    const struct code_way way = way_of(a);
+    const struct code_route way = way_of(a);
     return a->hello ? code_ask(&a->wants, &way, frame, a->hub->scratch) : -1;
 }
 
@@ -553,7 +553,7 @@ static void agent_room(void *arg, struct conn *conn)
 {
     struct agent *a = arg;
     (void)conn;
-    const struct code_way way = way_of(a);
+    const struct code_route way = way_of(a);
     code_go_on(&a->wants, &way);
     channels_go_on(a->hub, a);
 }
@@ -609,16 +609,16 @@ void link_bar(struct link_hub *hub, struct generation g, const char *node, bool 
         a->barred = barred;
 }
 
-void link_set_guests(struct link_hub *hub, enum link_guest which, struct link_guests guests)
+void link_set_peers(struct link_hub *hub, enum link_peer which, struct link_peers peers)
 {
-    hub->guests[which] = guests;
+    hub->peers[which] = peers;
 }
 
-static const struct link_guests *find_guests(const struct link_hub *hub, const char *hash_hex)
+static const struct link_peers *find_peers(const struct link_hub *hub, const char *hash_hex)
 {
-    for (size_t i = 0; i < LINK_GUESTS; i++)
-        if (hub->guests[i].knows && hub->guests[i].knows(hub->guests[i].arg, hash_hex))
-            return &hub->guests[i];
+    for (size_t i = 0; i < LINK_PEERS; i++)
+        if (hub->peers[i].knows && hub->peers[i].knows(hub->peers[i].arg, hash_hex))
+            return &hub->peers[i];
     return NULL;
 }
 
@@ -630,7 +630,7 @@ struct uv_loop_s *link_loop(const struct link_hub *hub)
 bool link_knows(const struct link_hub *hub, const char *token)
 {
     char hex[HASH_HEX];
-    return hash_token(token, hex) && (smap_get(hub->by_hash, hex) || find_guests(hub, hex));
+    return hash_token(token, hex) && (smap_get(hub->by_hash, hex) || find_peers(hub, hex));
 }
 
 void link_adopt(struct link_hub *hub, const char *token, struct conn *conn)
@@ -638,8 +638,8 @@ void link_adopt(struct link_hub *hub, const char *token, struct conn *conn)
     char hex[HASH_HEX];
     struct agent *a = hash_token(token, hex) ? smap_get(hub->by_hash, hex) : NULL;
     if (!a) {
-        const struct link_guests *guests = find_guests(hub, hex);
-        guests->adopt(guests->arg, hex, conn);
+        const struct link_peers *peers = find_peers(hub, hex);
+        peers->adopt(peers->arg, hex, conn);
         return;
     }
     disconnect(a);

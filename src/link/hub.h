@@ -42,7 +42,7 @@ struct agent {
     uint64_t released; /* sequence of its RELEASED fact, 0: not yet */
     VEC(struct kept_launch) launches;
     VEC(struct kept_stop) stops;
-    struct code_wants wants;
+    struct code_requests wants;
     char *code;              /* path of its own code; NULL: none */
     struct conn *conn;       /* NULL: not connected */
     bool hello;              /* its HELLO came on this connection */
@@ -62,7 +62,7 @@ struct link_hub {
     struct map *signals; /* on their way */
     uint32_t next_signal;
     struct arena *scratch;
-    struct link_guests guests[LINK_GUESTS]; /* knows NULL: none */
+    struct link_peers peers[LINK_PEERS]; /* knows NULL: none */
     struct log_receiver *logs;
     struct link_code code;
     struct shared_bytes *hosts; /* of the newest launch that has them; NULL: none */

@@ -177,8 +177,8 @@ struct joins *joins_create(struct link_hub *hub, struct joins_sink sink)
     all->by_name = smap_create();
     all->by_hash = smap_create();
     all->first.next = all->first.prev = &all->first;
-    link_set_guests(hub, LINK_JOINERS,
-                    (struct link_guests){ .knows = knows, .adopt = adopt, .arg = all });
+    link_set_peers(hub, LINK_JOINERS,
+                   (struct link_peers){ .knows = knows, .adopt = adopt, .arg = all });
     return all;
 }
 
@@ -186,7 +186,7 @@ void joins_destroy(struct joins *all)
 {
     if (!all)
         return;
-    link_set_guests(all->hub, LINK_JOINERS, (struct link_guests){ .knows = NULL });
+    link_set_peers(all->hub, LINK_JOINERS, (struct link_peers){ .knows = NULL });
     for (struct joiner *j = all->first.next, *next; j != &all->first; j = next) {
         next = j->next;
         drop(j);

@@ -71,13 +71,13 @@ void link_tell_launcher(struct link_hub *, const struct launcher_end *, const vo
 
 /* Others than agents who come by the same way and are known by the hash of a token (hex), as hosts
  * of machines are. knows NULL: none. */
-struct link_guests {
+struct link_peers {
     bool (*knows)(void *arg, const char *hash_hex);
     void (*adopt)(void *arg, const char *hash_hex, struct conn *); /* one that it knows */
     void *arg;
 };
-enum link_guest { LINK_HOSTS, LINK_JOINERS, LINK_GUESTS };
-void link_set_guests(struct link_hub *, enum link_guest, struct link_guests);
+enum link_peer { LINK_HOSTS, LINK_JOINERS, LINK_PEERS };
+void link_set_peers(struct link_hub *, enum link_peer, struct link_peers);
 /* Where the code of jobs is found that agents ask for by its SHA-256, when it does not lie on a
  * disk of theirs. open: a descriptor, or -1 when that job has no such code. */
 struct link_code {

@@ -103,7 +103,7 @@ void log_receiver_destroy(struct log_receiver *all)
 
 /* ---- what an agent has ---- */
 
-struct agent_logs *agent_logs_create(struct log_receiver *all, const struct agent_logs_of *of)
+struct agent_logs *agent_logs_create(struct log_receiver *all, const struct agent_logs_source *of)
 {
     struct agent_logs *logs = mem_new(sizeof *logs);
     logs->all = all;

@@ -13,12 +13,12 @@ struct log_receiver *log_receiver_create(uv_loop_t *, struct engine_sink);
 void log_receiver_destroy(struct log_receiver *); /* after the agents' logs; NULL-safe */
 
 struct agent_logs; /* of an agent; all calls but create are NULL-safe */
-struct agent_logs_of {
+struct agent_logs_source {
     struct generation generation;
     const char *node, *name; /* name: for the operator */
     const char *dir;         /* the copies lie below it */
 };
-struct agent_logs *agent_logs_create(struct log_receiver *, const struct agent_logs_of *);
+struct agent_logs *agent_logs_create(struct log_receiver *, const struct agent_logs_source *);
 void agent_logs_destroy(struct agent_logs *);
 void agent_logs_up(struct agent_logs *, struct conn *); /* HELLO came over it */
 void agent_logs_lost(struct agent_logs *);              /* it is gone */
