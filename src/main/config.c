@@ -399,7 +399,7 @@ static int take_set(struct arena *a, const char *text, struct config *config, st
     return 0;
 }
 
-int config_replay(struct arena *a, const struct config_recorded *recorded, struct config *config,
+int config_replay(struct arena *a, const struct config_recording *recorded, struct config *config,
                   struct err *err)
 {
     *config = (struct config){ .file = NULL };

@@ -135,12 +135,13 @@ int config_load(struct arena *, const char *const *flags, struct config *, struc
 /* As recorded, and with what `sets` ("key=value") says instead: lists of nodes and queues also in
  * the file's form, "queues=[{name: a}]". trees: key, JSON of what the file said more than a text.
  */
-struct config_recorded {
+struct config_recording {
     const struct pairs *settings, *trees;
     const char *const *sets;
     size_t n_sets;
 };
-int config_replay(struct arena *, const struct config_recorded *, struct config *, struct err *err);
+int config_replay(struct arena *, const struct config_recording *, struct config *,
+                  struct err *err);
 /* Replaces a default that was left open ("") by what it comes to. */
 void config_settle(struct config *, enum setting, const char *text);
 

@@ -129,7 +129,7 @@ static int make_settings(void *arg, struct arena *a, const struct recording_head
                          struct ctl_config *core, struct err *err)
 {
     const struct playing *p = arg;
-    struct config_recorded recorded = {
+    struct config_recording recorded = {
         .settings = &h->settings, .trees = &h->trees, .sets = p->ask->sets, .n_sets = p->ask->n_sets
     };
     struct config config;
