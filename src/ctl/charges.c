@@ -4,11 +4,11 @@
 
 #include "ctl/core.h"
 
-static struct queue_hold hold_of(const struct live_job *job, bool nothing)
+static struct queue_charge hold_of(const struct live_job *job, bool nothing)
 {
-    struct queue_hold hold = { .job = job->row.id,
-                               .queue = job->row.queue,
-                               .owner = job->row.owner };
+    struct queue_charge hold = { .job = job->row.id,
+                                 .queue = job->row.queue,
+                                 .owner = job->row.owner };
     for (size_t i = 0; !nothing && job->tasks && job->spec && i < job->spec->n_roles; i++) {
         struct vector of_role = vector_of_role(&job->spec->roles[i], job->taken[i]);
         vector_add(&hold.held, &of_role);
@@ -24,7 +24,7 @@ void charges_record(struct ctl *ctl)
         const struct live_job *job = live_find(ctl->live, ctl->touched.at[i]);
         if (!job)
             continue;
-        const struct queue_hold hold = hold_of(job, false);
+        const struct queue_charge hold = hold_of(job, false);
         queues_charge(ctl->queues, &hold, core_now(ctl));
     }
     queues_record(ctl->queues);
@@ -32,13 +32,13 @@ void charges_record(struct ctl *ctl)
 
 void charges_release(struct ctl *ctl, const struct live_job *job)
 {
-    const struct queue_hold none = hold_of(job, true);
+    const struct queue_charge none = hold_of(job, true);
     queues_charge(ctl->queues, &none, core_now(ctl));
 }
 
 void charges_resume(struct ctl *ctl, const struct live_job *job)
 {
-    const struct queue_hold hold = hold_of(job, false);
+    const struct queue_charge hold = hold_of(job, false);
     queues_resume(ctl->queues, &hold, core_now(ctl));
 }
 

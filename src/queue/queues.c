@@ -209,18 +209,18 @@ struct queue_user queues_user_at(const struct queues *q, uint32_t user)
 
 /* ---- what users would have ---- */
 
-struct queues_ahead {
+struct queues_forecast {
     const struct queues *queues;
     struct user *users;
     size_t n;
 };
 
-struct queues_ahead *queues_ahead(const struct queues *q, struct arena *arena)
+struct queues_forecast *queues_ahead(const struct queues *q, struct arena *arena)
 {
-    struct queues_ahead *ahead = ARENA_NEW(arena, struct queues_ahead);
-    *ahead = (struct queues_ahead){ .queues = q,
-                                    .users = ARENA_ARRAY(arena, q->users.n, struct user),
-                                    .n = q->users.n };
+    struct queues_forecast *ahead = ARENA_NEW(arena, struct queues_forecast);
+    *ahead = (struct queues_forecast){ .queues = q,
+                                       .users = ARENA_ARRAY(arena, q->users.n, struct user),
+                                       .n = q->users.n };
     if (ahead->n)
         memcpy(ahead->users, q->users.at, ahead->n * sizeof *ahead->users);
     return ahead;
@@ -228,14 +228,14 @@ struct queues_ahead *queues_ahead(const struct queues *q, struct arena *arena)
 
 uint64_t queues_ahead_at(void *arg, uint32_t user, uint64_t at_ms)
 {
-    const struct queues_ahead *ahead = arg;
+    const struct queues_forecast *ahead = arg;
     return user < ahead->n ? usage_at(ahead->queues, &ahead->users[user], at_ms) >> FINE_BITS : 0;
 }
 
 void queues_ahead_hold(void *arg, uint32_t user, const struct vector *held, bool more,
                        uint64_t at_ms)
 {
-    struct queues_ahead *ahead = arg;
+    struct queues_forecast *ahead = arg;
     if (user >= ahead->n)
         return;
     struct user *u = &ahead->users[user];
@@ -254,7 +254,7 @@ static bool same(const struct vector *a, const struct vector *b)
     return a->cpu_milli == b->cpu_milli && a->memory == b->memory && a->gpu_milli == b->gpu_milli;
 }
 
-static void charge(struct queues *q, const struct queue_hold *hold, uint64_t now, bool since_now)
+static void charge(struct queues *q, const struct queue_charge *hold, uint64_t now, bool since_now)
 {
     static const struct vector none = { 0 };
     struct charge *before = map_get(q->charges, hold->job);
@@ -280,12 +280,12 @@ static void charge(struct queues *q, const struct queue_hold *hold, uint64_t now
     *before = (struct charge){ .user = position, .held = hold->held };
 }
 
-void queues_charge(struct queues *q, const struct queue_hold *hold, uint64_t now_ms)
+void queues_charge(struct queues *q, const struct queue_charge *hold, uint64_t now_ms)
 {
     charge(q, hold, now_ms, true);
 }
 
-void queues_resume(struct queues *q, const struct queue_hold *hold, uint64_t now_ms)
+void queues_resume(struct queues *q, const struct queue_charge *hold, uint64_t now_ms)
 {
     charge(q, hold, now_ms, false);
 }

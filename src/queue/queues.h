@@ -47,22 +47,22 @@ const struct sched_user *queues_users(const struct queues *, struct arena *,
 
 /* What users would have if others ran: a copy, for forecasts (sched/forecast.h: struct
  * forecast_usage). In arena. */
-struct queues_ahead;
-struct queues_ahead *queues_ahead(const struct queues *, struct arena *);
+struct queues_forecast;
+struct queues_forecast *queues_ahead(const struct queues *, struct arena *);
 uint64_t queues_ahead_at(void *ahead, uint32_t user, uint64_t at_ms);
 void queues_ahead_hold(void *ahead, uint32_t user, const struct vector *, bool more,
                        uint64_t at_ms);
 
 /* ---- charging ---- */
-struct queue_hold { /* what a job holds; nothing: it is forgotten */
+struct queue_charge { /* what a job holds; nothing: it is forgotten */
     uint64_t job;
     const char *queue, *owner;
     struct vector held;
 };
 /* Its user is charged for that from now on instead of what was charged before. */
-void queues_charge(struct queues *, const struct queue_hold *, uint64_t now_ms);
+void queues_charge(struct queues *, const struct queue_charge *, uint64_t now_ms);
 /* A job that was loaded held that since the user's row was written. */
-void queues_resume(struct queues *, const struct queue_hold *, uint64_t now_ms);
+void queues_resume(struct queues *, const struct queue_charge *, uint64_t now_ms);
 /* Before a commit: the rows of users whose charge changed. */
 void queues_record(struct queues *);
 void queues_undone(struct queues *);                /* the commit failed */

@@ -63,7 +63,7 @@ static void near(uint64_t is, uint64_t wanted, uint64_t by)
 
 static void hold(struct desk *d, uint64_t job, const char *queue, uint64_t gpu_milli)
 {
-    const struct queue_hold all = {
+    const struct queue_charge all = {
         .job = job, .queue = queue, .owner = "ada", .held = { .gpu_milli = gpu_milli }
     };
     queues_charge(d->queues, &all, d->now);
@@ -138,7 +138,7 @@ static void a_loaded_job_held_it_before(void **state)
 {
     struct desk *d = *state;
     const uint32_t ada = user(d, "default", "ada");
-    const struct queue_hold all = { 1, "default", "ada", { .gpu_milli = 1000 } };
+    const struct queue_charge all = { 1, "default", "ada", { .gpu_milli = 1000 } };
     d->now += HOUR;
     queues_resume(d->queues, &all, d->now);
     near(queues_usage(d->queues, ada, d->now), 250000, 1000);
@@ -168,7 +168,7 @@ static void a_forecast_changes_nothing(void **state)
     const struct vector two = { .gpu_milli = 2000 };
     const uint32_t ada = user(d, "default", "ada");
     hold(d, 1, "default", 1000);
-    struct queues_ahead *ahead = queues_ahead(d->queues, arena);
+    struct queues_forecast *ahead = queues_ahead(d->queues, arena);
     queues_ahead_hold(ahead, ada, &two, true, d->now);
     near(queues_ahead_at(ahead, ada, d->now + HOUR), 750000, 3000);
     queues_ahead_hold(ahead, ada, &two, false, d->now + HOUR);
