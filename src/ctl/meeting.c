@@ -221,15 +221,15 @@ static void note(struct hall *hall, const uint64_t *about, enum minute_kind kind
     minutes_add(hall->all->minutes, &hall->paces, core_now(hall->ctl), &minute);
 }
 
-static void on_news(void *arg, const struct rdzv_participant *about, const struct rdzv_news *news)
+static void on_news(void *arg, const struct rdzv_participant *about, const struct rdzv_notice *news)
 {
     static const enum minute_kind of[] = {
-        [RDZV_NEWS_JOINED] = MINUTE_JOINED, [RDZV_NEWS_ROUND] = MINUTE_ROUND,
-        [RDZV_NEWS_FAILED] = MINUTE_FAILED, [RDZV_NEWS_LOST] = MINUTE_LOST,
-        [RDZV_NEWS_CHECK] = MINUTE_CHECK,   [RDZV_NEWS_OVER] = MINUTE_OVER,
+        [RDZV_NOTICE_JOINED] = MINUTE_JOINED, [RDZV_NOTICE_ROUND] = MINUTE_ROUND,
+        [RDZV_NOTICE_FAILED] = MINUTE_FAILED, [RDZV_NOTICE_LOST] = MINUTE_LOST,
+        [RDZV_NOTICE_CHECK] = MINUTE_CHECK,   [RDZV_NOTICE_OVER] = MINUTE_OVER,
     };
     struct meeting *meeting = arg;
-    if (news->kind == RDZV_NEWS_ROUND)
+    if (news->kind == RDZV_NOTICE_ROUND)
         meeting->again = false;
     note(meeting->hall, about ? &about->tag : NULL, of[news->kind], news->text);
 }

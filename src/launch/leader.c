@@ -73,7 +73,7 @@ static void on_order(void *arg, const struct rdzv_participant *to, const struct 
     conn_flush(caller->conn);
 }
 
-static void on_news(void *arg, const struct rdzv_participant *about, const struct rdzv_news *news)
+static void on_news(void *arg, const struct rdzv_participant *about, const struct rdzv_notice *news)
 {
     struct leader *leader = arg;
     (void)about;

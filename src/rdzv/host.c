@@ -27,7 +27,7 @@ static void on_order(void *arg, const struct rdzv_order *order)
         host->sink.order(host->sink.arg, to, order);
 }
 
-static void on_news(void *arg, const struct rdzv_news *news)
+static void on_news(void *arg, const struct rdzv_notice *news)
 {
     struct rdzv_host *host = arg;
     if (host->sink.news)

@@ -19,7 +19,7 @@ struct rdzv_host_sink {
     /* Without a connection it is not told: it asks again when it comes again. */
     void (*order)(void *arg, const struct rdzv_participant *to, const struct rdzv_order *);
     /* about: the news' member, NULL when it is of all. May be NULL */
-    void (*news)(void *arg, const struct rdzv_participant *about, const struct rdzv_news *);
+    void (*news)(void *arg, const struct rdzv_participant *about, const struct rdzv_notice *);
     /* Its member has come over another connection before this one was seen to end. */
     void (*replaced)(void *arg, uint64_t conn);
     void *arg;

@@ -45,11 +45,11 @@ struct member {
 };
 #define SENIOR_NEW ((uint64_t)RDZV_MAX_MEMBERS)
 
-struct told { /* one order or piece of news that waits for the end of the call */
+struct rdzv_output { /* one order or piece of news that waits for the end of the call */
     bool is_news;
     union {
         struct rdzv_order order;
-        struct rdzv_news news;
+        struct rdzv_notice news;
     };
 };
 struct victim {
@@ -57,7 +57,7 @@ struct victim {
     size_t order; /* in which they were told, from 1 */
     int rank;     /* the first, a tie with it, another, a victim: while they are sorted */
 };
-struct trial_said { /* by one node, texts of the trial's memory */
+struct trial_report { /* by one node, texts of the trial's memory */
     const char *figures, *why;
 };
 struct trial { /* one node check; arrays of n */
@@ -66,7 +66,7 @@ struct trial { /* one node check; arrays of n */
     struct pairing_node *nodes;
     uint32_t *group;
     bool *answered;
-    struct trial_said *said;
+    struct trial_report *said;
     struct arena *memory;
     size_t missing;
     int round;
@@ -122,7 +122,7 @@ struct rdzv {
     VEC(uint64_t) ended; /* who was there at the end: told again when they ask again */
 
     struct arena *memory; /* texts and lists of the current call */
-    VEC(struct told) outbox;
+    VEC(struct rdzv_output) outbox;
     unsigned depth;
     char waiting[SENTENCE];
     bool waiting_changed;
@@ -137,7 +137,7 @@ uint64_t machine_after(uint64_t us, uint64_t ms);
 void orders_open(struct rdzv *);
 void orders_close(struct rdzv *);
 void orders_put(struct rdzv *, const struct rdzv_order *);
-void orders_news(struct rdzv *, enum rdzv_news_kind, uint64_t member, const char *fmt, ...)
+void orders_news(struct rdzv *, enum rdzv_notice_kind, uint64_t member, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void orders_welcome(struct rdzv *, const struct member *);
 void orders_stop(struct rdzv *, uint64_t member, uint32_t round, const char *cause);

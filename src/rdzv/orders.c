@@ -23,7 +23,8 @@ void orders_close(struct rdzv *rdzv)
 {
     if (rdzv->depth == 1) {
         for (size_t i = 0; i < rdzv->outbox.n; i++) {
-            struct told told = rdzv->outbox.at[i]; /* a call from the sink may move the list */
+            struct rdzv_output told =
+                rdzv->outbox.at[i]; /* a call from the sink may move the list */
             if (!told.is_news)
                 rdzv->sink.order(rdzv->sink.arg, &told.order);
             else if (rdzv->sink.news)
@@ -35,7 +36,7 @@ void orders_close(struct rdzv *rdzv)
 
 void orders_put(struct rdzv *rdzv, const struct rdzv_order *order)
 {
-    vec_push(&rdzv->outbox, ((struct told){ .order = *order }));
+    vec_push(&rdzv->outbox, ((struct rdzv_output){ .order = *order }));
 }
 
 __attribute__((format(printf, 2, 0))) static const char *say(struct rdzv *rdzv, const char *fmt,
@@ -46,14 +47,15 @@ __attribute__((format(printf, 2, 0))) static const char *say(struct rdzv *rdzv, 
     return arena_strdup(rdzv->memory, text);
 }
 
-void orders_news(struct rdzv *rdzv, enum rdzv_news_kind kind, uint64_t member, const char *fmt, ...)
+void orders_news(struct rdzv *rdzv, enum rdzv_notice_kind kind, uint64_t member, const char *fmt,
+                 ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    struct rdzv_news news = { .kind = kind, .member = member, .round = rdzv->round };
+    struct rdzv_notice news = { .kind = kind, .member = member, .round = rdzv->round };
     news.text = say(rdzv, fmt, ap);
     va_end(ap);
-    vec_push(&rdzv->outbox, ((struct told){ .is_news = true, .news = news }));
+    vec_push(&rdzv->outbox, ((struct rdzv_output){ .is_news = true, .news = news }));
 }
 
 void orders_welcome(struct rdzv *rdzv, const struct member *member)

@@ -80,7 +80,7 @@ static void take_in(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t no
     uint32_t round;
     bool stop = claims_settle(rdzv, member, join, now_us, &round);
     if (!known)
-        orders_news(rdzv, RDZV_NEWS_JOINED, member->id, "%s joined with %u ranks", member->node,
+        orders_news(rdzv, RDZV_NOTICE_JOINED, member->id, "%s joined with %u ranks", member->node,
                     member->ranks);
     if (!known)
         rdzv->last_join_us = now_us;
@@ -154,7 +154,7 @@ static void lose_absent(struct rdzv *rdzv, struct place *place, const char *why,
 {
     char cause[SENTENCE];
     (void)snprintf(cause, sizeof cause, "%s is lost: %s", place->node, why);
-    orders_news(rdzv, RDZV_NEWS_LOST, place->member, "%s", cause);
+    orders_news(rdzv, RDZV_NOTICE_LOST, place->member, "%s", cause);
     rounds_lost(rdzv, place, cause);
     rounds_leave(rdzv, place, cause, now_us);
 }
@@ -165,7 +165,7 @@ static void lose(struct rdzv *rdzv, uint64_t id, const char *why, uint64_t now_u
     char cause[SENTENCE];
     if (member) {
         (void)snprintf(cause, sizeof cause, "%s is lost: %s", member->node, why);
-        orders_news(rdzv, RDZV_NEWS_LOST, id, "%s", cause);
+        orders_news(rdzv, RDZV_NOTICE_LOST, id, "%s", cause);
         if (member->part == PART_IN_ROUND)
             rounds_lost(rdzv, member->place, cause);
         remove_member(rdzv, member, cause, now_us);
@@ -206,7 +206,7 @@ void rdzv_leave(struct rdzv *rdzv, uint64_t id, const struct rdzv_leave *leave, 
         if (leave->why == RDZV_LEAVES_STOPPED &&
             (state == PLACE_RUNNING || state == PLACE_STOPPING))
             (void)snprintf(rdzv->stopped, sizeof rdzv->stopped, "%s", cause);
-        orders_news(rdzv, RDZV_NEWS_LOST, id, "%s", cause);
+        orders_news(rdzv, RDZV_NOTICE_LOST, id, "%s", cause);
         remove_member(rdzv, member, cause, now_us);
     }
     move_on(rdzv, now_us);

@@ -55,23 +55,23 @@ struct rdzv_order { /* texts and lists live until the next call into the machine
     };
 };
 /* What happened, for the job's events and the log. */
-enum rdzv_news_kind {
-    RDZV_NEWS_JOINED = 1, /* a member came */
-    RDZV_NEWS_ROUND,      /* a round began */
-    RDZV_NEWS_FAILED,     /* a rank died */
-    RDZV_NEWS_LOST,       /* a member is gone */
-    RDZV_NEWS_CHECK,      /* one node's figures, or a verdict */
-    RDZV_NEWS_OVER
+enum rdzv_notice_kind {
+    RDZV_NOTICE_JOINED = 1, /* a member came */
+    RDZV_NOTICE_ROUND,      /* a round began */
+    RDZV_NOTICE_FAILED,     /* a rank died */
+    RDZV_NOTICE_LOST,       /* a member is gone */
+    RDZV_NOTICE_CHECK,      /* one node's figures, or a verdict */
+    RDZV_NOTICE_OVER
 };
-struct rdzv_news {
-    enum rdzv_news_kind kind;
+struct rdzv_notice {
+    enum rdzv_notice_kind kind;
     uint64_t member; /* 0: all */
     uint32_t round;
     const char *text; /* one sentence, complete */
 };
 struct rdzv_sink {
     void (*order)(void *arg, const struct rdzv_order *);
-    void (*news)(void *arg, const struct rdzv_news *); /* may be NULL */
+    void (*news)(void *arg, const struct rdzv_notice *); /* may be NULL */
     void *arg;
 };
 

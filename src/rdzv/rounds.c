@@ -157,7 +157,7 @@ void rounds_start(struct rdzv *rdzv, struct member *const *chosen, size_t n)
         order.round.role_world = role[i]->ranks;
         orders_put(rdzv, &order);
     }
-    orders_news(rdzv, RDZV_NEWS_ROUND, 0, "round %u: %zu nodes, %u ranks (%s)", rdzv->round, n,
+    orders_news(rdzv, RDZV_NOTICE_ROUND, 0, "round %u: %zu nodes, %u ranks (%s)", rdzv->round, n,
                 world, rdzv->cause);
 }
 
@@ -193,7 +193,7 @@ static bool any_spared(const struct rdzv_deaths *deaths)
 static void say_who(struct rdzv *rdzv, uint64_t member, const char *cause)
 {
     if (!rdzv->said_who)
-        orders_news(rdzv, RDZV_NEWS_FAILED, member, "%s", cause);
+        orders_news(rdzv, RDZV_NOTICE_FAILED, member, "%s", cause);
     rdzv->said_who = true;
 }
 
@@ -333,5 +333,5 @@ void rounds_over(struct rdzv *rdzv, enum rdzv_end_kind kind, const char *fmt, ..
         vec_push(&rdzv->ended, rdzv->members.at[i]->id);
         orders_end(rdzv, rdzv->members.at[i]->id, &rdzv->end);
     }
-    orders_news(rdzv, RDZV_NEWS_OVER, 0, "%s", text);
+    orders_news(rdzv, RDZV_NOTICE_OVER, 0, "%s", text);
 }

@@ -98,7 +98,7 @@ void trial_begin(struct rdzv *rdzv, struct member *const *chosen, size_t n, uint
     trial->memory = arena_create();
     for (size_t i = 0; i < n; i++) {
         trial->members[i] = chosen[i]->id;
-        trial->said[i] = (struct trial_said){ .figures = "", .why = "" };
+        trial->said[i] = (struct trial_report){ .figures = "", .why = "" };
         size_t k = 0;
         while (rdzv->limits.share_nodes && strcmp(chosen[k]->node, chosen[i]->node) != 0)
             k++;
@@ -134,7 +134,7 @@ void trial_answer(struct rdzv *rdzv, const struct member *member,
     trial->said[i].figures = arena_strdup(trial->memory, checked->figures);
     if (!ok)
         trial->said[i].why = arena_strdup(trial->memory, checked->why);
-    orders_news(rdzv, RDZV_NEWS_CHECK, member->id, "%s: %s%s%s", member->node, checked->figures,
+    orders_news(rdzv, RDZV_NOTICE_CHECK, member->id, "%s: %s%s%s", member->node, checked->figures,
                 ok ? "" : "; failed: ", ok ? "" : checked->why);
 }
 
@@ -207,7 +207,7 @@ static const char *fault_text(struct rdzv *rdzv, const struct trial_verdicts *ju
 static void tell_all(struct rdzv *rdzv, struct trial_verdicts *judged, uint64_t about,
                      const char *text)
 {
-    orders_news(rdzv, RDZV_NEWS_CHECK, about, "%s", text);
+    orders_news(rdzv, RDZV_NOTICE_CHECK, about, "%s", text);
     if (judged->noted++ >= NOTES_MAX)
         return;
     for (size_t i = 0; i < judged->trial.n; i++)

@@ -33,11 +33,11 @@ static void on_order(void *arg, const struct rdzv_participant *to, const struct 
                  (unsigned)to->id);
 }
 
-static void on_news(void *arg, const struct rdzv_participant *about, const struct rdzv_news *news)
+static void on_news(void *arg, const struct rdzv_participant *about, const struct rdzv_notice *news)
 {
     struct scene *scene = arg;
     scene->about = about ? about->tag : 0;
-    scene->losses += news->kind == RDZV_NEWS_LOST;
+    scene->losses += news->kind == RDZV_NOTICE_LOST;
 }
 
 static void on_replaced(void *arg, uint64_t conn)

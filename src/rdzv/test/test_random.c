@@ -239,11 +239,11 @@ static void on_order(void *arg, const struct rdzv_order *order)
         vec_push(&player->in, heard);
 }
 
-static void on_news(void *arg, const struct rdzv_news *news)
+static void on_news(void *arg, const struct rdzv_notice *news)
 {
     struct world *world = arg;
     HOLDS(world, news->text && news->text[0]);
-    if (news->kind != RDZV_NEWS_LOST)
+    if (news->kind != RDZV_NOTICE_LOST)
         return;
     release(world, news->member);
     struct player *player = player_of(world, news->member);
