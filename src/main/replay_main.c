@@ -92,7 +92,7 @@ static void on_decided(void *arg, uint64_t input, uint64_t at_ms, const struct c
     arena_destroy(a);
 }
 
-static void on_parted(void *arg, const struct replay_parting *parting)
+static void on_parted(void *arg, const struct replay_difference *parting)
 {
     struct playing *p = arg;
     char time[FMT_MAX];

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 
-struct deaf {
+struct null_engine {
     struct engine base; /* first */
     unsigned caps;
     void (*heard)(void *arg);
@@ -41,7 +41,7 @@ static void ack(struct engine *e, struct generation generation, const char *node
 
 static int recover(struct engine *e, const struct engine_known *known, size_t n, struct err *err)
 {
-    const struct deaf *deaf = (const struct deaf *)(const void *)e;
+    const struct null_engine *deaf = (const struct null_engine *)(const void *)e;
     (void)known;
     (void)n;
     (void)err;
@@ -69,7 +69,7 @@ static void tell(struct engine *e, struct generation generation, const char *nod
 
 static unsigned caps(const struct engine *e)
 {
-    return ((const struct deaf *)(const void *)e)->caps;
+    return ((const struct null_engine *)(const void *)e)->caps;
 }
 
 static void destroy(struct engine *e)
@@ -89,7 +89,7 @@ static const struct engine_ops ops = { .name = "deaf",
 
 struct engine *deaf_create(unsigned can, void (*heard)(void *arg), void *arg)
 {
-    struct deaf *deaf = mem_new(sizeof *deaf);
+    struct null_engine *deaf = mem_new(sizeof *deaf);
     deaf->base.ops = &ops;
     deaf->caps = can;
     deaf->heard = heard;

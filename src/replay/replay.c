@@ -229,7 +229,7 @@ static void compare(struct replay *r, uint64_t input)
         if (was && is && same(was, is))
             continue;
         r->parted = true;
-        struct replay_parting parting = {
+        struct replay_difference parting = {
             .input = input, .at_ms = r->now_ms, .was = was, .is = is
         };
         if (r->config.watch.parted)

@@ -5,7 +5,7 @@
 
 #include "replay/entry.h"
 
-enum replay_until {
+enum replay_end {
     UNTIL_END,
     UNTIL_TIME,
     UNTIL_CLOCK, /* local time of day, the first one of the recording */
@@ -13,14 +13,14 @@ enum replay_until {
 };
 
 /* How recorded and replayed decisions differ at one place; NULL: there was none there. */
-struct replay_parting {
+struct replay_difference {
     uint64_t input, at_ms;
     const struct ctl_decision *was, *is;
 };
 struct replay_watch { /* any may be NULL */
     void (*header)(void *arg, const struct recording_header *, const char *segment);
     void (*decided)(void *arg, uint64_t input, uint64_t at_ms, const struct ctl_decision *);
-    void (*parted)(void *arg, const struct replay_parting *); /* the first time only */
+    void (*parted)(void *arg, const struct replay_difference *); /* the first time only */
     void *arg;
 };
 struct replay_config {
@@ -30,7 +30,7 @@ struct replay_config {
     int (*settings)(void *arg, struct arena *, const struct recording_header *, struct ctl_config *,
                     struct err *);
     void *settings_arg;
-    enum replay_until until;
+    enum replay_end until;
     uint64_t at; /* milliseconds (of the day), or the number of an input; that one is the last */
     struct replay_watch watch;
 };

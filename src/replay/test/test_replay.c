@@ -105,7 +105,7 @@ static void say(char *out, size_t size, const struct ctl_decision *d)
              d ? d->nodes : "");
 }
 
-static void on_parted(void *arg, const struct replay_parting *p)
+static void on_parted(void *arg, const struct replay_difference *p)
 {
     struct taped *t = arg;
     char was[300], is[300];
