@@ -98,7 +98,7 @@ static int take_lock(const struct run *run)
 static bool is_held_unseen(const char *dir)
 {
     AUTO_FREE char *conf = file_join(dir, CONF), *pid = file_join(dir, PID);
-    return (access(conf, F_OK) == 0 || access(pid, F_OK) == 0) && sweep_lock(dir, 0) != SWEPT_NONE;
+    return (access(conf, F_OK) == 0 || access(pid, F_OK) == 0) && sweep_lock(dir, 0) != SWEEP_NONE;
 }
 
 /* When there is no descriptor to look with, it may be. */
@@ -147,7 +147,7 @@ static void on_settle(uv_timer_t *timer)
     if (held)
         end_holders(run->dir, run->looks++);
     if (held || !run->swept)
-        run->swept = sweep_cookie(run->cookie) == SWEPT_NONE && !held;
+        run->swept = sweep_cookie(run->cookie) == SWEEP_NONE && !held;
     if (!run->swept || !cleaned(run))
         return;
     uv_timer_stop(timer);
@@ -295,7 +295,7 @@ static bool anything_lives(const char *dir, const char *cookie, unsigned looks,
                            struct run_conf *conf)
 {
     return run_look(dir, conf) ||
-           (looks > ORDERLY_LOOKS && cookie && sweep_cookie(cookie) != SWEPT_NONE);
+           (looks > ORDERLY_LOOKS && cookie && sweep_cookie(cookie) != SWEEP_NONE);
 }
 
 int run_end(const char *dir, const char *program, struct err *err)

@@ -84,14 +84,14 @@ int process_run(const struct smap *runs, pid_t, const struct run **run);
 
 /* Kills every process whose environment holds MUSTER_COOKIE=cookie. UNSEEN: some could not be
  * looked at now, because descriptors or memory are short. */
-enum swept { SWEPT_NONE, SWEPT_SOME, SWEPT_UNSEEN };
-enum swept sweep_cookie(const char *cookie);
+enum sweep_result { SWEEP_NONE, SWEEP_SOME, SWEEP_UNSEEN };
+enum sweep_result sweep_cookie(const char *cookie);
 /* Sends the signal, 0: none, to every process that holds the lock of that directory, also when its
  * file was removed: a keeper and its agent have it as this descriptor. */
 #define KEEPER_LOCK       3
 #define KEEPER_SESSION    4 /* run_place.session, in a sealed file of memory; where there is one */
 #define RUN_SESSION_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define KEEPER_LOCK_NAME  "keeper.lock"
-enum swept sweep_lock(const char *dir, int signal);
+enum sweep_result sweep_lock(const char *dir, int signal);
 
 #endif

@@ -47,18 +47,18 @@ static int has_cookie(pid_t pid, const void *entry)
 /* 1, 0, or -1: it cannot be seen now. */
 typedef int is_of(pid_t, const void *what);
 
-static enum swept sweep(is_of *of, const void *what, int signal)
+static enum sweep_result sweep(is_of *of, const void *what, int signal)
 {
-    enum swept swept = SWEPT_NONE;
+    enum sweep_result swept = SWEEP_NONE;
     DIR *proc = opendir("/proc");
     if (!proc)
-        return is_short() ? SWEPT_UNSEEN : SWEPT_NONE;
+        return is_short() ? SWEEP_UNSEEN : SWEEP_NONE;
     for (struct dirent *d; (d = readdir(proc));) {
         pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
         int has = pid > 0 && pid != getpid() ? of(pid, what) : 0;
         if (has == 0)
             continue;
-        swept = has < 0 ? SWEPT_UNSEEN : swept == SWEPT_NONE ? SWEPT_SOME : swept;
+        swept = has < 0 ? SWEEP_UNSEEN : swept == SWEEP_NONE ? SWEEP_SOME : swept;
         if (has > 0 && signal)
             kill(pid, signal);
     }
@@ -66,7 +66,7 @@ static enum swept sweep(is_of *of, const void *what, int signal)
     return swept;
 }
 
-enum swept sweep_cookie(const char *cookie)
+enum sweep_result sweep_cookie(const char *cookie)
 {
     AUTO_FREE char *entry = mem_printf("MUSTER_COOKIE=%s", cookie);
     return sweep(has_cookie, entry, SIGKILL);
@@ -95,7 +95,7 @@ static int has_lock(pid_t pid, const void *what)
     return strcmp(name, lock->removed) == 0;
 }
 
-enum swept sweep_lock(const char *dir, int signal)
+enum sweep_result sweep_lock(const char *dir, int signal)
 {
     AUTO_FREE char *path = mem_printf("%s/" KEEPER_LOCK_NAME, dir);
     AUTO_FREE char *real = realpath(dir, NULL);

@@ -123,7 +123,7 @@ static void survivors_are_swept(void **state)
 {
     struct fix *f = *state;
     leaves_and_ends(f, f->run->cookie);
-    assert_int_equal(sweep_cookie(f->run->cookie), SWEPT_NONE);
+    assert_int_equal(sweep_cookie(f->run->cookie), SWEEP_NONE);
 }
 
 /* A server of another directory may have a job of the same id. */
@@ -133,9 +133,9 @@ static void what_another_servers_job_left_stays(void **state)
     AUTO_FREE char *dir = file_join(f->dir, "other");
     struct run *other = run_create(&f->loop, f->run->generation, f->run->node, dir);
     leaves_and_ends(f, other->cookie);
-    enum swept left = sweep_cookie(other->cookie);
+    enum sweep_result left = sweep_cookie(other->cookie);
     run_destroy(other);
-    assert_int_equal(left, SWEPT_SOME);
+    assert_int_equal(left, SWEEP_SOME);
 }
 
 /* What is below a keeper is its run's; nobody else is, and who is gone is not known. */
