@@ -37,7 +37,7 @@ static void put_code(const struct shipper_config *config, struct arena *a, struc
         text_str(a, list, NULL, arena_printf(a, "%015" PRIx64, marks[i]));
 }
 
-static char *make_ask(const struct shipper_config *config, const struct errand *e)
+static char *make_ask(const struct shipper_config *config, const struct delivery_request *e)
 {
     struct arena *a = arena_create();
     struct buf text = BUF_INIT(ASK_MAX);
@@ -62,7 +62,7 @@ static char *make_ask(const struct shipper_config *config, const struct errand *
     return buf_take(&text);
 }
 
-struct child *errand_start(const struct shipper_config *config, const struct errand *e,
+struct child *errand_start(const struct shipper_config *config, const struct delivery_request *e,
                            child_done *done, void *arg, struct err *err)
 {
     AUTO_FREE char *ask = make_ask(config, e);

@@ -6,7 +6,7 @@
 #include "ship/shipper.h"
 #include "store/backup.h"
 
-struct errand {
+struct delivery_request {
     const char *what; /* as deliver.h has it */
     uint64_t chain, number;
     const struct store_reach *ends; /* of the records that input has; NULL: there are none */
@@ -14,8 +14,8 @@ struct errand {
     uint64_t limit_ms;
 };
 /* NULL: it could not be started. */
-struct child *errand_start(const struct shipper_config *, const struct errand *, child_done *,
-                           void *arg, struct err *);
+struct child *errand_start(const struct shipper_config *, const struct delivery_request *,
+                           child_done *, void *arg, struct err *);
 /* The answer, in arena. NULL: it failed; anew as in deliver.h. */
 const struct text_node *errand_answer(const struct shipper_config *, struct arena *,
                                       const struct child_end *, bool *anew, struct err *);
