@@ -21,7 +21,7 @@ struct node {
     const char *type;
     bool down, stale;
 };
-struct books {
+struct cluster_usage {
     struct node *nodes;
     size_t n;
     struct smap *names; /* positions + 1 */
@@ -29,7 +29,7 @@ struct books {
     size_t n_asks;
     uint64_t weight;
     VEC(uint32_t) stale;
-    struct books_sums sums;
+    struct cluster_usage_sums sums;
     uint64_t gpu_free, wasted;
 };
 
@@ -39,7 +39,7 @@ static int by_weight(const void *a, const void *b)
     return (x->weight < y->weight) - (x->weight > y->weight);
 }
 
-static void choose_asks(struct books *books, const struct ask *asks, size_t n)
+static void choose_asks(struct cluster_usage *books, const struct ask *asks, size_t n)
 {
     VEC(struct ask) all = { 0 };
     for (size_t i = 0; i < n; i++)
@@ -54,7 +54,7 @@ static void choose_asks(struct books *books, const struct ask *asks, size_t n)
     vec_fini(&all);
 }
 
-static void mark(struct books *books, uint32_t at)
+static void mark(struct cluster_usage *books, uint32_t at)
 {
     if (books->nodes[at].stale)
         return;
@@ -62,10 +62,10 @@ static void mark(struct books *books, uint32_t at)
     vec_push(&books->stale, at);
 }
 
-struct books *books_create(const struct node_spec *nodes, size_t n, const struct ask *asks,
-                           size_t n_asks)
+struct cluster_usage *books_create(const struct node_spec *nodes, size_t n, const struct ask *asks,
+                                   size_t n_asks)
 {
-    struct books *books = mem_new(sizeof *books);
+    struct cluster_usage *books = mem_new(sizeof *books);
     books->nodes = mem_new((n ? n : 1) * sizeof *books->nodes);
     books->n = n;
     books->names = smap_create();
@@ -89,7 +89,7 @@ struct books *books_create(const struct node_spec *nodes, size_t n, const struct
     return books;
 }
 
-void books_destroy(struct books *books)
+void books_destroy(struct cluster_usage *books)
 {
     if (!books)
         return;
@@ -101,14 +101,14 @@ void books_destroy(struct books *books)
     free(books);
 }
 
-static struct node *find(const struct books *books, const char *name)
+static struct node *find(const struct cluster_usage *books, const char *name)
 {
     uintptr_t at = (uintptr_t)smap_get(books->names, name);
     return at ? &books->nodes[at - 1] : NULL;
 }
 
 /* What the hold takes of each of its devices, taken or given back. */
-static void move_devices(struct node *node, const struct hold *hold, bool take)
+static void move_devices(struct node *node, const struct task_usage *hold, bool take)
 {
     uint64_t each = hold->n_gpus ? hold->gpu_milli / hold->n_gpus : 0;
     for (uint32_t i = 0; i < hold->n_gpus; i++) {
@@ -118,7 +118,8 @@ static void move_devices(struct node *node, const struct hold *hold, bool take)
     }
 }
 
-static void move(struct books *books, struct node *node, const struct hold *hold, bool take)
+static void move(struct cluster_usage *books, struct node *node, const struct task_usage *hold,
+                 bool take)
 {
     uint64_t sign = take ? 1 : UINT64_MAX; /* modulo 2^64: plus or minus */
     node->cpu_free -= sign * hold->cpu_milli;
@@ -132,13 +133,13 @@ static void move(struct books *books, struct node *node, const struct hold *hold
     mark(books, (uint32_t)(node - books->nodes));
 }
 
-struct hold *books_take(struct books *books, const char *name, const struct ask *ask,
-                        const uint32_t *gpus, uint32_t n_gpus)
+struct task_usage *books_take(struct cluster_usage *books, const char *name, const struct ask *ask,
+                              const uint32_t *gpus, uint32_t n_gpus)
 {
     struct node *node = find(books, name);
     if (!node)
         return NULL;
-    struct hold *hold = mem_new(sizeof *hold + n_gpus * sizeof *hold->gpus);
+    struct task_usage *hold = mem_new(sizeof *hold + n_gpus * sizeof *hold->gpus);
     hold->node = (uint32_t)(node - books->nodes);
     hold->cpu_milli = ask->cpu_milli;
     hold->memory = ask->memory;
@@ -150,13 +151,13 @@ struct hold *books_take(struct books *books, const char *name, const struct ask 
     return hold;
 }
 
-void books_give(struct books *books, struct hold *hold)
+void books_give(struct cluster_usage *books, struct task_usage *hold)
 {
     move(books, &books->nodes[hold->node], hold, false);
     free(hold);
 }
 
-bool books_set_up(struct books *books, const char *name, bool up)
+bool books_set_up(struct cluster_usage *books, const char *name, bool up)
 {
     struct node *node = find(books, name);
     if (!node || node->down == !up)
@@ -170,7 +171,7 @@ bool books_set_up(struct books *books, const char *name, bool up)
     return true;
 }
 
-struct books_sums books_sums(const struct books *books)
+struct cluster_usage_sums books_sums(const struct cluster_usage *books)
 {
     return books->sums;
 }
@@ -200,7 +201,7 @@ static uint64_t useless(const struct node *node, const struct ask *ask)
     return fit >= wanted ? too_small : node->gpu_free;
 }
 
-static uint64_t wasted(const struct books *books, const struct node *node)
+static uint64_t wasted(const struct cluster_usage *books, const struct node *node)
 {
     uint64_t sum = 0;
     for (size_t i = 0; !node->down && node->gpu_free && i < books->n_asks; i++)
@@ -208,7 +209,7 @@ static uint64_t wasted(const struct books *books, const struct node *node)
     return sum;
 }
 
-uint32_t books_fragmented(struct books *books)
+uint32_t books_fragmented(struct cluster_usage *books)
 {
     for (size_t i = 0; i < books->stale.n; i++) {
         struct node *node = &books->nodes[books->stale.at[i]];

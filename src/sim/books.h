@@ -11,30 +11,31 @@ struct ask { /* one task's */
     struct words types;
     uint64_t weight; /* tasks like it */
 };
-struct hold {
+struct task_usage {
     uint32_t node;
     uint64_t cpu_milli, memory, gpu_milli;
     uint32_t n_gpus;
     uint32_t gpus[];
 };
-struct books_sums {
+struct cluster_usage_sums {
     uint64_t gpu_all, cpu_all;   /* milli, of nodes that are up */
     uint64_t gpu_used, cpu_used; /* milli */
 };
 
-struct books;
+struct cluster_usage;
 /* asks: what is typical; those without GPUs do not matter. */
-struct books *books_create(const struct node_spec *, size_t n, const struct ask *, size_t n_asks);
-void books_destroy(struct books *); /* NULL-safe */
+struct cluster_usage *books_create(const struct node_spec *, size_t n, const struct ask *,
+                                   size_t n_asks);
+void books_destroy(struct cluster_usage *); /* NULL-safe */
 /* node: its name. The hold is given to books_give, or freed with the books. NULL: no such node. */
-struct hold *books_take(struct books *, const char *node, const struct ask *, const uint32_t *gpus,
-                        uint32_t n_gpus);
-void books_give(struct books *, struct hold *);               /* frees it */
-bool books_set_up(struct books *, const char *node, bool up); /* false: no such node */
-struct books_sums books_sums(const struct books *);
+struct task_usage *books_take(struct cluster_usage *, const char *node, const struct ask *,
+                              const uint32_t *gpus, uint32_t n_gpus);
+void books_give(struct cluster_usage *, struct task_usage *);         /* frees it */
+bool books_set_up(struct cluster_usage *, const char *node, bool up); /* false: no such node */
+struct cluster_usage_sums books_sums(const struct cluster_usage *);
 /* Of a million parts of the free GPUs, how many a task drawn from the asks could not use where they
  * are: its node has too little of something else or is of another type, or what is free of the
  * device, or of devices together, is too small. 0 when none is free. */
-uint32_t books_fragmented(struct books *);
+uint32_t books_fragmented(struct cluster_usage *);
 
 #endif

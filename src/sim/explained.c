@@ -20,17 +20,17 @@ struct answer {
 struct start {
     uint64_t job, at_ms;
 };
-struct explained {
+struct explain_check {
     struct map *answers; /* by job */
     VEC(struct start) starts;
     VEC(double) by_limit, best;
     struct explained_figures figures;
-    struct explained_wrong wrong;
+    struct explain_check_failure wrong;
 };
 
-struct explained *explained_create(void)
+struct explain_check *explained_create(void)
 {
-    struct explained *e = mem_new(sizeof *e);
+    struct explain_check *e = mem_new(sizeof *e);
     e->answers = map_create();
     return e;
 }
@@ -46,7 +46,7 @@ static void drop(void *at)
     }
 }
 
-void explained_destroy(struct explained *e)
+void explained_destroy(struct explain_check *e)
 {
     if (!e)
         return;
@@ -63,7 +63,7 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-void explained_ask(struct explained *e, const struct start_estimate *told, uint64_t now_ms,
+void explained_ask(struct explain_check *e, const struct start_estimate *told, uint64_t now_ms,
                    const struct explained_changes *changes, bool first)
 {
     struct answer *a = mem_new(sizeof *a);
@@ -83,19 +83,19 @@ void explained_ask(struct explained *e, const struct start_estimate *told, uint6
 
 /* ---- what came of it ---- */
 
-static void not_so(struct explained *e, const struct answer *a, uint64_t now_ms, bool of_set)
+static void not_so(struct explain_check *e, const struct answer *a, uint64_t now_ms, bool of_set)
 {
     if (e->wrong.job)
         return;
-    e->wrong =
-        (struct explained_wrong){ .job = a->told.job,
-                                  .asked_ms = a->at_ms,
-                                  .told_ms = of_set ? a->told.limit_ms : a->told.not_before_ms,
-                                  .started_ms = now_ms,
-                                  .of_set = of_set };
+    e->wrong = (struct explain_check_failure){ .job = a->told.job,
+                                               .asked_ms = a->at_ms,
+                                               .told_ms = of_set ? a->told.limit_ms
+                                                                 : a->told.not_before_ms,
+                                               .started_ms = now_ms,
+                                               .of_set = of_set };
 }
 
-static void check_bound(struct explained *e, const struct answer *a, uint64_t now_ms,
+static void check_bound(struct explain_check *e, const struct answer *a, uint64_t now_ms,
                         const struct explained_changes *c)
 {
     if (!a->told.not_before_ms)
@@ -109,7 +109,7 @@ static void check_bound(struct explained *e, const struct answer *a, uint64_t no
 }
 
 /* Those that started meanwhile, and before. */
-static bool is_set(const struct explained *e, const struct answer *a, uint64_t now_ms)
+static bool is_set(const struct explain_check *e, const struct answer *a, uint64_t now_ms)
 {
     VEC(uint64_t) real = { 0 };
     for (size_t i = a->since; i < e->starts.n; i++)
@@ -123,7 +123,7 @@ static bool is_set(const struct explained *e, const struct answer *a, uint64_t n
     return same;
 }
 
-static void check_set(struct explained *e, const struct answer *a, uint64_t now_ms,
+static void check_set(struct explain_check *e, const struct answer *a, uint64_t now_ms,
                       const struct explained_changes *c)
 {
     if (!a->told.ahead_known)
@@ -146,7 +146,7 @@ static double error_of(uint64_t told_ms, uint64_t started_ms, uint64_t span_ms)
 }
 
 /* What nobody knows is taken for now, or for what it cannot start before. */
-static void count_errors(struct explained *e, const struct answer *a, uint64_t now_ms,
+static void count_errors(struct explain_check *e, const struct answer *a, uint64_t now_ms,
                          uint64_t run_ms)
 {
     const struct start_estimate *t = &a->told;
@@ -162,7 +162,7 @@ static void count_errors(struct explained *e, const struct answer *a, uint64_t n
     vec_push(&e->best, error_of(best, now_ms, span));
 }
 
-void explained_start(struct explained *e, uint64_t job, uint64_t now_ms, uint64_t run_ms,
+void explained_start(struct explain_check *e, uint64_t job, uint64_t now_ms, uint64_t run_ms,
                      const struct explained_changes *changes)
 {
     struct answer *answers = map_remove(e->answers, job);
@@ -189,7 +189,7 @@ static double percentile(const double *at, size_t n, unsigned p)
     return n ? at[rank ? rank - 1 : 0] : 0;
 }
 
-struct explained_figures explained_figures(struct explained *e)
+struct explained_figures explained_figures(struct explain_check *e)
 {
     struct explained_figures *f = &e->figures;
     if (f->estimates) {
@@ -203,7 +203,7 @@ struct explained_figures explained_figures(struct explained *e)
     return *f;
 }
 
-const struct explained_wrong *explained_wrong(const struct explained *e)
+const struct explain_check_failure *explained_wrong(const struct explain_check *e)
 {
     return e->wrong.job ? &e->wrong : NULL;
 }

@@ -16,22 +16,23 @@ struct explained_figures {
     uint64_t estimates, learnt; /* jobs of which the rest is; estimated by learnt run times too */
     double limit_p50, limit_p90, best_p50, best_p90; /* see explained_ran() */
 };
-struct explained_wrong { /* the first answer that was not so */
+struct explain_check_failure { /* the first answer that was not so */
     uint64_t job, asked_ms, told_ms, started_ms;
     bool of_set;
 };
 
-struct explained;
-struct explained *explained_create(void);
-void explained_destroy(struct explained *); /* NULL-safe */
+struct explain_check;
+struct explain_check *explained_create(void);
+void explained_destroy(struct explain_check *); /* NULL-safe */
 /* The answer of now. first: it came just now, and its estimate counts. */
-void explained_ask(struct explained *, const struct start_estimate *, uint64_t now_ms,
+void explained_ask(struct explain_check *, const struct start_estimate *, uint64_t now_ms,
                    const struct explained_changes *, bool first);
 /* A job gets places, for the first time or anew. run_ms: as long as it will run. */
-void explained_start(struct explained *, uint64_t job, uint64_t now_ms, uint64_t run_ms,
+void explained_start(struct explain_check *, uint64_t job, uint64_t now_ms, uint64_t run_ms,
                      const struct explained_changes *);
 /* Sorts. Errors are |estimated - real start| / (real wait + real run). */
-struct explained_figures explained_figures(struct explained *);
-const struct explained_wrong *explained_wrong(const struct explained *); /* NULL: none was */
+struct explained_figures explained_figures(struct explain_check *);
+const struct explain_check_failure *explained_wrong(
+    const struct explain_check *); /* NULL: none was */
 
 #endif

@@ -52,7 +52,7 @@ enum size_class size_class_of(const struct job_spec *spec)
     return size <= 1 ? SIZE_1 : size <= 8 ? SIZE_8 : size <= 64 ? SIZE_64 : SIZE_MORE;
 }
 
-void score_init(struct score *t, struct books *books, uint64_t now_ms)
+void score_init(struct score *t, struct cluster_usage *books, uint64_t now_ms)
 {
     *t = (struct score){ .books = books,
                          .from_ms = now_ms,
@@ -72,7 +72,7 @@ void score_fini(struct score *t)
     vec_fini(&t->takings);
 }
 
-static void add_use(struct use *use, const struct books_sums *sums, double ms)
+static void add_use(struct use *use, const struct cluster_usage_sums *sums, double ms)
 {
     use->gpu_used += ms * (double)sums->gpu_used;
     use->gpu_all += ms * (double)sums->gpu_all;
@@ -92,7 +92,7 @@ static void thin(struct score *t)
 
 static void add_point(struct score *t, uint64_t at_ms)
 {
-    struct books_sums sums = books_sums(t->books);
+    struct cluster_usage_sums sums = books_sums(t->books);
     struct point point = { .at_ms = at_ms,
                            .gpu_used = sums.gpu_used,
                            .gpu_all = sums.gpu_all,
@@ -111,7 +111,7 @@ void score_time(struct score *t, uint64_t now_ms)
 {
     if (now_ms <= t->now_ms)
         return;
-    struct books_sums sums = books_sums(t->books);
+    struct cluster_usage_sums sums = books_sums(t->books);
     add_use(&t->use, &sums, (double)(now_ms - t->now_ms));
     if (t->arriving)
         add_use(&t->use_arriving, &sums, (double)(now_ms - t->now_ms));
@@ -149,7 +149,7 @@ size_t score_evicted(struct score *t, const char *from, const char *to)
     return at;
 }
 
-void score_lost(struct score *t, const struct hold *hold, uint64_t ms, size_t taking)
+void score_lost(struct score *t, const struct task_usage *hold, uint64_t ms, size_t taking)
 {
     double gpu = (double)ms * (double)hold->gpu_milli, cpu = (double)ms * (double)hold->cpu_milli;
     t->attempts_lost++;

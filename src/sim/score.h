@@ -34,7 +34,7 @@ struct taking {
     double gpu, cpu; /* lost with them: milli times milliseconds */
 };
 struct score {
-    struct books *books; /* not owned */
+    struct cluster_usage *books; /* not owned */
     uint64_t from_ms, now_ms, every_ms, next_ms;
     bool arriving; /* jobs still come */
     struct use use, use_arriving;
@@ -51,7 +51,7 @@ struct score {
     uint64_t rows; /* events of the core */
 };
 
-void score_init(struct score *, struct books *, uint64_t now_ms);
+void score_init(struct score *, struct cluster_usage *, uint64_t now_ms);
 void score_fini(struct score *);
 /* Time goes on to now: how it was until then is counted. */
 void score_time(struct score *, uint64_t now_ms);
@@ -60,7 +60,7 @@ void score_wait(struct score *, enum size_class, enum gpu_class, uint64_t ms);
 /* A job gives way. Returns its row of takings; texts have to stay. */
 size_t score_evicted(struct score *, const char *from, const char *to);
 /* An attempt did not end by itself. taking: the row + 1 when its job gave way, else 0. */
-void score_lost(struct score *, const struct hold *, uint64_t ms, size_t taking);
+void score_lost(struct score *, const struct task_usage *, uint64_t ms, size_t taking);
 /* The last point. */
 void score_end(struct score *);
 

@@ -48,7 +48,7 @@ struct simulation {
     struct store *store;
     struct engine *engine;
     struct ctl *ctl;
-    struct books *books;
+    struct cluster_usage *books;
     struct score score;
     struct record *records;
     size_t n_records;
@@ -56,7 +56,7 @@ struct simulation {
     struct map *jobs;    /* ids to positions + 1 */
     struct map *evicted; /* jobs that give way: ids to rows of the score + 1 */
     struct promises *promises;
-    struct explained *explained; /* NULL: nobody asks */
+    struct explain_check *explained; /* NULL: nobody asks */
     struct explained_changes so_far;
     VEC(uint64_t) to_explain; /* jobs that came in this moment */
     bool asked_last;          /* of all that waited when the last job came */
@@ -615,7 +615,7 @@ const struct promises *simulation_promises(const struct simulation *sim)
     return sim->promises;
 }
 
-struct explained *simulation_explained(const struct simulation *sim)
+struct explain_check *simulation_explained(const struct simulation *sim)
 {
     return sim->explained;
 }

@@ -43,7 +43,7 @@ struct words simulation_warnings(struct simulation *, struct arena *);
 /* What was promised, and what came of it. */
 const struct promises *simulation_promises(const struct simulation *);
 /* What explain said, and what came of it; NULL: nobody asked. */
-struct explained *simulation_explained(const struct simulation *);
+struct explain_check *simulation_explained(const struct simulation *);
 /* What the core was told: submissions, starts and ends of attempts, nodes lost and back. */
 uint64_t simulation_inputs(const struct simulation *);
 /* Jobs that were not taken, by the reason of the first; NULL: all were. */

@@ -24,12 +24,12 @@ static void test_sums(void **state)
     const struct ask ask = { .cpu_milli = 3000, .memory = GIB, .gpu_milli = 2000, .weight = 1 };
     const uint32_t gpus[] = { 0, 1 };
     (void)state;
-    struct books *books = books_create(two, 2, &ask, 1);
-    struct books_sums sums = books_sums(books);
+    struct cluster_usage *books = books_create(two, 2, &ask, 1);
+    struct cluster_usage_sums sums = books_sums(books);
     assert_int_equal(sums.gpu_all, 4000);
     assert_int_equal(sums.cpu_all, 16000);
     assert_null(books_take(books, "c", &ask, gpus, 2));
-    struct hold *hold = books_take(books, "a", &ask, gpus, 2);
+    struct task_usage *hold = books_take(books, "a", &ask, gpus, 2);
     sums = books_sums(books);
     assert_int_equal(sums.gpu_used, 2000);
     assert_int_equal(sums.cpu_used, 3000);
@@ -59,10 +59,10 @@ static void test_fragmentation(void **state)
     const struct ask asks[] = { whole, pair, cpus };
     const uint32_t first = 0;
     (void)state;
-    struct books *books = books_create(two, 2, asks, 3);
+    struct cluster_usage *books = books_create(two, 2, asks, 3);
     /* pair finds no use for the two GPUs of type T4: 2 of 4 for one task in four. */
     assert_int_equal(books_fragmented(books), 125000);
-    struct hold *hold = books_take(books, "a", &half, &first, 1);
+    struct task_usage *hold = books_take(books, "a", &half, &first, 1);
     /* free: a 0.5 + 1, b 2. whole wastes 0.5 of 3.5; pair all of it. (3*0.5 + 3.5) / 4 / 3.5 */
     assert_int_equal(books_fragmented(books), 357142);
     books_give(books, hold);
@@ -84,7 +84,7 @@ static void test_fragmentation_over_time(void **state)
     struct ask asks[] = { { .cpu_milli = 4000, .memory = GIB, .gpu_milli = 1000, .weight = 5 },
                           { .cpu_milli = 1000, .memory = GIB, .gpu_milli = 300, .weight = 7 },
                           { .cpu_milli = 9000, .memory = GIB, .gpu_milli = 4000, .weight = 2 } };
-    struct hold *holds[64] = { NULL };
+    struct task_usage *holds[64] = { NULL };
     char names[8][8];
     const char *at[64];
     uint64_t x = 42;
@@ -97,7 +97,7 @@ static void test_fragmentation_over_time(void **state)
             .name = names[i], .cpu_milli = 12000, .memory = 64 * GIB, .gpus = 4, .gpu_type = ""
         };
     }
-    struct books *books = books_create(nodes, 8, asks, 3);
+    struct cluster_usage *books = books_create(nodes, 8, asks, 3);
     for (int step = 0; step < 500; step++) {
         x = x * 6364136223846793005ull + 1442695040888963407ull;
         size_t slot = (x >> 33) % 32; /* one of eight nodes' four devices: at most one each */
@@ -109,8 +109,8 @@ static void test_fragmentation_over_time(void **state)
             at[slot] = names[slot / 4];
             holds[slot] = books_take(books, at[slot], &part, &gpu[slot], 1);
         }
-        struct books *anew = books_create(nodes, 8, asks, 3);
-        struct hold *again[32] = { NULL };
+        struct cluster_usage *anew = books_create(nodes, 8, asks, 3);
+        struct task_usage *again[32] = { NULL };
         for (size_t i = 0; i < 32; i++)
             if (holds[i])
                 again[i] = books_take(anew, at[i], &part, &gpu[i], 1);
@@ -132,10 +132,10 @@ static void test_use_over_time(void **state)
     const uint32_t gpus[] = { 0, 1 };
     struct score t;
     (void)state;
-    struct books *books = books_create(two, 2, &ask, 1);
+    struct cluster_usage *books = books_create(two, 2, &ask, 1);
     score_init(&t, books, 5000);
     score_time(&t, 15000); /* ten seconds of nothing */
-    struct hold *hold = books_take(books, "a", &ask, gpus, 2);
+    struct task_usage *hold = books_take(books, "a", &ask, gpus, 2);
     t.arriving = false;
     score_time(&t, 35000); /* twenty of half the GPUs */
     assert_true(t.lost_gpu < 1);
@@ -162,7 +162,7 @@ static void test_series_is_thinned(void **state)
 {
     struct score t;
     (void)state;
-    struct books *books = books_create(two, 2, NULL, 0);
+    struct cluster_usage *books = books_create(two, 2, NULL, 0);
     score_init(&t, books, 0);
     for (uint64_t at = 0; at < 100000000; at += 12345)
         score_time(&t, at);
@@ -178,7 +178,7 @@ static void test_waits(void **state)
 {
     struct score t;
     (void)state;
-    struct books *books = books_create(two, 2, NULL, 0);
+    struct cluster_usage *books = books_create(two, 2, NULL, 0);
     score_init(&t, books, 0);
     for (uint64_t i = 100; i > 0; i--)
         score_wait(&t, SIZE_8, GPUS_1, i * 10);
