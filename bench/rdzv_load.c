@@ -68,7 +68,7 @@ static uint64_t now_ns(void)
 
 /* ---- the leader ---- */
 
-static void on_order(void *arg, const struct rdzv_frame_in *frame)
+static void on_order(void *arg, const struct rdzv_frame_data *frame)
 {
     (void)arg;
     (void)frame;
@@ -178,7 +178,7 @@ static void send_join(struct load *load, struct one *one)
     send_all(one, &out);
 }
 
-static void hear_round(struct load *load, struct one *one, const struct rdzv_frame_in *frame)
+static void hear_round(struct load *load, struct one *one, const struct rdzv_frame_data *frame)
 {
     struct rdzv_round round;
     if (rdzv_get(frame, load->arena, &round) != 0)
@@ -190,7 +190,7 @@ static void hear_round(struct load *load, struct one *one, const struct rdzv_fra
     load->in_round += one->rounds == load->wanted;
 }
 
-static void hear(struct load *load, struct one *one, const struct rdzv_frame_in *frame)
+static void hear(struct load *load, struct one *one, const struct rdzv_frame_data *frame)
 {
     arena_reset(load->arena);
     switch (frame->kind) {
@@ -205,7 +205,7 @@ static void hear(struct load *load, struct one *one, const struct rdzv_frame_in 
 static void read_one(struct load *load, struct one *one)
 {
     char piece[READ];
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     size_t done = 0, used;
     ssize_t n = recv(one->fd, piece, sizeof piece, MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN)

@@ -14,13 +14,13 @@ struct message {
     _Alignas(max_align_t) char any[CODEC_MESSAGE_MOST];
 };
 
-static int get(const struct rdzv_frame_in *frame, struct arena *arena, struct message *out)
+static int get(const struct rdzv_frame_data *frame, struct arena *arena, struct message *out)
 {
     bool body = rdzv_messages[frame->kind - RDZV_FRAME_JOIN].rows;
     return body ? rdzv_get_as(frame, arena, frame->kind, out) : -1;
 }
 
-static void there_and_back(const struct rdzv_frame_in *frame, struct arena *arena)
+static void there_and_back(const struct rdzv_frame_data *frame, struct arena *arena)
 {
     struct message message;
     memset(&message, 0, sizeof message);
@@ -29,7 +29,7 @@ static void there_and_back(const struct rdzv_frame_in *frame, struct arena *aren
     AUTO_BUF struct buf first = BUF_INIT(WIRE_MAX_FRAME + WIRE_HEAD);
     AUTO_BUF struct buf second = BUF_INIT(WIRE_MAX_FRAME + WIRE_HEAD);
     rdzv_put_as(&first, frame->kind, &message);
-    struct rdzv_frame_in written;
+    struct rdzv_frame_data written;
     size_t used;
     if (rdzv_next(first.data, first.len, &written, &used) != 1 || used != first.len)
         BUG("a written frame is not one frame");
@@ -49,12 +49,12 @@ static void there_and_back(const struct rdzv_frame_in *frame, struct arena *aren
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena *arena = arena_create();
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     size_t used = 0;
     for (size_t at = 0; rdzv_next(data + at, size - at, &frame, &used) == 1; at += used)
         there_and_back(&frame, arena);
     if (size > 0) { /* a bare body of any kind */
-        frame = (struct rdzv_frame_in){
+        frame = (struct rdzv_frame_data){
             .kind = (enum rdzv_frame)(RDZV_FRAME_JOIN + data[0] % (RDZV_FRAME_N - RDZV_FRAME_JOIN)),
             .body = data + 1,
             .len = size - 1,

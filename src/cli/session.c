@@ -77,7 +77,7 @@ static void send_end(struct session *s)
 static void on_reached(struct session *s, const struct wire_frame *frame)
 {
     struct session_place *place = s->place;
-    struct wire_reached reached;
+    struct wire_reached_report reached;
     if (!place || wire_get(frame, NULL, &reached) < 0)
         return;
     if (reached.input > place->input)

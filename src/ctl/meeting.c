@@ -490,7 +490,7 @@ static struct meeting *find_meeting(struct line *line, const struct live_job *jo
 }
 
 static int take_join(struct line *line, const struct live_job *job,
-                     const struct rdzv_frame_in *frame)
+                     const struct rdzv_frame_data *frame)
 {
     struct rdzv_join join;
     if (rdzv_get(frame, line->hall->all->scratch, &join) != 0)
@@ -513,7 +513,7 @@ static int take_join(struct line *line, const struct live_job *job,
     return rc;
 }
 
-static int take_note(struct line *line, const struct rdzv_frame_in *frame)
+static int take_note(struct line *line, const struct rdzv_frame_data *frame)
 {
     struct rdzv_event said;
     if (rdzv_get(frame, line->hall->all->scratch, &said) != 0)
@@ -534,7 +534,7 @@ static int take_note(struct line *line, const struct rdzv_frame_in *frame)
 }
 
 static int take_frame(struct line *line, const struct live_job *job,
-                      const struct rdzv_frame_in *frame)
+                      const struct rdzv_frame_data *frame)
 {
     if (frame->kind == RDZV_FRAME_JOIN)
         return take_join(line, job, frame);
@@ -563,7 +563,7 @@ static void line_read(struct line *line, const struct live_job *job)
     size_t done = 0;
     int got = 1;
     while (got == 1 && !line->hang_up) {
-        struct rdzv_frame_in frame;
+        struct rdzv_frame_data frame;
         size_t used = 0;
         got = rdzv_next(line->in.data ? line->in.data + done : "", line->in.len - done, &frame,
                         &used);

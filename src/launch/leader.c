@@ -109,7 +109,7 @@ static void deliver_own(struct leader *leader)
 {
     AUTO_BUF struct buf orders = leader->own_orders;
     size_t done = 0, used;
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     buf_init(&leader->own_orders, ORDERS_MAX);
     while (done < orders.len &&
            rdzv_next(orders.data + done, orders.len - done, &frame, &used) == 1) {
@@ -162,7 +162,7 @@ static void on_replaced(void *arg, uint64_t conn)
     forget(leader, former);
 }
 
-static int hear_join(struct leader *leader, uint64_t conn, const struct rdzv_frame_in *frame)
+static int hear_join(struct leader *leader, uint64_t conn, const struct rdzv_frame_data *frame)
 {
     struct rdzv_join join;
     if (rdzv_get(frame, leader->arena, &join) != 0 || join.member == 0)
@@ -173,7 +173,7 @@ static int hear_join(struct leader *leader, uint64_t conn, const struct rdzv_fra
 }
 
 /* While it leads. */
-static int hear(struct leader *leader, uint64_t conn, const struct rdzv_frame_in *frame)
+static int hear(struct leader *leader, uint64_t conn, const struct rdzv_frame_data *frame)
 {
     leader->dirty = true;
     if (frame->kind == RDZV_FRAME_JOIN)
@@ -181,7 +181,7 @@ static int hear(struct leader *leader, uint64_t conn, const struct rdzv_frame_in
     return rdzv_host_hear(leader->host, conn, frame, leader->arena, clock_mono_us());
 }
 
-static void hold(struct caller *caller, const struct rdzv_frame_in *frame)
+static void hold(struct caller *caller, const struct rdzv_frame_data *frame)
 {
     size_t mark = wire_begin(&caller->held, (enum wire_kind)frame->kind, 0);
     buf_add(&caller->held, frame->body, frame->len);
@@ -205,7 +205,7 @@ static void put_moved(struct leader *leader, struct conn *conn)
 /* Another leader of this run. The higher term is right; with equal ones the launcher at the
  * original endpoint, since that is where latecomers look. */
 static int hear_lead(struct leader *leader, struct caller *caller,
-                     const struct rdzv_frame_in *frame)
+                     const struct rdzv_frame_data *frame)
 {
     struct rdzv_moved to;
     if (rdzv_get(frame, leader->arena, &to) != 0)
@@ -234,7 +234,7 @@ static int hear_lead(struct leader *leader, struct caller *caller,
     return 0;
 }
 
-static int hear_caller(struct caller *caller, const struct rdzv_frame_in *frame)
+static int hear_caller(struct caller *caller, const struct rdzv_frame_data *frame)
 {
     struct leader *leader = caller->leader;
     arena_reset(leader->arena);
@@ -262,7 +262,7 @@ static int hear_caller(struct caller *caller, const struct rdzv_frame_in *frame)
 static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
     struct caller *caller = arg;
-    struct rdzv_frame_in said = rdzv_frame_of(frame);
+    struct rdzv_frame_data said = rdzv_frame_of(frame);
     if (caller->refused)
         return 0;
     if (!caller->spoke)
@@ -373,7 +373,7 @@ static void replay(struct leader *leader, struct caller *caller)
 {
     AUTO_BUF struct buf held = caller->held;
     size_t done = 0, used;
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     buf_init(&caller->held, HELD_MAX);
     while (done < held.len && rdzv_next(held.data + done, held.len - done, &frame, &used) == 1) {
         arena_reset(leader->arena);
@@ -440,7 +440,7 @@ void leader_without(struct leader *leader, uint32_t group_rank, const char *why)
     leader->dirty = true;
 }
 
-void leader_hear(struct leader *leader, const struct rdzv_frame_in *frame)
+void leader_hear(struct leader *leader, const struct rdzv_frame_data *frame)
 {
     arena_reset(leader->arena);
     if (leader->host && hear(leader, OWN_CONN, frame) != 0)
@@ -464,7 +464,7 @@ static void on_probe_up(void *arg, struct conn *conn)
 static int on_probe_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
     struct leader *leader = arg;
-    struct rdzv_frame_in said = rdzv_frame_of(frame);
+    struct rdzv_frame_data said = rdzv_frame_of(frame);
     struct rdzv_moved to;
     (void)conn;
     if (said.kind != RDZV_FRAME_MOVED)

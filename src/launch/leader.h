@@ -13,7 +13,7 @@ struct leader;
 struct leader_sink {
     /* Orders for the member in this process, as the frame it would have got; from the loop, never
      * from inside leader_hear. */
-    void (*order)(void *arg, const struct rdzv_frame_in *);
+    void (*order)(void *arg, const struct rdzv_frame_data *);
     void (*moved)(void *arg, const struct rdzv_moved *); /* a leader with a higher term claimed */
     void (*news)(void *arg, const char *text);           /* may be NULL */
     void (*alone)(void *arg); /* the last connection has gone; may be NULL */
@@ -41,7 +41,7 @@ bool leader_leads(const struct leader *);
  * not come. */
 void leader_without(struct leader *, uint32_t group_rank, const char *why);
 /* A frame of the member in this process. */
-void leader_hear(struct leader *, const struct rdzv_frame_in *);
+void leader_hear(struct leader *, const struct rdzv_frame_data *);
 /* While it leads elsewhere than at the original endpoint: looks now and then who is there. addr:
  * numeric. */
 void leader_probe(struct leader *, const char *addr, uint16_t port);

@@ -462,7 +462,7 @@ static void on_waiting(uv_timer_t *timer)
     say(member, "waiting for nodes: %s", member->waits_for);
 }
 
-static int hear_welcome(struct member *member, const struct rdzv_frame_in *frame)
+static int hear_welcome(struct member *member, const struct rdzv_frame_data *frame)
 {
     struct rdzv_welcome welcome;
     if (rdzv_get(frame, member->memory, &welcome) != 0)
@@ -476,7 +476,7 @@ static int hear_welcome(struct member *member, const struct rdzv_frame_in *frame
     return 0;
 }
 
-static void keep_round(struct member *member, const struct rdzv_frame_in *frame)
+static void keep_round(struct member *member, const struct rdzv_frame_data *frame)
 {
     uint32_t former = member->has_round ? member->round.restarts : 0;
     arena_reset(member->round_memory);
@@ -542,7 +542,7 @@ static void put_end_events(struct member *member, enum rdzv_end_kind kind)
                      &(struct rdzv_deaths){ .at = deaths, .n = member->fallen.n });
 }
 
-static int hear_round(struct member *member, const struct rdzv_frame_in *frame)
+static int hear_round(struct member *member, const struct rdzv_frame_data *frame)
 {
     struct rdzv_round round;
     struct err err;
@@ -568,7 +568,7 @@ static int hear_round(struct member *member, const struct rdzv_frame_in *frame)
     return 0;
 }
 
-static int hear_stop(struct member *member, const struct rdzv_frame_in *frame)
+static int hear_stop(struct member *member, const struct rdzv_frame_data *frame)
 {
     struct rdzv_stop stop;
     if (rdzv_get(frame, member->memory, &stop) != 0)
@@ -584,7 +584,7 @@ static int hear_stop(struct member *member, const struct rdzv_frame_in *frame)
     return 0;
 }
 
-static int hear_check(struct member *member, const struct rdzv_frame_in *frame)
+static int hear_check(struct member *member, const struct rdzv_frame_data *frame)
 {
     struct rdzv_check check;
     if (rdzv_get(frame, member->memory, &check) != 0)
@@ -595,7 +595,7 @@ static int hear_check(struct member *member, const struct rdzv_frame_in *frame)
 }
 
 /* Inside a job the events tell of the others. */
-static int hear_note(struct member *member, const struct rdzv_frame_in *frame)
+static int hear_note(struct member *member, const struct rdzv_frame_data *frame)
 {
     struct rdzv_note note;
     if (rdzv_get(frame, member->memory, &note) != 0)
@@ -609,7 +609,7 @@ static int hear_note(struct member *member, const struct rdzv_frame_in *frame)
     return 0;
 }
 
-static int hear_end(struct member *member, const struct rdzv_frame_in *frame)
+static int hear_end(struct member *member, const struct rdzv_frame_data *frame)
 {
     AUTO_BUF struct buf text = BUF_INIT(1u << 20);
     struct rdzv_end end;
@@ -635,7 +635,7 @@ static int hear_end(struct member *member, const struct rdzv_frame_in *frame)
     return 0;
 }
 
-static int hear_refused(struct member *member, const struct rdzv_frame_in *frame)
+static int hear_refused(struct member *member, const struct rdzv_frame_data *frame)
 {
     struct rdzv_refused refused;
     if (rdzv_get(frame, member->memory, &refused) != 0)
@@ -646,7 +646,7 @@ static int hear_refused(struct member *member, const struct rdzv_frame_in *frame
     return 0;
 }
 
-static void on_order(void *arg, const struct rdzv_frame_in *frame)
+static void on_order(void *arg, const struct rdzv_frame_data *frame)
 {
     struct member *member = arg;
     int rc = 0;

@@ -142,7 +142,7 @@ static void be_welcome(struct leader_conn *seat)
 void seat_send(struct leader_conn *seat, const struct buf *frames)
 {
     size_t done = 0, used;
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     if (!leader_leads(seat->leader)) {
         if (!seat->conn || !seat->up)
             return;
@@ -227,7 +227,7 @@ static void start_beats(struct leader_conn *seat, uint32_t beat_ms)
 }
 
 /* Launchers that ask here are sent to where this one sits. */
-static int hear_welcome(struct leader_conn *seat, const struct rdzv_frame_in *frame)
+static int hear_welcome(struct leader_conn *seat, const struct rdzv_frame_data *frame)
 {
     struct arena *arena = arena_create();
     struct rdzv_welcome welcome;
@@ -246,7 +246,7 @@ static int hear_welcome(struct leader_conn *seat, const struct rdzv_frame_in *fr
     return rc;
 }
 
-static int hear_moved(struct leader_conn *seat, const struct rdzv_frame_in *frame)
+static int hear_moved(struct leader_conn *seat, const struct rdzv_frame_data *frame)
 {
     struct arena *arena = arena_create();
     struct rdzv_moved moved;
@@ -264,7 +264,7 @@ static int hear_moved(struct leader_conn *seat, const struct rdzv_frame_in *fram
     return rc;
 }
 
-static int hear(struct leader_conn *seat, const struct rdzv_frame_in *frame)
+static int hear(struct leader_conn *seat, const struct rdzv_frame_data *frame)
 {
     seat->heard_ms = clock_mono_ms();
     switch (frame->kind) {
@@ -288,7 +288,7 @@ static int hear(struct leader_conn *seat, const struct rdzv_frame_in *frame)
 
 static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
-    struct rdzv_frame_in said = rdzv_frame_of(frame);
+    struct rdzv_frame_data said = rdzv_frame_of(frame);
     (void)conn;
     return hear(arg, &said);
 }
@@ -556,7 +556,7 @@ static void search(struct leader_conn *seat)
 
 /* ---- the leader in this process ---- */
 
-static void on_own_order(void *arg, const struct rdzv_frame_in *frame)
+static void on_own_order(void *arg, const struct rdzv_frame_data *frame)
 {
     struct leader_conn *seat = arg;
     seat->sink.order(seat->sink.arg, frame);

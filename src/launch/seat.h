@@ -12,7 +12,7 @@
 
 struct leader_conn_sink {
     void (*taken)(void *arg); /* a leader listens from now on: JOIN */
-    void (*order)(void *arg, const struct rdzv_frame_in *);
+    void (*order)(void *arg, const struct rdzv_frame_data *);
     void (*say)(void *arg, const char *text); /* for people, one sentence */
     /* No leader within join_ms, or none can ever be found. */
     void (*failed)(void *arg, const char *text);

@@ -60,7 +60,7 @@ void code_go_on(struct code_requests *wants, const struct code_route *way)
 int code_ask(struct code_requests *wants, const struct code_route *way,
              const struct wire_frame *frame, struct arena *scratch)
 {
-    struct wire_want want;
+    struct wire_code_request want;
     struct code_request *kept;
     if (wire_get(frame, scratch, &want) < 0 || want.offset > INT64_MAX ||
         strlen(want.hash) != sizeof kept->hash - 1 || wants->kept.n == WANTS_MAX)

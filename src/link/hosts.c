@@ -505,7 +505,7 @@ static int on_runs(struct host *host, const struct wire_frame *frame)
 
 static int on_ended(struct host *host, const struct wire_frame *frame)
 {
-    struct wire_host_ended ended;
+    struct wire_host_ended_report ended;
     if (!host->synced || wire_get(frame, host->hosts->scratch, &ended) < 0)
         return -1;
     struct host_run *run = find_run(host, ended.generation);

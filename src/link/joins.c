@@ -108,7 +108,7 @@ void joins_answer(struct joins *all, uint64_t ticket, const char *node, const ch
         j = j->next;
     if (j == &all->first)
         return;
-    const struct wire_host_joined said = { .node = node ? node : "", .reason = reason };
+    const struct wire_host_joined_answer said = { .node = node ? node : "", .reason = reason };
     wire_put(conn_out(j->conn), 0, &said);
     conn_flush(j->conn);
 }

@@ -256,10 +256,10 @@ static void refuse(struct copy *copy, const struct err *err)
 static void say_kept(struct copy *copy, bool again)
 {
     struct conn *conn = copy->of->conn;
-    struct wire_log_kept kept = { .task = copy->task,
-                                  .attempt = copy->attempt,
-                                  .offset = log_copy_end(copy->disk),
-                                  .again = again };
+    struct wire_log_kept_ack kept = { .task = copy->task,
+                                      .attempt = copy->attempt,
+                                      .offset = log_copy_end(copy->disk),
+                                      .again = again };
     if (!conn)
         return; /* it asks when it is here again */
     copy->skips = again;

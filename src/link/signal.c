@@ -56,7 +56,7 @@ int link_signal(struct link_hub *hub, const struct engine_signal *ask, struct er
 
 int signal_from_agent(struct link_hub *hub, const struct agent *a, const struct wire_frame *frame)
 {
-    struct wire_signalled said;
+    struct wire_signalled_report said;
     if (wire_get(frame, NULL, &said) < 0)
         return -1;
     struct signal_request *ask = map_get(hub->signals, said.number);

@@ -179,7 +179,7 @@ static void send_log(void *arg, const struct wire_log *log)
     uplink_flush(agent->link);
 }
 
-static void send_want(void *arg, const struct wire_want *want)
+static void send_want(void *arg, const struct wire_code_request *want)
 {
     struct agent *agent = arg;
     if (!agent->welcome)
@@ -315,7 +315,7 @@ static int take_ping(struct agent *agent, const struct wire_frame *frame)
 
 static int take_log_kept(struct agent *agent, const struct wire_frame *frame)
 {
-    struct wire_log_kept kept;
+    struct wire_log_kept_ack kept;
     if (wire_get(frame, NULL, &kept) != 0)
         return -1;
     if (agent->sender)
@@ -355,7 +355,7 @@ static int take_signal(struct agent *agent, const struct wire_frame *frame)
     struct wire_signal ask;
     if (wire_get(frame, NULL, &ask) != 0)
         return -1;
-    struct wire_signalled said = { ask.number, crew_signal(agent->crew, &ask) };
+    struct wire_signalled_report said = { ask.number, crew_signal(agent->crew, &ask) };
     wire_put(uplink_out(agent->link), 0, &said);
     uplink_flush(agent->link);
     return 0;

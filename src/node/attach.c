@@ -138,7 +138,9 @@ static bool move_in(struct attach *all, struct session *s)
 
 static void put_reached(struct attach *all, const struct session *s)
 {
-    struct wire_reached reached = { .channel = s->channel, .input = s->taken, .output = s->sent };
+    struct wire_reached_report reached = { .channel = s->channel,
+                                           .input = s->taken,
+                                           .output = s->sent };
     wire_put(uplink_out(all->link), 0, &reached);
 }
 

@@ -54,7 +54,7 @@ static void on_images(void *arg);
 static void say_of_image(void *arg, const char *text);
 static void on_image_news(void *arg, const struct image_news *news);
 static void on_removed(void *arg);
-static void ask_for_piece(void *arg, const struct wire_want *want);
+static void ask_for_piece(void *arg, const struct wire_code_request *want);
 static void close_if_over(struct crew *crew);
 
 struct crew *crew_create(struct site *site, struct crew_sink sink)
@@ -551,7 +551,7 @@ static void on_fetched(void *arg, const struct err *problem)
     end_unpacking(crew);
 }
 
-static void ask_for_piece(void *arg, const struct wire_want *want)
+static void ask_for_piece(void *arg, const struct wire_code_request *want)
 {
     struct crew *crew = arg;
     crew->sink.want(crew->sink.arg, want);

@@ -17,8 +17,8 @@ struct crew_sink {
     void (*fact)(void *arg, const struct wire_fact *);
     void (*all_over)(void *arg); /* all were told to stop and have ended; RELEASED follows when
                                     nothing is left here */
-    void (*log)(void *arg, const struct wire_log *);   /* at most one per task and CREW_LOG_MS */
-    void (*want)(void *arg, const struct wire_want *); /* when there is a connection */
+    void (*log)(void *arg, const struct wire_log *); /* at most one per task and CREW_LOG_MS */
+    void (*want)(void *arg, const struct wire_code_request *); /* when there is a connection */
     void *arg;
 };
 #define CREW_LOG_MS 20u

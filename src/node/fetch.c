@@ -112,9 +112,9 @@ static void ask_on(struct fetch *f)
     /* The first alone: it says the size. */
     const uint64_t end = f->size ? f->size : FETCH_PIECE;
     while (f->asked < end && f->asked - f->written < window) {
-        struct wire_want want = { .hash = name_of(f->path),
-                                  .offset = f->asked,
-                                  .len = FETCH_PIECE };
+        struct wire_code_request want = { .hash = name_of(f->path),
+                                          .offset = f->asked,
+                                          .len = FETCH_PIECE };
         f->asked += FETCH_PIECE;
         f->sink.ask(f->sink.arg, &want);
     }

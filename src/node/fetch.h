@@ -14,7 +14,7 @@
 
 struct fetch_sink {
     /* Sends the question, when there is a connection: else fetch_again comes with the next. */
-    void (*ask)(void *arg, const struct wire_want *);
+    void (*ask)(void *arg, const struct wire_code_request *);
     /* Once: the file is there. Whoever unpacks it looks whether its bytes are those of its name. */
     void (*done)(void *arg, const struct err *problem);
     void *arg;

@@ -69,7 +69,7 @@ static void leave(struct host *host)
 static void on_run_ended(void *arg, struct generation generation, const char *reason)
 {
     struct host *host = arg;
-    const struct wire_host_ended ended = { .generation = generation, .reason = reason };
+    const struct wire_host_ended_report ended = { .generation = generation, .reason = reason };
     log_info("run.ended", "job=%llu generation=%u reason=\"%s\"",
              (unsigned long long)generation.job, generation.number, reason);
     if (!host->connected)

@@ -278,7 +278,7 @@ static void on_packed(void *arg, const struct err *problem)
     tell_settled(images);
 }
 
-static void on_want(void *arg, const struct wire_want *want)
+static void on_want(void *arg, const struct wire_code_request *want)
 {
     struct entry *entry = arg;
     entry->owner->sink.want(entry->owner->sink.arg, want);

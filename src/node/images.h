@@ -14,7 +14,8 @@ struct images_sink {
     void (*settled)(void *arg);                         /* none is on its way any more */
     void (*say)(void *arg, const char *text);           /* how it goes, a line */
     void (*news)(void *arg, const struct image_news *); /* for the server; only in the call */
-    void (*want)(void *arg, const struct wire_want *);  /* of the server, as fetch.h has it */
+    void (*want)(void *arg,
+                 const struct wire_code_request *); /* of the server, as fetch.h has it */
     void *arg;
 };
 struct image {

@@ -38,7 +38,7 @@ static void finish(struct asking *ask)
 static int take_answer(struct asking *ask, const struct wire_frame *frame)
 {
     struct arena *arena = arena_create();
-    struct wire_host_joined said;
+    struct wire_host_joined_answer said;
     int rc = wire_get(frame, arena, &said);
     if (rc == 0) {
         ask->joined = *said.node && strlen(said.node) < ask->size;

@@ -325,7 +325,7 @@ void log_sender_lost(struct log_sender *s)
         s->sources.at[i].state = SOURCE_UNKNOWN;
 }
 
-void log_sender_kept(struct log_sender *s, const struct wire_log_kept *kept)
+void log_sender_kept(struct log_sender *s, const struct wire_log_kept_ack *kept)
 {
     struct source *source = find(s, kept->task, kept->attempt);
     if (!source || (source->state != SOURCE_SENDS && !kept->again))

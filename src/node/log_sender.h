@@ -29,7 +29,7 @@ void log_sender_close(struct log_sender *, struct task_ref, uint32_t attempt);
 void log_sender_up(struct log_sender *); /* WELCOME came: asks how far the copies reach */
 void log_sender_lost(struct log_sender *);
 void log_sender_go_on(struct log_sender *); /* the uplink has room */
-void log_sender_kept(struct log_sender *, const struct wire_log_kept *);
+void log_sender_kept(struct log_sender *, const struct wire_log_kept_ack *);
 bool log_sender_is_done(const struct log_sender *); /* every log is acknowledged to its end */
 
 #endif

@@ -176,7 +176,7 @@ void rdzv_host_beat(struct rdzv_host *host, uint64_t id, uint64_t now_us)
     rdzv_beat(host->machine, id, now_us);
 }
 
-int rdzv_host_hear(struct rdzv_host *host, uint64_t conn, const struct rdzv_frame_in *frame,
+int rdzv_host_hear(struct rdzv_host *host, uint64_t conn, const struct rdzv_frame_data *frame,
                    struct arena *scratch, uint64_t now_us)
 {
     const struct rdzv_participant *one = map_get(host->conns, conn);

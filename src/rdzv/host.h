@@ -41,7 +41,7 @@ const struct rdzv_participant *rdzv_host_next(const struct rdzv_host *, size_t *
 int rdzv_host_join(struct rdzv_host *, uint64_t conn, uint64_t tag, const struct rdzv_join *,
                    uint64_t now_us);
 /* Any other frame of a member that has joined there. -1: it is none, or not understood. */
-int rdzv_host_hear(struct rdzv_host *, uint64_t conn, const struct rdzv_frame_in *,
+int rdzv_host_hear(struct rdzv_host *, uint64_t conn, const struct rdzv_frame_data *,
                    struct arena *scratch, uint64_t now_us);
 /* The connection has ended, and with it its member; one of a rendezvous that is over is remembered.
  * Connections that nobody joined over are none of its business. */

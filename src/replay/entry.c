@@ -41,7 +41,7 @@ static void put_report(struct buf *out, const void *member, const void *before)
         wire_put_u32(out, report->near[i]);
 }
 
-static void get_near(const struct codec_in *in, struct gpu_report *report)
+static void get_near(const struct codec_source *in, struct gpu_report *report)
 {
     struct wire_reader *from = in->from;
     size_t pairs = (size_t)report->n_slots * report->n_slots;
@@ -53,7 +53,7 @@ static void get_near(const struct codec_in *in, struct gpu_report *report)
         report->near[i] = wire_get_u32(from);
 }
 
-static void get_report(const struct codec_in *in, void *member, const void *before)
+static void get_report(const struct codec_source *in, void *member, const void *before)
 {
     struct gpu_report *report = ARENA_NEW(in->arena, struct gpu_report);
     uint32_t n = wire_get_count(in->from, 4);
@@ -286,7 +286,7 @@ static void put_spec(struct buf *out, const void *member, const void *before)
     wire_put_u8(out, *(const struct text_node *const *)member != NULL);
 }
 
-static void get_spec(const struct codec_in *in, void *member, const void *before)
+static void get_spec(const struct codec_source *in, void *member, const void *before)
 {
     (void)before;
     if (wire_get_u8(in->from))

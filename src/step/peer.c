@@ -122,7 +122,7 @@ static void on_output(void *arg, const struct step_data *data)
         tasks_hold(peer->tasks, true);
 }
 
-static void on_ended(void *arg, const struct step_ended *ended)
+static void on_ended(void *arg, const struct step_ended_task *ended)
 {
     struct peer *peer = arg;
     if (!peer->conn)

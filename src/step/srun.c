@@ -156,7 +156,7 @@ static void on_wait(uv_timer_t *timer)
 
 /* ---- tasks ---- */
 
-static void say_end(const struct srun *s, const struct link *link, const struct step_ended *e)
+static void say_end(const struct srun *s, const struct link *link, const struct step_ended_task *e)
 {
     if (s->quiet)
         return;
@@ -181,7 +181,7 @@ static void first_exit(struct srun *s, bool bad)
         (void)uv_timer_start(&s->wait, on_wait, (uint64_t)seconds * 1000, 0);
 }
 
-static void task_ended(struct link *link, const struct step_ended *e)
+static void task_ended(struct link *link, const struct step_ended_task *e)
 {
     struct srun *s = link->srun;
     int code = e->signal ? 128 + (int)e->signal : (int)e->code;
@@ -201,7 +201,7 @@ static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame
     struct link *link = arg;
     struct srun *s = link->srun;
     struct step_data data;
-    struct step_ended ended;
+    struct step_ended_task ended;
     (void)conn;
     switch ((enum step_frame)frame->kind) {
     case STEP_FRAME_OUTPUT:

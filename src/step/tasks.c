@@ -40,7 +40,7 @@ struct task {
     uv_poll_t in_poll;
     bool in_polled, in_ended;
     struct buf input;
-    struct step_ended ended;
+    struct step_ended_task ended;
 };
 struct tasks {
     uv_loop_t *loop;
@@ -404,7 +404,7 @@ struct tasks *tasks_start(uv_loop_t *loop, const struct step_start *start, char 
     for (size_t i = 0; i < t->n; i++) {
         struct task *task = &t->at[i];
         *task = (struct task){ .of = t, .what = &start->tasks[i], .in = -1 };
-        task->ended = (struct step_ended){ .rank = task->what->rank, .why = "" };
+        task->ended = (struct step_ended_task){ .rank = task->what->rank, .why = "" };
         task->input = BUF_INIT(INPUT_MAX);
         for (size_t k = 0; k < 2; k++)
             task->streams[k] = (struct stream){ .task = task, .fd = -1, .number = (uint32_t)k + 1 };

@@ -12,7 +12,7 @@
 struct tasks_sink {
     void (*output)(void *arg, const struct step_data *);
     /* Once, after all output of the task. */
-    void (*ended)(void *arg, const struct step_ended *);
+    void (*ended)(void *arg, const struct step_ended_task *);
     void (*drained)(void *arg); /* tasks_take_input() again, after it did not */
     void *arg;
 };

@@ -240,7 +240,7 @@ void codec_put(struct buf *out, const struct codec_row *rows, const void *base)
 
 /* ---- reading ---- */
 
-static void get_rows(const struct codec_in *, const struct codec_row *, char *base,
+static void get_rows(const struct codec_source *, const struct codec_row *, char *base,
                      const char *before);
 
 static uint64_t number_from(struct wire_reader *from, enum codec_type type)
@@ -281,7 +281,7 @@ static uint8_t get_bits(struct wire_reader *from, const struct codec_row *rows, 
     return bits;
 }
 
-static void get_text(const struct codec_in *in, const struct codec_row *row, char *member)
+static void get_text(const struct codec_source *in, const struct codec_row *row, char *member)
 {
     const char *text = wire_get_str(in->from, in->arena);
     if (!text && row->type == CODEC_MAYBE)
@@ -291,7 +291,7 @@ static void get_text(const struct codec_in *in, const struct codec_row *row, cha
     set_pointer(member, text);
 }
 
-static void get_bytes(const struct codec_in *in, const struct codec_row *row, char *base)
+static void get_bytes(const struct codec_source *in, const struct codec_row *row, char *base)
 {
     struct wire_reader *from = in->from;
     uint8_t there = row->type == CODEC_BLOB ? wire_get_u8(from) : 1;
@@ -312,7 +312,7 @@ static void get_bytes(const struct codec_in *in, const struct codec_row *row, ch
     set_number(base + row->n_offset, row->n_size, n);
 }
 
-static void get_each(const struct codec_in *in, const struct codec_row *row, char *at, size_t n)
+static void get_each(const struct codec_source *in, const struct codec_row *row, char *at, size_t n)
 {
     const char *before = NULL;
     for (size_t i = 0; i < n && !in->from->bad; i++, at += row->element) {
@@ -321,7 +321,7 @@ static void get_each(const struct codec_in *in, const struct codec_row *row, cha
     }
 }
 
-static void get_list(const struct codec_in *in, const struct codec_row *row, char *base)
+static void get_list(const struct codec_source *in, const struct codec_row *row, char *base)
 {
     uint32_t n = wire_get_count(in->from, codec_least(row->table));
     if (n < row->min || (row->max && n > row->max))
@@ -334,7 +334,7 @@ static void get_list(const struct codec_in *in, const struct codec_row *row, cha
     get_each(in, row, at, n);
 }
 
-static void get_pairs(const struct codec_in *in, struct pairs *pairs)
+static void get_pairs(const struct codec_source *in, struct pairs *pairs)
 {
     uint32_t n = wire_get_count(in->from, codec_least(pair_rows));
     *pairs = (struct pairs){ .at = ARENA_ARRAY(in->arena, n, struct pair), .n = n, .cap = n };
@@ -342,14 +342,14 @@ static void get_pairs(const struct codec_in *in, struct pairs *pairs)
         get_rows(in, pair_rows, (char *)&pairs->at[i], NULL);
 }
 
-static void get_pointer(const struct codec_in *in, const struct codec_row *row, char *member)
+static void get_pointer(const struct codec_source *in, const struct codec_row *row, char *member)
 {
     char *at = arena_alloc(in->arena, row->element);
     set_pointer(member, at);
     get_rows(in, row->table, at, NULL);
 }
 
-static void get_row(const struct codec_in *in, const struct codec_row *row, char *base,
+static void get_row(const struct codec_source *in, const struct codec_row *row, char *base,
                     const char *before)
 {
     char *member = base + row->offset;
@@ -380,7 +380,7 @@ static void leave_out(const struct codec_row *row, char *base)
             row->hooks->absent(base + row->offset);
 }
 
-static void get_rows(const struct codec_in *in, const struct codec_row *rows, char *base,
+static void get_rows(const struct codec_source *in, const struct codec_row *rows, char *base,
                      const char *before)
 {
     struct wire_reader *from = in->from;
@@ -403,7 +403,7 @@ static void get_rows(const struct codec_in *in, const struct codec_row *rows, ch
 int codec_get(struct wire_reader from, struct arena *arena, const struct codec_row *rows,
               void *base)
 {
-    struct codec_in in = { .from = &from, .arena = arena };
+    struct codec_source in = { .from = &from, .arena = arena };
     get_rows(&in, rows, base, NULL);
     return from.bad || from.at != from.end ? -1 : 0;
 }
@@ -421,7 +421,7 @@ int codec_get_message(struct wire_reader from, struct arena *arena,
     return 0;
 }
 
-void codec_get_part(const struct codec_in *in, const struct codec_row *rows, void *base)
+void codec_get_part(const struct codec_source *in, const struct codec_row *rows, void *base)
 {
     get_rows(in, rows, base, NULL);
 }

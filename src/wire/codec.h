@@ -38,14 +38,14 @@ enum codec_flags {
                            * that is not, so that a message has one form */
 };
 
-struct codec_in {
+struct codec_source {
     struct wire_reader *from;
     struct arena *arena; /* NULL: no row has texts or lists */
 };
 /* before: the same member of the element before, in lists; NULL: there is none. */
 struct codec_hooks {
     void (*put)(struct buf *, const void *member, const void *before);
-    void (*get)(const struct codec_in *, void *member, const void *before);
+    void (*get)(const struct codec_source *, void *member, const void *before);
     bool (*says)(const void *member); /* TAIL, of BITS: it is not zero */
     void (*absent)(void *member);     /* nothing was read */
     /* LIST: writes the elements of that struct, in place of a walk through .table. */
@@ -130,7 +130,7 @@ int codec_get(struct wire_reader, struct arena *, const struct codec_row *, void
 /* The same of a whole message, which is left alone when it is not one. */
 int codec_get_message(struct wire_reader, struct arena *, const struct codec_message *, void *);
 /* For hooks: what stands in the middle of something. */
-void codec_get_part(const struct codec_in *, const struct codec_row *, void *base);
+void codec_get_part(const struct codec_source *, const struct codec_row *, void *base);
 size_t codec_least(const struct codec_row *); /* bytes of the shortest */
 
 /* Markdown: a section per message, with its members in the order of their bytes. */

@@ -70,8 +70,8 @@ const struct codec_row wire_host_start_rows[] = {
 };
 const struct codec_row wire_host_end_rows[] = { GENERATION(struct wire_host_end), ROW_END };
 const struct codec_row wire_host_ended_rows[] = {
-    GENERATION(struct wire_host_ended),
-    ROW(TEXT, struct wire_host_ended, reason, "for people", .max = TEXT_MAX),
+    GENERATION(struct wire_host_ended_report),
+    ROW(TEXT, struct wire_host_ended_report, reason, "for people", .max = TEXT_MAX),
     ROW_END,
 };
 const struct codec_row wire_host_clean_rows[] = { GENERATION(struct wire_host_clean), ROW_END };
@@ -84,9 +84,9 @@ const struct codec_row wire_host_join_rows[] = {
     ROW_END,
 };
 const struct codec_row wire_host_joined_rows[] = {
-    ROW(TEXT, struct wire_host_joined, node, "its name from here on; empty: it may not join",
+    ROW(TEXT, struct wire_host_joined_answer, node, "its name from here on; empty: it may not join",
         .max = TEXT_MAX),
-    ROW(TEXT, struct wire_host_joined, reason, "why not, for people", .max = TEXT_MAX),
+    ROW(TEXT, struct wire_host_joined_answer, reason, "why not, for people", .max = TEXT_MAX),
     ROW_END,
 };
 

@@ -62,7 +62,7 @@ struct wire_host_start { /* server -> host */
 struct wire_host_end { /* server -> host */
     struct generation generation;
 };
-struct wire_host_ended { /* host -> server */
+struct wire_host_ended_report { /* host -> server */
     struct generation generation;
     const char *reason;
 };
@@ -79,9 +79,9 @@ struct wire_host_join { /* host -> server: the only one of its connection */
     const void *own;        /* HOST_TOKEN bytes: the token that it comes by from then on */
     uint32_t own_len;
 };
-struct wire_host_joined { /* server -> host: the answer */
-    const char *node;     /* what it is called from here on; "": it may not join */
-    const char *reason;   /* why not */
+struct wire_host_joined_answer { /* server -> host: the answer */
+    const char *node;            /* what it is called from here on; "": it may not join */
+    const char *reason;          /* why not */
 };
 
 #define WIRE_HOST_TYPES(X)                                                                         \
@@ -89,10 +89,10 @@ struct wire_host_joined { /* server -> host: the answer */
     X(struct wire_host_runs, HOST_RUNS)                                                            \
     X(struct wire_host_start, HOST_START)                                                          \
     X(struct wire_host_end, HOST_END)                                                              \
-    X(struct wire_host_ended, HOST_ENDED)                                                          \
+    X(struct wire_host_ended_report, HOST_ENDED)                                                   \
     X(struct wire_host_clean, HOST_CLEAN)                                                          \
     X(struct wire_host_join, HOST_JOIN)                                                            \
-    X(struct wire_host_joined, HOST_JOINED)
+    X(struct wire_host_joined_answer, HOST_JOINED)
 
 extern const struct codec_row wire_host_hello_rows[], wire_host_runs_rows[], wire_host_start_rows[],
     wire_host_end_rows[], wire_host_ended_rows[], wire_host_clean_rows[], wire_host_join_rows[],

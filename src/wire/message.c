@@ -48,7 +48,7 @@ static void put_env(struct buf *out, const void *member, const void *before)
     }
 }
 
-static void get_env(const struct codec_in *in, void *member, const void *before)
+static void get_env(const struct codec_source *in, void *member, const void *before)
 {
     const struct pairs *last = before;
     uint32_t n = wire_get_count(in->from, 1);
@@ -73,7 +73,7 @@ static void put_run(struct buf *out, const void *member, const void *before)
         wire_put_str(out, run);
 }
 
-static void get_run(const struct codec_in *in, void *member, const void *before)
+static void get_run(const struct codec_source *in, void *member, const void *before)
 {
     const char *last = before ? *(const char *const *)before : NULL;
     *(const char **)member = get_flag(in->from) ? last : wire_get_str(in->from, in->arena);
@@ -104,7 +104,7 @@ static void put_input(struct buf *out, const void *member, const void *before)
     wire_put_u8(out, !task->open_stdin ? 0 : task->tty ? INPUT_OPEN | INPUT_TTY : INPUT_OPEN);
 }
 
-static void get_input(const struct codec_in *in, void *member, const void *before)
+static void get_input(const struct codec_source *in, void *member, const void *before)
 {
     struct launch_task *task = member;
     uint8_t input = wire_get_u8(in->from);
@@ -152,7 +152,7 @@ static void put_parts(struct buf *out, const void *member, const void *before)
         put_part(out, &task->parts[i]);
 }
 
-static void get_parts(const struct codec_in *in, void *member, const void *before)
+static void get_parts(const struct codec_source *in, void *member, const void *before)
 {
     struct launch_task *task = member;
     (void)before;
@@ -448,10 +448,10 @@ static const struct codec_row log_bytes_rows[] = {
     ROW_END,
 };
 static const struct codec_row log_kept_rows[] = {
-    TASK(struct wire_log_kept),
-    ATTEMPT(struct wire_log_kept),
-    ROW(U64, struct wire_log_kept, offset, "the copy is complete up to here"),
-    ROW(FLAG, struct wire_log_kept, again, "what was sent beyond is dropped: go on from here"),
+    TASK(struct wire_log_kept_ack),
+    ATTEMPT(struct wire_log_kept_ack),
+    ROW(U64, struct wire_log_kept_ack, offset, "the copy is complete up to here"),
+    ROW(FLAG, struct wire_log_kept_ack, again, "what was sent beyond is dropped: go on from here"),
     ROW_END,
 };
 static const struct codec_row exec_rows[] = {
@@ -491,9 +491,9 @@ static const struct codec_row attach_rows[] = {
     ROW_END,
 };
 static const struct codec_row reached_rows[] = {
-    CHANNEL(struct wire_reached),
-    ROW(U64, struct wire_reached, input, "bytes of the session that the stdin has taken"),
-    ROW(U64, struct wire_reached, output, "place in the log after the next output"),
+    CHANNEL(struct wire_reached_report),
+    ROW(U64, struct wire_reached_report, input, "bytes of the session that the stdin has taken"),
+    ROW(U64, struct wire_reached_report, output, "place in the log after the next output"),
     ROW_END,
 };
 static const struct codec_row launcher_rows[] = {
@@ -510,14 +510,15 @@ static const struct codec_row signal_rows[] = {
     ROW_END,
 };
 static const struct codec_row signalled_rows[] = {
-    ROW(U32, struct wire_signalled, number, "of the question"),
-    ROW(U32, struct wire_signalled, heard, "processes it was sent to"),
+    ROW(U32, struct wire_signalled_report, number, "of the question"),
+    ROW(U32, struct wire_signalled_report, heard, "processes it was sent to"),
     ROW_END,
 };
 static const struct codec_row want_rows[] = {
-    ROW(TEXT, struct wire_want, hash, "SHA-256 of the whole archive, 64 hexadecimal digits"),
-    ROW(U64, struct wire_want, offset, "of the piece"),
-    ROW(U32, struct wire_want, len, "of the piece, at most 262144 bytes"),
+    ROW(TEXT, struct wire_code_request, hash,
+        "SHA-256 of the whole archive, 64 hexadecimal digits"),
+    ROW(U64, struct wire_code_request, offset, "of the piece"),
+    ROW(U32, struct wire_code_request, len, "of the piece, at most 262144 bytes"),
     ROW_END,
 };
 static const struct codec_row piece_rows[] = {
@@ -576,11 +577,11 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
     MESSAGE(LAUNCHER_CLOSE, struct wire_data, data_rows, BOTH, "no bytes: the channel is closed"),
     MESSAGE(SIGNAL, struct wire_signal, signal_rows, TO_AGENT,
             "a signal to the processes of an attempt"),
-    MESSAGE(SIGNALLED, struct wire_signalled, signalled_rows, TO_SERVER, "the answer"),
+    MESSAGE(SIGNALLED, struct wire_signalled_report, signalled_rows, TO_SERVER, "the answer"),
     MESSAGE(
         ATTACH, struct wire_attach, attach_rows, TO_AGENT,
         "joins a client to a task: STDIN goes to its stdin, its log comes as STDOUT and STDERR"),
-    MESSAGE(REACHED, struct wire_reached, reached_rows, "agent to client",
+    MESSAGE(REACHED, struct wire_reached_report, reached_rows, "agent to client",
             "how far input and output are"),
     MESSAGE(HOST_HELLO, struct wire_host_hello, wire_host_hello_rows, FROM_HOST,
             "of the process that starts agents on a machine: the first, and again when something "
@@ -603,15 +604,15 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
                                  "over: HOST_ENDED again, until HOST_CLEAN" },
     MESSAGE(HOST_END, struct wire_host_end, wire_host_end_rows, TO_HOST,
             "whatever lives of it is killed; HOST_ENDED follows"),
-    MESSAGE(HOST_ENDED, struct wire_host_ended, wire_host_ended_rows, FROM_HOST,
+    MESSAGE(HOST_ENDED, struct wire_host_ended_report, wire_host_ended_rows, FROM_HOST,
             "nothing of it lives, or it could not be started"),
     MESSAGE(HOST_CLEAN, struct wire_host_clean, wire_host_clean_rows, TO_HOST,
             "its directory may go, once nothing of it lives"),
     MESSAGE(LOG_BYTES, struct wire_log_bytes, log_bytes_rows, TO_SERVER,
             "a piece of an attempt's log, for the server's copy, where the agent sends its logs"),
-    MESSAGE(LOG_KEPT, struct wire_log_kept, log_kept_rows, TO_AGENT,
+    MESSAGE(LOG_KEPT, struct wire_log_kept_ack, log_kept_rows, TO_AGENT,
             "how far the server's copy reaches"),
-    MESSAGE(WANT, struct wire_want, want_rows, TO_SERVER,
+    MESSAGE(WANT, struct wire_code_request, want_rows, TO_SERVER,
             "a piece of the archive that the code of its job is in"),
     MESSAGE(PIECE, struct wire_piece, piece_rows, TO_AGENT, "the answer"),
     MESSAGE(FILE, struct launch_file, file_rows, TO_AGENT,
@@ -625,7 +626,7 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
                          .doc = "a node of an allocation wants to be one of the server's. Its "
                                 "connection was let in by a token that all nodes of the allocation "
                                 "have; the next one is by its own. It may say it again" },
-    MESSAGE(HOST_JOINED, struct wire_host_joined, wire_host_joined_rows, TO_HOST,
+    MESSAGE(HOST_JOINED, struct wire_host_joined_answer, wire_host_joined_rows, TO_HOST,
             "the answer, once it is committed"),
     MESSAGE(SECRETS, struct wire_secrets, secrets_rows, TO_AGENT,
             "values of secrets that tasks get; before the LAUNCH that names them, and when one is "

@@ -78,7 +78,7 @@ struct wire_log_bytes {            /* agent -> server */
     const void *at;      /* inside the frame */
     size_t len;
 };
-struct wire_log_kept { /* server -> agent */
+struct wire_log_kept_ack { /* server -> agent */
     struct task_ref task;
     uint32_t attempt;
     uint64_t offset; /* the copy is complete up to here */
@@ -126,7 +126,7 @@ struct wire_attach { /* server -> agent */
     uint64_t offset;     /* of the attempt's log, from which on it is sent */
     uint16_t rows, cols; /* of the client's terminal; 0: it has none */
 };
-struct wire_reached { /* agent -> client */
+struct wire_reached_report { /* agent -> client */
     uint32_t channel;
     uint64_t input;  /* bytes of the session's input that the task's stdin has taken */
     uint64_t output; /* place in the log that is shown once the next STDOUT or STDERR is */
@@ -144,13 +144,13 @@ struct wire_signal { /* server -> agent: to the processes of that attempt */
     uint32_t attempt;
     uint32_t signal; /* 1 to 64 */
 };
-struct wire_signalled { /* agent -> server */
+struct wire_signalled_report { /* agent -> server */
     uint32_t number;
     uint32_t heard; /* processes it was sent to */
 };
 
-struct wire_want {    /* agent -> server: of the code of its job */
-    const char *hash; /* SHA-256 of the whole archive, 64 digits */
+struct wire_code_request { /* agent -> server: of the code of its job */
+    const char *hash;      /* SHA-256 of the whole archive, 64 digits */
     uint64_t offset;
     uint32_t len;
 };
@@ -179,14 +179,14 @@ struct wire_secrets {
     X(struct wire_resize, RESIZE)                                                                  \
     X(struct wire_exit, EXIT)                                                                      \
     X(struct wire_attach, ATTACH)                                                                  \
-    X(struct wire_reached, REACHED)                                                                \
+    X(struct wire_reached_report, REACHED)                                                         \
     X(struct wire_launcher, LAUNCHER_OPEN)                                                         \
     X(struct wire_signal, SIGNAL)                                                                  \
-    X(struct wire_signalled, SIGNALLED)                                                            \
+    X(struct wire_signalled_report, SIGNALLED)                                                     \
     X(struct wire_log_bytes, LOG_BYTES)                                                            \
-    X(struct wire_log_kept, LOG_KEPT)                                                              \
+    X(struct wire_log_kept_ack, LOG_KEPT)                                                          \
     WIRE_HOST_TYPES(X)                                                                             \
-    X(struct wire_want, WANT)                                                                      \
+    X(struct wire_code_request, WANT)                                                              \
     X(struct wire_piece, PIECE)                                                                    \
     X(struct launch_file, FILE)                                                                    \
     X(struct wire_secrets, SECRETS)

@@ -38,7 +38,7 @@ static void put_more(struct buf *out, const void *member, const void *before)
     wire_put_u32(out, more > UINT32_MAX ? UINT32_MAX : (uint32_t)more);
 }
 
-static void get_more(const struct codec_in *in, void *member, const void *before)
+static void get_more(const struct codec_source *in, void *member, const void *before)
 {
     (void)before;
     ((struct rdzv_deaths *)member)->more = wire_get_u32(in->from);
@@ -254,14 +254,14 @@ static const struct codec_row moved_rows[] = {
 
 /* ---- frames ---- */
 
-struct rdzv_frame_in rdzv_frame_of(const struct wire_frame *frame)
+struct rdzv_frame_data rdzv_frame_of(const struct wire_frame *frame)
 {
-    return (struct rdzv_frame_in){ .kind = (enum rdzv_frame)frame->kind,
-                                   .body = frame->body,
-                                   .len = frame->len };
+    return (struct rdzv_frame_data){ .kind = (enum rdzv_frame)frame->kind,
+                                     .body = frame->body,
+                                     .len = frame->len };
 }
 
-int rdzv_next(const void *data, size_t len, struct rdzv_frame_in *out, size_t *used)
+int rdzv_next(const void *data, size_t len, struct rdzv_frame_data *out, size_t *used)
 {
     const struct wire_kinds launchers = RDZV_KINDS;
     struct wire_frame frame;
@@ -335,7 +335,7 @@ void rdzv_put_as(struct buf *out, enum rdzv_frame kind, const void *message)
     wire_end(out, mark);
 }
 
-int rdzv_get_as(const struct rdzv_frame_in *frame, struct arena *arena, enum rdzv_frame kind,
+int rdzv_get_as(const struct rdzv_frame_data *frame, struct arena *arena, enum rdzv_frame kind,
                 void *message)
 {
     struct wire_reader from = { .at = frame->body, .end = frame->body + frame->len };

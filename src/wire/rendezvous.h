@@ -34,17 +34,17 @@ enum rdzv_frame {
     RDZV_FRAME_N
 };
 /* One frame from the front of data, as wire_next (frame.h), for the kinds above. */
-struct rdzv_frame_in {
+struct rdzv_frame_data {
     enum rdzv_frame kind;
     const unsigned char *body;
     size_t len;
 };
-int rdzv_next(const void *data, size_t len, struct rdzv_frame_in *, size_t *used);
+int rdzv_next(const void *data, size_t len, struct rdzv_frame_data *, size_t *used);
 #define RDZV_KINDS                                                                                 \
     {                                                                                              \
         RDZV_FRAME_JOIN, RDZV_FRAME_N                                                              \
     }
-struct rdzv_frame_in rdzv_frame_of(const struct wire_frame *); /* of these kinds */
+struct rdzv_frame_data rdzv_frame_of(const struct wire_frame *); /* of these kinds */
 
 struct rdzv_event { /* for the job's events */
     const char *type, *text;
@@ -73,7 +73,7 @@ struct rdzv_event { /* for the job's events */
 #define rdzv_get(frame, arena, message) rdzv_get_as(frame, arena, RDZV_KIND_OF(message), message)
 
 void rdzv_put_as(struct buf *, enum rdzv_frame, const void *message); /* NULL: it has no body */
-int rdzv_get_as(const struct rdzv_frame_in *, struct arena *, enum rdzv_frame, void *message);
+int rdzv_get_as(const struct rdzv_frame_data *, struct arena *, enum rdzv_frame, void *message);
 
 #define RDZV_MESSAGES (RDZV_FRAME_N - RDZV_FRAME_JOIN)
 extern const struct codec_message rdzv_messages[RDZV_MESSAGES]; /* by kind, from JOIN */

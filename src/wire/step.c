@@ -60,10 +60,10 @@ static const struct codec_row signal_rows[] = {
     ROW_END,
 };
 static const struct codec_row ended_rows[] = {
-    ROW(U32, struct step_ended, rank, "of the step"),
-    ROW(U32, struct step_ended, code, "exit code, when signal is 0", .max = 255),
-    ROW(U32, struct step_ended, signal, "that it died of; 0: it exited", .max = 64),
-    ROW(TEXT, struct step_ended, why, "it could not be started", .max = 4096),
+    ROW(U32, struct step_ended_task, rank, "of the step"),
+    ROW(U32, struct step_ended_task, code, "exit code, when signal is 0", .max = 255),
+    ROW(U32, struct step_ended_task, signal, "that it died of; 0: it exited", .max = 64),
+    ROW(TEXT, struct step_ended_task, why, "it could not be started", .max = 4096),
     ROW_END,
 };
 
@@ -86,7 +86,7 @@ const struct codec_message step_messages[STEP_MESSAGES] = {
     MESSAGE(INPUT, struct step_data, data_rows, TO_NODE, "bytes for their stdin"),
     MESSAGE(SIGNAL, struct step_signal, signal_rows, TO_NODE, "send it to the tasks"),
     MESSAGE(OUTPUT, struct step_data, data_rows, TO_SRUN, "bytes of a task"),
-    MESSAGE(ENDED, struct step_ended, ended_rows, TO_SRUN,
+    MESSAGE(ENDED, struct step_ended_task, ended_rows, TO_SRUN,
             "a task has ended, and all that it wrote was sent before"),
     MESSAGE(BEAT, char, NULL, "both ways", "it is alive"),
 };

@@ -78,7 +78,7 @@ struct step_data { /* INPUT: to a rank or to all, none is the end of it; OUTPUT:
 struct step_signal {
     uint32_t signal;
 };
-struct step_ended { /* node to srun: a task, once all that it wrote has been sent */
+struct step_ended_task { /* node to srun: a task, once all that it wrote has been sent */
     uint32_t rank;
     uint32_t code;   /* when signal is 0 */
     uint32_t signal; /* that it died of */
@@ -91,7 +91,7 @@ struct step_ended { /* node to srun: a task, once all that it wrote has been sen
     X(struct step_grant, GRANT)                                                                    \
     X(struct step_start, START)                                                                    \
     X(struct step_signal, SIGNAL)                                                                  \
-    X(struct step_ended, ENDED)
+    X(struct step_ended_task, ENDED)
 #define STEP_OF(type, kind)             , type : STEP_FRAME_##kind
 #define STEP_KIND_OF(...)               _Generic(*(__VA_ARGS__), char : STEP_FRAME_N STEP_TYPES(STEP_OF))
 #define step_put(out, ...)              step_put_as(out, STEP_KIND_OF(__VA_ARGS__), __VA_ARGS__)

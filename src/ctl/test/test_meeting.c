@@ -133,11 +133,11 @@ static void report(const struct seat *s, enum rdzv_outcome outcome)
 }
 
 /* The last frame of that kind that was sent to it, or false. Everything it got is used up. */
-static bool got(struct seat *s, enum rdzv_frame kind, struct rdzv_frame_in *found)
+static bool got(struct seat *s, enum rdzv_frame kind, struct rdzv_frame_data *found)
 {
     struct fake_line *line = fake_line(&s->f->w.fake, node_of(s), s->channel);
     size_t done = 0, used = 0;
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     bool any = false;
     if (!line)
         return false;
@@ -158,7 +158,7 @@ static bool got(struct seat *s, enum rdzv_frame kind, struct rdzv_frame_in *foun
 
 static bool got_round(struct seat *s)
 {
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     struct rdzv_round round;
     if (!got(s, RDZV_FRAME_ROUND, &frame))
         return false;
@@ -173,7 +173,7 @@ static bool got_round(struct seat *s)
 
 static bool got_plain(struct seat *s, enum rdzv_frame kind)
 {
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     return got(s, kind, &frame);
 }
 

@@ -34,7 +34,7 @@ struct scene {
     int moved, alone;
 };
 
-static int hear(struct heard *heard, const struct rdzv_frame_in *frame)
+static int hear(struct heard *heard, const struct rdzv_frame_data *frame)
 {
     heard->n[frame->kind]++;
     switch (frame->kind) {
@@ -48,7 +48,7 @@ static int hear(struct heard *heard, const struct rdzv_frame_in *frame)
 
 static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
-    struct rdzv_frame_in said = rdzv_frame_of(frame);
+    struct rdzv_frame_data said = rdzv_frame_of(frame);
     (void)conn;
     return hear(arg, &said);
 }
@@ -62,7 +62,7 @@ static void on_lost(void *arg, struct conn *conn, const char *why)
     heard->lost++;
 }
 
-static void on_own_order(void *arg, const struct rdzv_frame_in *frame)
+static void on_own_order(void *arg, const struct rdzv_frame_data *frame)
 {
     assert_int_equal(hear(&((struct scene *)arg)->own, frame), 0);
 }
@@ -178,7 +178,7 @@ static void join_caller(struct scene *scene, int i, uint32_t min, uint32_t max)
 static void own_says(struct scene *scene, const struct rdzv_join *join)
 {
     AUTO_BUF struct buf out = BUF_INIT(1u << 20);
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     size_t used;
     rdzv_put(&out, join);
     assert_int_equal(rdzv_next(out.data, out.len, &frame, &used), 1);

@@ -117,7 +117,7 @@ static void hear(struct fix *f, int fd, char out[128])
         if (n > 0)
             buf_add(&in, piece, (size_t)n);
         while (!done && in.len && wire_next(in.data, in.len, &frame, &used) == 1) {
-            struct wire_host_joined joined;
+            struct wire_host_joined_answer joined;
             done = frame.kind == WIRE_HOST_JOINED;
             if (done) {
                 assert_int_equal(wire_get(&frame, arena, &joined), 0);

@@ -295,7 +295,7 @@ static void want(struct fix *f, char digit, uint64_t offset, uint32_t len)
     AUTO_BUF struct buf out = BUF_INIT(4096);
     memset(hash, digit, 64);
     hash[64] = '\0';
-    wire_put(&out, 0, &(struct wire_want){ .hash = hash, .offset = offset, .len = len });
+    wire_put(&out, 0, &(struct wire_code_request){ .hash = hash, .offset = offset, .len = len });
     say(f, &out);
 }
 
@@ -335,7 +335,7 @@ static void an_agent_gets_the_code_of_its_job(void **state)
     assert_true(next_piece(f).size == 0);
     assert_true(link_connected(f->hub, f->g, "n1"));
     AUTO_BUF struct buf out = BUF_INIT(4096);
-    wire_put(&out, 0, &(struct wire_want){ .hash = "../../etc/passwd", .len = 5 });
+    wire_put(&out, 0, &(struct wire_code_request){ .hash = "../../etc/passwd", .len = 5 });
     say(f, &out);
     assert_false(link_connected(f->hub, f->g, "n1"));
 }
@@ -476,7 +476,7 @@ static void signals_are_answered_once(void **state)
     assert_int_equal(wire_get(&frame, NULL, &got), 0);
     assert_true(got.task.role == 1 && got.task.index == 4 && got.attempt == 2 && got.signal == 10);
     AUTO_BUF struct buf out = BUF_INIT(4096);
-    struct wire_signalled said = { .number = got.number, .heard = 3 };
+    struct wire_signalled_report said = { .number = got.number, .heard = 3 };
     wire_put(&out, 0, &said);
     wire_put(&out, 0, &said); /* said again, or of nothing: no matter */
     say(f, &out);

@@ -116,7 +116,7 @@ static void join(struct fix *f)
 }
 
 /* The next LOG_KEPT that came; false: none did. */
-static bool kept(struct fix *f, struct wire_log_kept *out)
+static bool kept(struct fix *f, struct wire_log_kept_ack *out)
 {
     char piece[4096];
     ssize_t n;
@@ -137,7 +137,7 @@ static bool kept(struct fix *f, struct wire_log_kept *out)
 
 static void expect_kept(struct fix *f, uint64_t offset, bool again)
 {
-    struct wire_log_kept got;
+    struct wire_log_kept_ack got;
     while (!kept(f, &got)) /* the test's own limit of time ends it otherwise */
         uv_run(&f->loop, UV_RUN_ONCE);
     assert_int_equal(got.offset, offset);
@@ -148,7 +148,7 @@ static void expect_kept(struct fix *f, uint64_t offset, bool again)
 
 static void expect_silence(struct fix *f)
 {
-    struct wire_log_kept got;
+    struct wire_log_kept_ack got;
     turn(f);
     assert_false(kept(f, &got));
 }

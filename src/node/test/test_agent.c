@@ -653,7 +653,7 @@ static void send_exec(struct player *player, uint32_t channel, const char *text,
 static uint32_t send_signal(struct player *player, int number, uint32_t attempt)
 {
     AUTO_BUF struct buf frames = BUF_INIT(4096);
-    struct wire_signalled said;
+    struct wire_signalled_report said;
     wire_put(&frames, 0,
              &(struct wire_signal){ .number = 1000 + (uint32_t)number,
                                     .attempt = attempt,

@@ -33,9 +33,9 @@ static void type_text(struct player *player, uint32_t channel, const char *text)
     player_send(player, &out);
 }
 
-static struct wire_reached reached(struct player *player)
+static struct wire_reached_report reached(struct player *player)
 {
-    struct wire_reached got = { .channel = 0 };
+    struct wire_reached_report got = { .channel = 0 };
     struct wire_frame frame = player_frame(player, WIRE_REACHED);
     assert_int_equal(wire_get(&frame, NULL, &got), 0);
     return got;
@@ -69,7 +69,7 @@ static void a_client_types_into_a_task(void **state)
     join_task(player, &attach);
     assert_true(reached(player).input == 0);
     type_text(player, 1, "one\n");
-    struct wire_reached at = reached(player);
+    struct wire_reached_report at = reached(player);
     while (at.output == 0)
         at = reached(player);
     assert_true(at.input == 4);

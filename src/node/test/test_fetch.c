@@ -23,7 +23,7 @@
 
 struct agent {
     struct fetch *fetch;
-    struct wire_want wants[64]; /* that were not answered */
+    struct wire_code_request wants[64]; /* that were not answered */
     size_t n_wants, most;
     int asked, done;
     bool good;
@@ -36,7 +36,7 @@ struct scene {
     struct agent one, two;
 };
 
-static void on_ask(void *arg, const struct wire_want *want)
+static void on_ask(void *arg, const struct wire_code_request *want)
 {
     struct agent *agent = arg;
     assert_true(agent->n_wants < 64);
@@ -78,7 +78,7 @@ static void wait_for(struct scene *scene, const int *count, int least)
 /* Answers the oldest question; cut: with so many bytes less. */
 static void answer(struct scene *scene, struct agent *agent, size_t cut)
 {
-    struct wire_want want = agent->wants[0];
+    struct wire_code_request want = agent->wants[0];
     memmove(agent->wants, agent->wants + 1, --agent->n_wants * sizeof want);
     size_t left = want.offset < SIZE ? SIZE - want.offset : 0;
     struct wire_piece piece = { .offset = want.offset,
@@ -154,7 +154,7 @@ static void what_a_connection_lost_is_asked_for_again(void **state)
     assert_int_equal(one->n_wants, 1);
     answer(scene, one, 0);
     answer(scene, one, 0);
-    struct wire_want late = one->wants[1];
+    struct wire_code_request late = one->wants[1];
     one->n_wants = 0;
     fetch_again(one->fetch);
     assert_true(one->wants[0].offset == (uint64_t)2 * FETCH_PIECE);

@@ -157,7 +157,7 @@ static struct wire_host_runs next_runs(struct fix *f)
 
 static void next_ended(struct fix *f)
 {
-    struct wire_host_ended ended;
+    struct wire_host_ended_report ended;
     struct wire_frame frame = next_frame(&f->of_host, WIRE_HOST_ENDED);
     assert_int_equal(wire_get(&frame, f->arena, &ended), 0);
     assert_true(ended.generation.job == one.job);

@@ -104,7 +104,7 @@ static void form(struct scene *scene)
 
 static int say(struct scene *scene, uint64_t conn, const struct buf *frames)
 {
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     size_t used;
     assert_int_equal(rdzv_next(frames->data, frames->len, &frame, &used), 1);
     return rdzv_host_hear(scene->host, conn, &frame, scene->arena, scene->now_us);

@@ -54,7 +54,7 @@ static const struct wire_frame *frame_of(const struct buf *out, struct wire_fram
     return frame;
 }
 
-static const struct rdzv_frame_in *frame_in(const struct buf *out, struct rdzv_frame_in *frame)
+static const struct rdzv_frame_data *frame_in(const struct buf *out, struct rdzv_frame_data *frame)
 {
     size_t used;
     assert_int_equal(rdzv_next(out->data, out->len, frame, &used), 1);
@@ -75,7 +75,7 @@ static const struct rdzv_frame_in *frame_in(const struct buf *out, struct rdzv_f
 #define TRY_RDZV(f, label, name, ...)                                                              \
     do {                                                                                           \
         struct rdzv_##name sent = { __VA_ARGS__ }, got;                                            \
-        struct rdzv_frame_in frame;                                                                \
+        struct rdzv_frame_data frame;                                                              \
         rdzv_put(&(f)->out, &sent);                                                                \
         assert_int_equal(rdzv_get(frame_in(&(f)->out, &frame), (f)->arena, &got), 0);              \
         rdzv_put(&(f)->again, &got);                                                               \
@@ -323,11 +323,11 @@ static void hosts(struct fixture *f)
     TRY(f, "host-start-mark", host_start, .generation = g, .token = token, .token_len = HOST_TOKEN,
         .mark = 0x01020304);
     TRY(f, "host-end", host_end, .generation = g);
-    TRY(f, "host-ended", host_ended, .generation = g, .reason = "killed");
+    TRY(f, "host-ended", host_ended_report, .generation = g, .reason = "killed");
     TRY(f, "host-clean", host_clean, .generation = g);
     TRY(f, "host-join", host_join, .version = 1, .node = "n7", .allocation = "4711", .own = token,
         .own_len = HOST_TOKEN);
-    TRY(f, "host-joined", host_joined, .node = "n7.2", .reason = "");
+    TRY(f, "host-joined", host_joined_answer, .node = "n7.2", .reason = "");
 }
 
 static void messages_of_agents(void **state)
@@ -349,17 +349,17 @@ static void messages_of_agents(void **state)
     TRY(f, "exit", exit, .channel = 1, .code = 137);
     TRY(f, "attach", attach, .channel = 1, .task = a_task, .attempt = 2, .session = 3, .offset = 4,
         .rows = 5, .cols = 6);
-    TRY(f, "reached", reached, .channel = 1, .input = 2, .output = 3);
+    TRY(f, "reached", reached_report, .channel = 1, .input = 2, .output = 3);
     TRY(f, "launcher", launcher, .channel = 1, .task = a_task, .attempt = 2);
     TRY(f, "signal", signal, .number = 1, .task = a_task, .attempt = 2, .signal = 64);
-    TRY(f, "signalled", signalled, .number = 1, .heard = 2);
+    TRY(f, "signalled", signalled_report, .number = 1, .heard = 2);
     hosts(f);
     TRY(f, "log-bytes", log_bytes, .task = a_task, .attempt = 2, .role = "worker", .head = 3,
         .tail = 4, .segment = 1ull << 40, .from = 5, .offset = 6, .at = "a\0b", .len = 3);
     TRY(f, "log-ask", log_bytes, .task = a_task, .attempt = 2, .role = "w", .offset = 7);
-    TRY(f, "log-kept", log_kept, .task = a_task, .attempt = 2, .offset = 1ull << 40);
-    TRY(f, "log-again", log_kept, .task = a_task, .attempt = 2, .offset = 3, .again = true);
-    TRY(f, "want", want, .hash = "00ff", .offset = 1ull << 40, .len = 262144);
+    TRY(f, "log-kept", log_kept_ack, .task = a_task, .attempt = 2, .offset = 1ull << 40);
+    TRY(f, "log-again", log_kept_ack, .task = a_task, .attempt = 2, .offset = 3, .again = true);
+    TRY(f, "want", code_request, .hash = "00ff", .offset = 1ull << 40, .len = 262144);
     TRY(f, "piece", piece, .offset = 1ull << 40, .size = 1ull << 41, .at = "abc", .len = 3);
     golden_check(&f->golden, "agent.txt");
 }

@@ -528,9 +528,9 @@ static void channels(void **state)
     }
 
     buf_clear(&out);
-    wire_put(&out, 0, &(struct wire_signalled){ .number = 7, .heard = 2 });
+    wire_put(&out, 0, &(struct wire_signalled_report){ .number = 7, .heard = 2 });
     frame = only_frame(&out);
-    struct wire_signalled said;
+    struct wire_signalled_report said;
     assert_int_equal(wire_get(&frame, NULL, &said), 0);
     assert_true(said.number == 7 && said.heard == 2);
     frame.len--;
@@ -580,9 +580,10 @@ static void attached_clients(void **state)
     assert_int_equal(wire_get(&frame, NULL, &got), -1);
 
     buf_clear(&out);
-    wire_put(&out, 0, &(struct wire_reached){ .channel = 4, .input = 1u << 30, .output = 9 });
+    wire_put(&out, 0,
+             &(struct wire_reached_report){ .channel = 4, .input = 1u << 30, .output = 9 });
     frame = only_frame(&out);
-    struct wire_reached reached;
+    struct wire_reached_report reached;
     assert_int_equal(wire_get(&frame, NULL, &reached), 0);
     assert_true(reached.channel == 4 && reached.input == 1u << 30 && reached.output == 9);
     frame.len--;

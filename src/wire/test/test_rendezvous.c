@@ -22,16 +22,16 @@ static int end(void **state)
     return 0;
 }
 
-static struct rdzv_frame_in only(const struct buf *out, enum rdzv_frame kind)
+static struct rdzv_frame_data only(const struct buf *out, enum rdzv_frame kind)
 {
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     size_t used = 0;
     assert_false(out->overflow);
     assert_int_equal(rdzv_next(out->data, out->len, &frame, &used), 1);
     assert_int_equal(used, out->len);
     assert_int_equal(frame.kind, kind);
     for (size_t cut = 0; cut < out->len; cut++) {
-        struct rdzv_frame_in part;
+        struct rdzv_frame_data part;
         assert_int_equal(rdzv_next(out->data, cut, &part, &used), 0);
     }
     return frame;
@@ -109,7 +109,7 @@ static void test_join(void **state)
     struct rdzv_join back;
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     rdzv_put(&out, &join);
-    struct rdzv_frame_in frame = only(&out, RDZV_FRAME_JOIN);
+    struct rdzv_frame_data frame = only(&out, RDZV_FRAME_JOIN);
     assert_int_equal(rdzv_get(&frame, arena, &back), 0);
     assert_int_equal(back.member, join.member);
     assert_string_equal(back.run_id, "run");
@@ -135,7 +135,7 @@ static void test_join(void **state)
     assert_int_equal(back.deaths.at[0].wakeup, 9);
     const size_t older = frame.len - 10; /* a launcher that does not know these */
     for (size_t cut = 0; cut < frame.len; cut++) {
-        struct rdzv_frame_in part = { .kind = frame.kind, .body = frame.body, .len = cut };
+        struct rdzv_frame_data part = { .kind = frame.kind, .body = frame.body, .len = cut };
         assert_int_equal(rdzv_get(&part, arena, &back), cut == older ? 0 : -1);
         if (cut == older)
             assert_true(!back.deaths.at[0].of_peer && back.deaths.at[0].wakeup == 0);
@@ -178,7 +178,7 @@ static void test_round_and_end(void **state)
     struct rdzv_round back;
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     rdzv_put(&out, &round);
-    struct rdzv_frame_in frame = only(&out, RDZV_FRAME_ROUND);
+    struct rdzv_frame_data frame = only(&out, RDZV_FRAME_ROUND);
     assert_int_equal(rdzv_get(&frame, arena, &back), 0);
     assert_int_equal(back.places[1].first_rank, 2);
     assert_int_equal(back.own.member, 2);
@@ -191,7 +191,7 @@ static void test_round_and_end(void **state)
     round.role_first = 2; /* all have one role: not said */
     round.role_world = 6;
     rdzv_put(&out, &round);
-    struct rdzv_frame_in one_role = only(&out, RDZV_FRAME_ROUND);
+    struct rdzv_frame_data one_role = only(&out, RDZV_FRAME_ROUND);
     assert_int_equal(rdzv_get(&one_role, arena, &back), 0);
     assert_int_equal(back.role_first, 2);
     assert_int_equal(back.role_world, 6);
@@ -234,7 +234,7 @@ static void test_long_texts(void **state)
     struct rdzv_stop back;
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     rdzv_put(&out, &stop);
-    struct rdzv_frame_in frame = only(&out, RDZV_FRAME_STOP);
+    struct rdzv_frame_data frame = only(&out, RDZV_FRAME_STOP);
     assert_int_equal(rdzv_get(&frame, arena, &back), 0);
     assert_int_equal(strlen(back.cause), RDZV_TEXT_MAX - RDZV_TEXT_MAX % 3);
     memset(text, 0xff, sizeof text - 1); /* no text at all */
@@ -252,7 +252,7 @@ static void test_small_ones(void **state)
     struct rdzv_moved moved = { .term = 4, .addr = "10.1.1.1", .port = 29400 };
     struct rdzv_moved moved_back;
     rdzv_put_as(&out, RDZV_FRAME_LEAD, &moved);
-    struct rdzv_frame_in frame = only(&out, RDZV_FRAME_LEAD);
+    struct rdzv_frame_data frame = only(&out, RDZV_FRAME_LEAD);
     assert_int_equal(rdzv_get(&frame, arena, &moved_back), 0);
     assert_int_equal(moved_back.port, 29400);
     struct rdzv_note note = { .term = 5, .about = 77, .text = "n3 is a straggler" };
@@ -289,7 +289,7 @@ static void test_small_ones(void **state)
 static void test_broken_frames(void **state)
 {
     (void)state;
-    struct rdzv_frame_in frame;
+    struct rdzv_frame_data frame;
     size_t used;
     static const unsigned char agents[] = { 9, 0, 0, 0, 1 }; /* a kind of another protocol */
     static const unsigned char huge[] = { 0, 0, 0, 2, 64 };  /* 32 MiB */
