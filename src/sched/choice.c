@@ -324,13 +324,14 @@ uint32_t choice_count(const struct crew *crew, const struct group *g, uint32_t m
     return found < most ? (uint32_t)found : most;
 }
 
-struct spots choice_spots(const struct crew *crew, const struct group *g, bool each)
+struct node_walk choice_spots(const struct crew *crew, const struct group *g, bool each)
 {
     each = each || (g && g->picky);
-    return (struct spots){ .crew = crew, .each = each, .at = each || crew->among ? 0 : SHELF_NONE };
+    return (
+        struct node_walk){ .crew = crew, .each = each, .at = each || crew->among ? 0 : SHELF_NONE };
 }
 
-bool spots_next(struct spots *spots, uint32_t *node, uint32_t *n)
+bool spots_next(struct node_walk *spots, uint32_t *node, uint32_t *n)
 {
     const struct crew *crew = spots->crew;
     const struct shelves *s = shelves_of(crew->cluster);

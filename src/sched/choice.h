@@ -21,13 +21,13 @@ uint32_t choice_count(const struct crew *, const struct group *, uint32_t most);
 
 /* Nodes that count alike for the group: one of each shelf, or each node by itself where a look at
  * one says nothing of the next (each: in any case so). In no order. */
-struct spots {
+struct node_walk {
     const struct crew *crew;
     bool each;
     uint32_t at;
 };
-struct spots choice_spots(const struct crew *, const struct group *, bool each);
+struct node_walk choice_spots(const struct crew *, const struct group *, bool each);
 /* The lowest node of the next ones, and how many there are; false at the end. */
-bool spots_next(struct spots *, uint32_t *node, uint32_t *n);
+bool spots_next(struct node_walk *, uint32_t *node, uint32_t *n);
 
 #endif

@@ -60,7 +60,7 @@ static struct rank rank_with(const struct order *o, size_t position, uint64_t id
                              const struct vector *demand)
 {
     const struct sched_job *job = &o->s->jobs[position];
-    const struct quota_look look = quota_ask(o->quota, job->queue, job->user, demand);
+    const struct quota_check look = quota_ask(o->quota, job->queue, job->user, demand);
     enum queue_strategy strategy = strategy_of(o->s, job->queue);
     bool over = look.answer == QUOTA_MOST || look.answer == QUOTA_USER;
     bool idle = job->spec->capacity == CAPACITY_ANY ? over : job->spec->capacity == CAPACITY_IDLE;

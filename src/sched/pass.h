@@ -88,14 +88,14 @@ const struct wait_reason *start_over(struct pass *, size_t job, uint64_t id);
 /* More than its queue or its user may ever have. */
 bool start_hopeless(const struct pass *, size_t job);
 
-struct seated { /* a job on places that it may have now; the cluster holds them */
+struct placed_job { /* a job on places that it may have now; the cluster holds them */
     struct future_release release;
     struct task_place *places;
     uint32_t n_places;
 };
 /* Places for the job beside everything that is promised. Else why not, and nothing is taken. */
 const struct wait_reason *start_seat(struct pass *, const struct job_spec *, uint64_t id,
-                                     struct seated *);
+                                     struct placed_job *);
 /* The same, and it starts, as `id`. NULL: it does. Else why not. */
 const struct wait_reason *start_job(struct pass *, size_t job, uint64_t id);
 /* It cannot start now: keeps what it asks, of limits and of room, from the earliest time on. Its

@@ -43,7 +43,7 @@ static bool turn_is_before(struct probe_pass *a, const struct probe *p, const st
 static bool starts(struct probe_pass *a, struct probe *p, const struct job_spec *spec)
 {
     struct pass *pass = &a->pass;
-    struct seated seated;
+    struct placed_job seated;
     if (*a->tries == 0)
         return false;
     (*a->tries)--;

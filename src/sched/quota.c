@@ -266,8 +266,9 @@ static bool covers(const struct queue_spec *queue, const struct vector *used,
     return some;
 }
 
-static bool looks_over(struct quota_look *look, enum quota_answer answer, const struct vector *used,
-                       const struct vector *demand, const struct vector *most)
+static bool looks_over(struct quota_check *look, enum quota_answer answer,
+                       const struct vector *used, const struct vector *demand,
+                       const struct vector *most)
 {
     struct vector with = *used;
     vector_add(&with, demand);
@@ -281,10 +282,10 @@ static bool looks_over(struct quota_look *look, enum quota_answer answer, const 
     return true;
 }
 
-struct quota_look quota_ask(const struct quota *q, uint32_t queue, uint32_t user,
-                            const struct vector *demand)
+struct quota_check quota_ask(const struct quota *q, uint32_t queue, uint32_t user,
+                             const struct vector *demand)
 {
-    struct quota_look look = { .answer = QUOTA_BORROWED, .queue = queue };
+    struct quota_check look = { .answer = QUOTA_BORROWED, .queue = queue };
     if (queue < q->n &&
         looks_over(&look, QUOTA_USER, quota_user(q, user), demand, &q->queues[queue].user_most))
         return look;

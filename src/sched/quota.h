@@ -73,7 +73,7 @@ const struct vector *quota_used(const struct quota *, uint32_t queue); /* with t
 const struct vector *quota_user(const struct quota *, uint32_t user);
 
 enum quota_answer { QUOTA_SURE, QUOTA_BORROWED, QUOTA_MOST /* of a queue */, QUOTA_USER };
-struct quota_look {
+struct quota_check {
     enum quota_answer answer;
     uint32_t queue;       /* whose limit it is */
     const char *resource; /* MOST, USER */
@@ -81,8 +81,8 @@ struct quota_look {
 };
 /* Could it have the demand when nothing else were in use? */
 bool quota_allows(const struct quota *, uint32_t queue, const struct vector *);
-struct quota_look quota_ask(const struct quota *, uint32_t queue, uint32_t user,
-                            const struct vector *);
+struct quota_check quota_ask(const struct quota *, uint32_t queue, uint32_t user,
+                             const struct vector *);
 /* May what a lender's job holds be ended for the claimant's demand: a queue covers the demand on
  * the claimant's side of where the two meet, and none covers the job on its own side. What was
  * ended for a claimant is BORROWED when it comes back, so it can end nobody of the claimant's side.

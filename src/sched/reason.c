@@ -562,7 +562,7 @@ static void add_part(struct buf *out, const char *resource, uint64_t amount)
     demand_amount(&d, amount, out);
 }
 
-struct wait_reason reason_quota(struct arena *arena, const struct quota_look *look,
+struct wait_reason reason_quota(struct arena *arena, const struct quota_check *look,
                                 const struct queue_spec *queue, const struct vector *demand)
 {
     bool user = look->answer == QUOTA_USER;

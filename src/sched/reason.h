@@ -12,7 +12,7 @@ struct wait_reason reason_ever(struct crew *, enum gang_answer);
 struct wait_reason reason_plain(enum wait_why);
 
 /* Its queue or its user has what it may have. */
-struct wait_reason reason_quota(struct arena *, const struct quota_look *,
+struct wait_reason reason_quota(struct arena *, const struct quota_check *,
                                 const struct queue_spec *, const struct vector *demand);
 
 #endif

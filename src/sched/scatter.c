@@ -65,7 +65,7 @@ bool scatter_fill(struct crew *crew, struct group *g, uint32_t upto)
     AUTO_FREE struct node_load *room =
         mem_new(sizeof(struct node_load) * cluster_count(crew->cluster) + 1);
     struct heap h = { .at = room };
-    struct spots spots = choice_spots(crew, g, true);
+    struct node_walk spots = choice_spots(crew, g, true);
     uint32_t node, n;
     if (g->done >= upto)
         return true;

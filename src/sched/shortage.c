@@ -41,7 +41,7 @@ static struct sum count_demand(const struct crew *crew, const struct group *g,
     uint8_t *seen = NULL;
     if (by_host)
         seen = ARENA_ARRAY(crew->arena, crew->cluster->layout->n_hosts, uint8_t);
-    struct spots spots = choice_spots(crew, g, by_host);
+    struct node_walk spots = choice_spots(crew, g, by_host);
     uint32_t node, n;
     while (spots_next(&spots, &node, &n)) {
         if (!fit_allowed(crew, g, node))
@@ -56,13 +56,13 @@ static struct sum count_demand(const struct crew *crew, const struct group *g,
     return t;
 }
 
-static bool misfits(const struct crew *crew, const struct group *g, enum misfit *why)
+static bool misfits(const struct crew *crew, const struct group *g, enum node_refusal *why)
 {
-    struct spots spots = choice_spots(crew, g, false);
+    struct node_walk spots = choice_spots(crew, g, false);
     uint32_t node, n;
     *why = crew->job->placing.nodes.n ? MISFIT_NAME : MISFIT_OWNER;
     while (spots_next(&spots, &node, &n)) {
-        enum misfit here = MISFIT_NONE;
+        enum node_refusal here = MISFIT_NONE;
         for (size_t m = 0; m < g->n_members && here == MISFIT_NONE; m++)
             here = want_misfit(g->members[m].want, cluster_form(crew->cluster, node));
         if (here == MISFIT_NONE)
@@ -76,7 +76,7 @@ static bool misfits(const struct crew *crew, const struct group *g, enum misfit 
 static void closest(const struct crew *crew, const struct group *g, struct shortage *s)
 {
     size_t fewest = SIZE_MAX;
-    struct spots spots = choice_spots(crew, g, g->has_ports), again = spots;
+    struct node_walk spots = choice_spots(crew, g, g->has_ports), again = spots;
     uint32_t node, n;
     while (spots_next(&spots, &node, &n)) {
         const struct demand *first = NULL;
@@ -149,7 +149,7 @@ bool shortage_of_group(const struct crew *crew, const struct group *g, uint32_t 
 static bool total_is_short(const struct crew *crew, const struct demand *d, struct shortage *s)
 {
     *s = (struct shortage){ .kind = SHORTAGE_TOTAL, .demand = d, .needed = 1, .node = UINT32_MAX };
-    struct spots spots = choice_spots(crew, NULL, false);
+    struct node_walk spots = choice_spots(crew, NULL, false);
     uint32_t node, n;
     while (spots_next(&spots, &node, &n)) {
         if (!node_usable(&crew->cluster->nodes[node]))

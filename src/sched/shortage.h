@@ -16,7 +16,7 @@ enum shortage_kind {
 struct shortage {
     enum shortage_kind kind;
     const struct group *group; /* NULL for SHORTAGE_TOTAL */
-    enum misfit misfit;
+    enum node_refusal misfit;
     const struct demand *demand; /* DEMAND, MIX, TOTAL */
     uint32_t needed, fits;       /* units; TOTAL: 1 and 0 */
     uint64_t free;               /* of the demand on all nodes in question */

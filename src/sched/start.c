@@ -57,7 +57,7 @@ bool start_hopeless(const struct pass *pass, size_t i)
     return !quota_allows(pass->quota, job->queue, order_demand(pass->order, i));
 }
 
-static bool is_over(const struct quota_look *look)
+static bool is_over(const struct quota_check *look)
 {
     return look->answer == QUOTA_MOST || look->answer == QUOTA_USER;
 }
@@ -67,7 +67,7 @@ const struct wait_reason *start_over(struct pass *pass, size_t i, uint64_t id)
     const struct hold_ask ask = start_ask(pass, i, id);
     if (start_idle(pass, i))
         return NULL; /* not counted there */
-    struct quota_look look = quota_ask(pass->quota, ask.queue, ask.user, &ask.demand);
+    struct quota_check look = quota_ask(pass->quota, ask.queue, ask.user, &ask.demand);
     if (is_over(&look)) {
         const struct wait_reason reason =
             reason_quota(pass->arena, &look, &pass->snapshot->queues[look.queue], &ask.demand);
@@ -123,7 +123,7 @@ static const struct wait_reason *in_the_way(struct pass *pass, const struct held
 
 /* Other places than the best ones, that are in nobody's way. */
 static const struct wait_reason *squeeze_in(struct pass *pass, const struct future_ask *ask,
-                                            struct seated *out)
+                                            struct placed_job *out)
 {
     struct promise found;
     if (pass->squeezes++ >= SQUEEZES_MAX || !future_holds(pass->future, ask, pass->now_ms, &found))
@@ -141,7 +141,7 @@ static const struct wait_reason *squeeze_in(struct pass *pass, const struct futu
 }
 
 const struct wait_reason *start_seat(struct pass *pass, const struct job_spec *spec, uint64_t id,
-                                     struct seated *out)
+                                     struct placed_job *out)
 {
     struct crew crew;
     crew_init(&crew, pass->arena, pass->cluster, spec);
@@ -152,9 +152,9 @@ const struct wait_reason *start_seat(struct pass *pass, const struct job_spec *s
         return pass_reason(pass, &now);
     }
     const struct held held = held_of(spec, crew.places, crew.n_places);
-    *out = (struct seated){ .release = release_of(pass, spec, id, &held),
-                            .places = crew.places,
-                            .n_places = crew.n_places };
+    *out = (struct placed_job){ .release = release_of(pass, spec, id, &held),
+                                .places = crew.places,
+                                .n_places = crew.n_places };
     if (!future_promised(pass->future) || future_allows(pass->future, &out->release, 1))
         return NULL;
     held_give(pass->cluster, &held);
@@ -166,7 +166,7 @@ const struct wait_reason *start_job(struct pass *pass, size_t i, uint64_t id)
 {
     const struct job_spec *spec = job_at(pass, i)->spec;
     uint64_t shape = want_shape(spec);
-    struct seated seated;
+    struct placed_job seated;
     const struct wait_reason *reason = map_get(pass->failed, shape);
     if (reason)
         return reason;

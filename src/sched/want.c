@@ -70,7 +70,7 @@ static bool outlasts(const struct want *w, const struct form *f)
     return lasts == NODE_ENDS || (lasts && has && w->job->limits.run_time_ms.value > lasts);
 }
 
-enum misfit want_misfit(const struct want *w, const struct form *f)
+enum node_refusal want_misfit(const struct want *w, const struct form *f)
 {
     const struct placing *placing = &w->job->placing;
     if (!named(&placing->nodes, f->spec.name) || words_have(&placing->avoid, f->spec.name))

@@ -24,7 +24,7 @@ void want_init(struct want *, const struct job_spec *, uint32_t role);
 bool want_is_nothing(const struct want *);
 
 /* Why a node is out of the question for a task, whatever is free there. */
-enum misfit {
+enum node_refusal {
     MISFIT_NONE,
     MISFIT_OWNER, /* it is of another job's own allocation, or the job has one and it is not of it
                    */
@@ -35,7 +35,7 @@ enum misfit {
     MISFIT_PRICE,
     MISFIT_TIME
 };
-enum misfit want_misfit(const struct want *, const struct form *);
+enum node_refusal want_misfit(const struct want *, const struct form *);
 /* Is that device of the node of a type it may have? On a node with several models; else always. */
 bool want_takes_device(const struct want *, const struct form *, uint32_t device);
 
