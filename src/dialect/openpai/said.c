@@ -10,7 +10,7 @@
 
 /* ---- warnings ---- */
 
-void said_nearly(struct format_writer *w, const char *path, const char *fmt, ...)
+void said_nearly(struct job_writer *w, const char *path, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -20,7 +20,7 @@ void said_nearly(struct format_writer *w, const char *path, const char *fmt, ...
     report_warn(w->report, (struct place){ 0 }, path, "%s %s", path, buf_str(&text));
 }
 
-void said_alike(struct format_writer *w, const char *path, const char *fmt, ...)
+void said_alike(struct job_writer *w, const char *path, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -38,7 +38,7 @@ static bool among(const char *const *words, const char *key)
     return false;
 }
 
-static void unsaid(struct format_writer *w, const struct text_node *map, const char *path,
+static void unsaid(struct job_writer *w, const struct text_node *map, const char *path,
                    const char *const *words)
 {
     if (!words || !map || map->kind != TEXT_MAP) /* the brief form of a part */
@@ -49,7 +49,7 @@ static void unsaid(struct format_writer *w, const struct text_node *map, const c
                         "cannot be said in %s and is left out", w->format);
 }
 
-void said_unsaid(struct format_writer *w, const struct said_words *words)
+void said_unsaid(struct job_writer *w, const struct said_words *words)
 {
     const struct text_node *tree = job_encode(w->arena, w->job);
     const struct text_node *inputs = text_get(tree, "inputs"), *roles = text_get(tree, "roles");
@@ -65,7 +65,7 @@ void said_unsaid(struct format_writer *w, const struct said_words *words)
     }
 }
 
-const char *said_name(struct format_writer *w, const char *name, const char *more, const char *path)
+const char *said_name(struct job_writer *w, const char *name, const char *more, const char *path)
 {
     char *out = arena_strdup(w->arena, name);
     bool same = true;
@@ -91,7 +91,7 @@ static bool role_taken(const struct role *roles, size_t n, const char *name)
     return false;
 }
 
-struct job_spec *said_shape(struct format_writer *w, const char *more, bool digits)
+struct job_spec *said_shape(struct job_writer *w, const char *more, bool digits)
 {
     const struct job_spec *job = w->job;
     struct role *roles = ARENA_ARRAY(w->arena, job->n_roles + 1, struct role);
@@ -113,7 +113,7 @@ struct job_spec *said_shape(struct format_writer *w, const char *more, bool digi
                               &(struct role_names){ .at = names, .n = job->n_roles });
 }
 
-uint64_t said_units(struct format_writer *w, uint64_t value, uint64_t unit, uint64_t least,
+uint64_t said_units(struct job_writer *w, uint64_t value, uint64_t unit, uint64_t least,
                     const char *path)
 {
     uint64_t n = value / unit + (value % unit ? 1 : 0);
@@ -158,8 +158,7 @@ void said_program(struct buf *out, const struct role *role)
     arena_destroy(scratch);
 }
 
-void said_command(struct format_writer *w, const struct role *role, const char *path,
-                  bool variables)
+void said_command(struct job_writer *w, const struct role *role, const char *path, bool variables)
 {
     const char *run = arena_printf(w->arena, "%s.run", path);
     if (!role->run)

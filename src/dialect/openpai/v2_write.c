@@ -30,19 +30,19 @@ static const struct said_words v2_words = {
 
 /* ---- trees ---- */
 
-static const struct text_node *kept(const struct format_writer *w, const char *key)
+static const struct text_node *kept(const struct job_writer *w, const char *key)
 {
     const struct text_node *ours = w->job->extra ? text_get(w->job->extra, V2_EXTRA) : NULL;
     return ours ? text_get(ours, key) : NULL;
 }
 
-static struct text_node *member(struct format_writer *w, struct text_node *map, const char *key)
+static struct text_node *member(struct job_writer *w, struct text_node *map, const char *key)
 {
     struct text_node *found = text_get(map, key);
     return found ? found : text_map(w->arena, map, key);
 }
 
-static void set_text(struct format_writer *w, struct text_node *map, const char *key,
+static void set_text(struct job_writer *w, struct text_node *map, const char *key,
                      const char *value)
 {
     struct text_node *at = member(w, map, key), *next = at->next;
@@ -52,15 +52,15 @@ static void set_text(struct format_writer *w, struct text_node *map, const char 
     at->next = next;
 }
 
-static void copy_kept(struct format_writer *w, const char *key)
+static void copy_kept(struct job_writer *w, const char *key)
 {
     if (kept(w, key))
         text_copy(w->arena, w->out, key, kept(w, key));
 }
 
 /* Letters, digits and _, not twice in map. */
-static const char *identifier(struct format_writer *w, const struct text_node *map,
-                              const char *name, const char *path)
+static const char *identifier(struct job_writer *w, const struct text_node *map, const char *name,
+                              const char *path)
 {
     const char *out = said_name(w, name, "_", path);
     bool digit = *out >= '0' && *out <= '9';
@@ -95,12 +95,12 @@ static size_t image_number(const struct job_spec *job, size_t role)
     return n - 1;
 }
 
-static const char *image_name(struct format_writer *w, size_t role)
+static const char *image_name(struct job_writer *w, size_t role)
 {
     return arena_printf(w->arena, "docker_image_%zu", image_number(w->job, role));
 }
 
-static void write_prerequisites(struct format_writer *w)
+static void write_prerequisites(struct job_writer *w)
 {
     struct text_node *list = text_list(w->arena, w->out, "prerequisites");
     const struct text_node *others = kept(w, "prerequisites");
@@ -125,14 +125,14 @@ static void write_prerequisites(struct format_writer *w)
 /* ---- secrets ---- */
 
 /* The path a variable stands for ("registry.password"), NULL when it is no secret. */
-static const char *secret_path(const struct format_writer *w, const char *variable)
+static const char *secret_path(const struct job_writer *w, const char *variable)
 {
     const struct text_node *names = kept(w, "secrets");
     const struct text_node *path = names ? text_get(names, variable) : NULL;
     return path && path->kind == TEXT_STR && *path->str ? path->str : NULL;
 }
 
-static void put_secret(struct format_writer *w, struct text_node *secrets, const char *path,
+static void put_secret(struct job_writer *w, struct text_node *secrets, const char *path,
                        const char *value)
 {
     for (;;) {
@@ -149,7 +149,7 @@ static void put_secret(struct format_writer *w, struct text_node *secrets, const
     }
 }
 
-static void write_secrets(struct format_writer *w)
+static void write_secrets(struct job_writer *w)
 {
     struct text_node *secrets = NULL;
     for (size_t i = 0; i < w->job->n_roles; i++) {
@@ -181,7 +181,7 @@ static const char *replaced(struct arena *arena, const char *text, const char *w
 }
 
 /* The forms that reading gives a secret, longest first. */
-static const char *with_secret(struct format_writer *w, const char *text, const char *variable)
+static const char *with_secret(struct job_writer *w, const char *text, const char *variable)
 {
     struct arena *a = w->arena;
     const char *with = arena_printf(a, "<%% $secrets.%s %%>", secret_path(w, variable));
@@ -190,19 +190,19 @@ static const char *with_secret(struct format_writer *w, const char *text, const 
     return replaced(a, text, arena_printf(a, "${%s}", variable), with);
 }
 
-static void add_command(struct format_writer *w, struct text_node *list, const char *text)
+static void add_command(struct job_writer *w, struct text_node *list, const char *text)
 {
     text_str(w->arena, list, NULL, text);
 }
 
-static void check_template(struct format_writer *w, const char *text, const char *path)
+static void check_template(struct job_writer *w, const char *text, const char *path)
 {
     if (strstr(text, "<%"))
         said_nearly(w, path, "has <%%, which openpai v2 reads as a template");
 }
 
 /* Are there any? */
-static bool write_env(struct format_writer *w, struct text_node *list, const struct role *role,
+static bool write_env(struct job_writer *w, struct text_node *list, const struct role *role,
                       const char *path)
 {
     bool any = false;
@@ -222,7 +222,7 @@ static bool write_env(struct format_writer *w, struct text_node *list, const str
 }
 
 /* Without what reading put in front. */
-static const char *own_text(struct format_writer *w, const struct role *role, const char *text)
+static const char *own_text(struct job_writer *w, const struct role *role, const char *text)
 {
     static const char keep[] = "export -n " V2_SECRET;
     if (strncmp(text, keep, strlen(keep)) != 0)
@@ -235,7 +235,7 @@ static const char *own_text(struct format_writer *w, const struct role *role, co
     return text;
 }
 
-static void write_commands(struct format_writer *w, struct text_node *out, const struct role *role,
+static void write_commands(struct job_writer *w, struct text_node *out, const struct role *role,
                            const char *path)
 {
     struct text_node *list = text_list(w->arena, out, "commands");
@@ -260,7 +260,7 @@ static void write_commands(struct format_writer *w, struct text_node *out, const
 
 /* ---- roles ---- */
 
-static bool default_shm(const struct format_writer *w, const struct role *role)
+static bool default_shm(const struct job_writer *w, const struct role *role)
 {
     const struct text_node *names = kept(w, "default_shm");
     const struct text_node *name = names && names->kind == TEXT_LIST ? names->first : NULL;
@@ -287,7 +287,7 @@ static size_t own_ports(const struct role *role)
     return n;
 }
 
-static void write_ports(struct format_writer *w, struct text_node *out, const struct role *role,
+static void write_ports(struct job_writer *w, struct text_node *out, const struct role *role,
                         const char *path)
 {
     size_t n = own_ports(role);
@@ -301,14 +301,14 @@ static void write_ports(struct format_writer *w, struct text_node *out, const st
     }
 }
 
-static int64_t units(struct format_writer *w, uint64_t value, uint64_t unit, const char *path,
+static int64_t units(struct job_writer *w, uint64_t value, uint64_t unit, const char *path,
                      const char *key)
 {
     return (int64_t)said_units(w, value, unit, 0,
                                arena_printf(w->arena, "%s.resources.%s", path, key));
 }
 
-static void write_resources(struct format_writer *w, struct text_node *out, const struct role *role,
+static void write_resources(struct job_writer *w, struct text_node *out, const struct role *role,
                             const char *path)
 {
     struct arena *a = w->arena;
@@ -326,7 +326,7 @@ static void write_resources(struct format_writer *w, struct text_node *out, cons
     write_ports(w, map, role, path);
 }
 
-static void write_done(struct format_writer *w, struct text_node *out, const struct done *done,
+static void write_done(struct job_writer *w, struct text_node *out, const struct done *done,
                        const char *path)
 {
     struct text_node *map = text_map(w->arena, out, "completion");
@@ -352,7 +352,7 @@ static int64_t retries(const struct retry *retry)
     return retry->unknown.kind == COUNT_NUMBER ? retry->unknown.n : 0;
 }
 
-static void write_role(struct format_writer *w, struct text_node *roles, size_t i)
+static void write_role(struct job_writer *w, struct text_node *roles, size_t i)
 {
     const struct role *role = &w->job->roles[i];
     const char *path = arena_printf(w->arena, "roles.%s", role->name);
@@ -371,7 +371,7 @@ static void write_role(struct format_writer *w, struct text_node *roles, size_t 
 
 /* ---- the job ---- */
 
-static void write_retry(struct format_writer *w)
+static void write_retry(struct job_writer *w)
 {
     const struct retry *have = &w->job->retry;
     int64_t n = retries(have);
@@ -386,7 +386,7 @@ static void write_retry(struct format_writer *w)
     text_int(w->arena, w->out, "jobRetryCount", of_tasks ? 0 : n);
 }
 
-static void write_priority(struct format_writer *w, struct text_node *extras)
+static void write_priority(struct job_writer *w, struct text_node *extras)
 {
     static const char *const classes[] = { [1] = "oppo", [5] = "test", [8] = "prod", [9] = "crit" };
     uint32_t priority = w->job->priority;
@@ -400,7 +400,7 @@ static void write_priority(struct format_writer *w, struct text_node *extras)
         set_text(w, member(w, extras, "hivedScheduler"), "jobPriorityClass", class);
 }
 
-static void write_gpu_types(struct format_writer *w, struct text_node *extras)
+static void write_gpu_types(struct job_writer *w, struct text_node *extras)
 {
     for (size_t i = 0; i < w->job->n_roles; i++) {
         const struct role *role = &w->job->roles[i];
@@ -415,7 +415,7 @@ static void write_gpu_types(struct format_writer *w, struct text_node *extras)
     }
 }
 
-static void write_storages(struct format_writer *w, struct text_node *extras)
+static void write_storages(struct job_writer *w, struct text_node *extras)
 {
     size_t prefix = strlen(V2_STORAGE);
     struct text_node *list = NULL;
@@ -437,7 +437,7 @@ static void write_storages(struct format_writer *w, struct text_node *extras)
     }
 }
 
-static void write_notify(struct format_writer *w, struct text_node *extras)
+static void write_notify(struct job_writer *w, struct text_node *extras)
 {
     static const char *const events[] = { "running", "succeeded", "stopped", "failed", "retried" };
     const struct words *notify = &w->job->notify;
@@ -453,7 +453,7 @@ static void write_notify(struct format_writer *w, struct text_node *extras)
     }
 }
 
-static void write_extras(struct format_writer *w)
+static void write_extras(struct job_writer *w)
 {
     const struct text_node *have = kept(w, "extras");
     struct text_node *extras = have && have->kind == TEXT_MAP
@@ -473,9 +473,7 @@ static void write_extras(struct format_writer *w)
 
 struct text_node *v2_write(struct arena *arena, const struct job_spec *job, struct report *report)
 {
-    struct format_writer w = {
-        .arena = arena, .job = job, .report = report, .format = "openpai v2"
-    };
+    struct job_writer w = { .arena = arena, .job = job, .report = report, .format = "openpai v2" };
     w.out = text_map(arena, NULL, NULL);
     said_unsaid(&w, &v2_words);
     text_int(arena, w.out, "protocolVersion", 2);
@@ -500,8 +498,6 @@ struct text_node *v2_write(struct arena *arena, const struct job_spec *job, stru
 
 struct job_spec *v2_shape(struct arena *arena, const struct job_spec *job, struct report *report)
 {
-    struct format_writer w = {
-        .arena = arena, .job = job, .report = report, .format = "openpai v2"
-    };
+    struct job_writer w = { .arena = arena, .job = job, .report = report, .format = "openpai v2" };
     return said_shape(&w, "_", false);
 }

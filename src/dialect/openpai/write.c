@@ -39,7 +39,7 @@ static const struct said_words v1_words = { .job = job_words,
 
 /* ---- environment: v1 has one for all roles ---- */
 
-static void write_env(struct format_writer *w, struct text_node *envs, const struct pair *env)
+static void write_env(struct job_writer *w, struct text_node *envs, const struct pair *env)
 {
     int64_t n;
     char digits[24];
@@ -53,7 +53,7 @@ static void write_env(struct format_writer *w, struct text_node *envs, const str
         text_str(w->arena, envs, env->name, env->value);
 }
 
-static void write_envs(struct format_writer *w)
+static void write_envs(struct job_writer *w)
 {
     const struct pairs none = { .n = 0 };
     const struct pairs *first = w->job->n_roles ? &w->job->roles[0].env : &none;
@@ -70,7 +70,7 @@ static void write_envs(struct format_writer *w)
 
 /* ---- roles ---- */
 
-static void own_env(struct format_writer *w, const struct role *role, const char *path,
+static void own_env(struct job_writer *w, const struct role *role, const char *path,
                     struct buf *out)
 {
     for (size_t i = 0; i < role->env.n; i++) {
@@ -84,7 +84,7 @@ static void own_env(struct format_writer *w, const struct role *role, const char
     }
 }
 
-static const char *write_command(struct format_writer *w, const struct role *role, const char *path)
+static const char *write_command(struct job_writer *w, const struct role *role, const char *path)
 {
     AUTO_BUF struct buf out = BUF_INIT(COMMAND_MAX);
     own_env(w, role, path, &out);
@@ -93,8 +93,8 @@ static const char *write_command(struct format_writer *w, const struct role *rol
     return arena_strdup(w->arena, buf_str(&out));
 }
 
-static void write_resources(struct format_writer *w, struct text_node *out,
-                            const struct resources *r, const char *path)
+static void write_resources(struct job_writer *w, struct text_node *out, const struct resources *r,
+                            const char *path)
 {
     struct arena *a = w->arena;
     if (r->cpu_milli)
@@ -125,7 +125,7 @@ static bool implied_port(const struct port_want *port)
            (strcmp(port->label, V1_LABEL_HTTP) == 0 || strcmp(port->label, V1_LABEL_SSH) == 0);
 }
 
-static void write_ports(struct format_writer *w, struct text_node *out, const struct role *role,
+static void write_ports(struct job_writer *w, struct text_node *out, const struct role *role,
                         const char *path)
 {
     struct text_node *list = NULL;
@@ -143,7 +143,7 @@ static void write_ports(struct format_writer *w, struct text_node *out, const st
     }
 }
 
-static void write_done(struct format_writer *w, struct text_node *out, const struct done *done,
+static void write_done(struct job_writer *w, struct text_node *out, const struct done *done,
                        const char *path)
 {
     if (done->failed.kind == COUNT_NEVER)
@@ -157,7 +157,7 @@ static void write_done(struct format_writer *w, struct text_node *out, const str
                     "is never, openpai v1 waits for every role");
 }
 
-static void write_role(struct format_writer *w, struct text_node *list, const struct role *role)
+static void write_role(struct job_writer *w, struct text_node *list, const struct role *role)
 {
     const char *path = arena_printf(w->arena, "roles.%s", role->name);
     struct text_node *out = text_map(w->arena, list, NULL);
@@ -174,7 +174,7 @@ static void write_role(struct format_writer *w, struct text_node *list, const st
 
 /* ---- the job ---- */
 
-static void write_image(struct format_writer *w)
+static void write_image(struct job_writer *w)
 {
     const char *image = NULL;
     for (size_t i = 0; i < w->job->n_roles; i++) {
@@ -199,7 +199,7 @@ static const char *joined(struct arena *arena, const struct words *words)
     return arena_strdup(arena, buf_str(&out));
 }
 
-static void write_gpu_type(struct format_writer *w)
+static void write_gpu_type(struct job_writer *w)
 {
     const char *type = NULL;
     for (size_t i = 0; i < w->job->n_roles; i++) {
@@ -217,7 +217,7 @@ static void write_gpu_type(struct format_writer *w)
         text_str(w->arena, w->out, "gpuType", type);
 }
 
-static void write_retry(struct format_writer *w)
+static void write_retry(struct job_writer *w)
 {
     const struct retry *have = &w->job->retry;
     int64_t n = have->unknown.kind == COUNT_NUMBER ? have->unknown.n : 0;
@@ -231,13 +231,13 @@ static void write_retry(struct format_writer *w)
     text_int(w->arena, w->out, "retryCount", n);
 }
 
-static void write_text(struct format_writer *w, const char *key, const char *value)
+static void write_text(struct job_writer *w, const char *key, const char *value)
 {
     if (value && *value)
         text_str(w->arena, w->out, key, value);
 }
 
-static void write_extra(struct format_writer *w)
+static void write_extra(struct job_writer *w)
 {
     static const char *const ours[] = { "dataDir", "gpuType", "killAllOnCompletedTaskNumber",
                                         "extras" };
@@ -251,9 +251,7 @@ static void write_extra(struct format_writer *w)
 
 struct text_node *v1_write(struct arena *arena, const struct job_spec *job, struct report *report)
 {
-    struct format_writer w = {
-        .arena = arena, .job = job, .report = report, .format = "openpai v1"
-    };
+    struct job_writer w = { .arena = arena, .job = job, .report = report, .format = "openpai v1" };
     w.out = text_map(arena, NULL, NULL);
     said_unsaid(&w, &v1_words);
     text_str(arena, w.out, "jobName", said_name(&w, job->name, "-._~", "name"));
@@ -274,8 +272,6 @@ struct text_node *v1_write(struct arena *arena, const struct job_spec *job, stru
 
 struct job_spec *v1_shape(struct arena *arena, const struct job_spec *job, struct report *report)
 {
-    struct format_writer w = {
-        .arena = arena, .job = job, .report = report, .format = "openpai v1"
-    };
+    struct job_writer w = { .arena = arena, .job = job, .report = report, .format = "openpai v1" };
     return said_shape(&w, "._~", true);
 }
