@@ -1,6 +1,6 @@
 /* Code sources: entries of the catalogue, and what only these clients say of them beside. The token
  * of a repository is not kept: nothing here would use it. */
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 
 #include "base/mem.h"
 

@@ -3,7 +3,7 @@
  *
  * Options.mountPath is where tasks find the data. A data set that the server's user declared has no
  * document: its name is its id, and everybody sees it. */
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* What the core keeps for these clients, and how it is listed: documents, entries of the catalogue
  * with a document beside, lists in pages. */
-#ifndef API_DLC_KEPT_H
-#define API_DLC_KEPT_H
+#ifndef API_DLC_DOCUMENTS_H
+#define API_DLC_DOCUMENTS_H
 
 #include "api/dlc/op.h"
 

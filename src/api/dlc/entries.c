@@ -2,7 +2,7 @@
  * sources, images, workspaces), changed together with what only these clients say of it. The entry
  * goes first: a document without it means nothing, an entry without its document is what `muster
  * apply` makes. */
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

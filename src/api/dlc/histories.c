@@ -1,7 +1,7 @@
 /* Servers of the history of Ray clusters: the files that Ray left below StoragePath (logs, events,
  * dumps of its sessions), to be read in a browser by python3's own server of files. The package ray
  * has no program that shows them as its dashboard would. */
-#include "api/dlc/served.h"
+#include "api/dlc/log_service.h"
 
 #include "base/scan.h"
 
@@ -86,12 +86,12 @@ static struct text_node *job_of(struct dlc_call *d, const struct text_node *spec
     const char *ecs = dlc_text(spec, "EcsSpec"), *minutes = dlc_text(spec, "MaxRuntimeMinutes");
     const struct entry *type = ecs ? dlc_entry(d, ENTRY_INSTANCE_TYPE, ecs) : NULL;
     char cpu[FMT_MAX];
-    struct served_job job = { .dir = directory(d, dlc_text(spec, "StoragePath"), data),
-                              .project = dlc_text(spec, "WorkspaceId"),
-                              .queue = dlc_text(spec, "ResourceId"),
-                              .cpu = type ? fmt_milli(cpu, type->cpu_milli) : NULL,
-                              .memory = type ? exact_size(d->arena, type->memory) : NULL,
-                              .data = data };
+    struct log_service_job job = { .dir = directory(d, dlc_text(spec, "StoragePath"), data),
+                                   .project = dlc_text(spec, "WorkspaceId"),
+                                   .queue = dlc_text(spec, "ResourceId"),
+                                   .cpu = type ? fmt_milli(cpu, type->cpu_milli) : NULL,
+                                   .memory = type ? exact_size(d->arena, type->memory) : NULL,
+                                   .data = data };
     if (!job.dir)
         return NULL;
     if (ecs && !type) {
@@ -105,7 +105,7 @@ static struct text_node *job_of(struct dlc_call *d, const struct text_node *spec
                  SERVED_MINUTES);
         return NULL;
     }
-    return served_job_of(d, &history, &job);
+    return log_service_job_of(d, &history, &job);
 }
 
 void dlc_history_create(struct dlc_call *d)
@@ -118,7 +118,7 @@ void dlc_history_create(struct dlc_call *d)
     for (const char *const *key = kept; *key; key++)
         dlc_copy(d->arena, spec, d->body, *key);
     text_str(d->arena, out, history.id, id);
-    served_start(d, &history, id, spec, out);
+    log_service_start(d, &history, id, spec, out);
 }
 
 static void more(struct dlc_call *d, struct text_node *out)
@@ -137,25 +137,25 @@ static bool wanted(struct dlc_call *d, const struct text_node *row)
 
 void dlc_history_get(struct dlc_call *d)
 {
-    served_get(d, &history);
+    log_service_get(d, &history);
 }
 
 void dlc_history_list(struct dlc_call *d)
 {
-    served_list(d, &history);
+    log_service_list(d, &history);
 }
 
 void dlc_history_start(struct dlc_call *d)
 {
-    served_again(d, &history);
+    log_service_again(d, &history);
 }
 
 void dlc_history_stop(struct dlc_call *d)
 {
-    served_stop(d, &history);
+    log_service_stop(d, &history);
 }
 
 void dlc_history_delete(struct dlc_call *d)
 {
-    served_delete(d, &history);
+    log_service_delete(d, &history);
 }

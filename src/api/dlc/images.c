@@ -1,6 +1,6 @@
 /* Images: entries of the catalogue with an address and labels. Listing filters and orders them as
  * the vendor's API does; adding, labelling and removing are declarations. */
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 
 #include "base/mem.h"
 

@@ -5,7 +5,7 @@
  *
  * Caveats: a job of another format is said as dlc_dialect.write says it; secrets of an image's
  * registry are never answered. Spelling is the vendor's: GmtSuccessedTime. */
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

@@ -2,7 +2,7 @@
  *
  * Measures of pods are not taken here, and no sanity checks are made: their lists are empty, which
  * is what is known. */
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 
 #include "base/mem.h"
 #include "base/scan.h"

@@ -3,7 +3,7 @@
  * A job goes in as the dialect reads it and comes out as job_item.c says it. What the search cannot
  * answer is refused by name: a filter that is silently left out would list other people's idea of
  * the question. */
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 
 #include "api/accounts.h"
 #include "base/buf.h"

@@ -2,7 +2,7 @@
  *
  * Lists are as long as a catalogue or the documents of one kind, so all of them are made and sorted
  * for a page. What grows without end (jobs) is paged by the core. */
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 
 #include "base/mem.h"
 

@@ -2,7 +2,7 @@
  *
  * The program is the node's own; where there is none the job ends with 127, and the answer says
  * so. */
-#include "api/dlc/served.h"
+#include "api/dlc/log_service.h"
 
 #include "api/accounts.h"
 #include "base/buf.h"
@@ -66,8 +66,8 @@ static const char *why(const struct dlc_log_service *of, const struct job_view *
     return job && job->reason ? job->reason : "";
 }
 
-struct text_node *served_job_of(struct dlc_call *d, const struct dlc_log_service *of,
-                                const struct served_job *j)
+struct text_node *log_service_job_of(struct dlc_call *d, const struct dlc_log_service *of,
+                                     const struct log_service_job *j)
 {
     struct arena *a = d->arena;
     struct text_node *job = text_map(a, NULL, NULL);
@@ -134,8 +134,8 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_log_service 
     return out;
 }
 
-const char *served_url(struct dlc_call *d, const struct dlc_log_service *of,
-                       const struct object_view *object, const char **status)
+const char *log_service_url(struct dlc_call *d, const struct dlc_log_service *of,
+                            const struct object_view *object, const char **status)
 {
     uint64_t id;
     const struct job_view *job = job_of(d, object, &id);
@@ -196,7 +196,7 @@ static bool meant(struct dlc_call *d, const struct object_view *object)
     return true;
 }
 
-const struct object_view *served_find(struct dlc_call *d, const struct dlc_log_service *of)
+const struct object_view *log_service_find(struct dlc_call *d, const struct dlc_log_service *of)
 {
     const struct object_view *object = dlc_object(d, of->document, "", d->param[0]);
     if (!object || !(visible(d, object) || by_token(d, object)) || !meant(d, object))
@@ -211,14 +211,14 @@ const struct object_view *served_find(struct dlc_call *d, const struct dlc_log_s
 
 /* ---- reading ---- */
 
-void served_get(struct dlc_call *d, const struct dlc_log_service *of)
+void log_service_get(struct dlc_call *d, const struct dlc_log_service *of)
 {
-    const struct object_view *object = served_find(d, of);
+    const struct object_view *object = log_service_find(d, of);
     if (object)
         dlc_ok(d, shown(d, of, object));
 }
 
-void served_list(struct dlc_call *d, const struct dlc_log_service *of)
+void log_service_list(struct dlc_call *d, const struct dlc_log_service *of)
 {
     struct dlc_listing l;
     uint64_t since = 0, until = 0, modified = 0;
@@ -260,8 +260,8 @@ static void submitted(void *arg, const struct ctl_answer *answer)
                     dlc_done_plain, d);
 }
 
-void served_start(struct dlc_call *d, const struct dlc_log_service *of, const char *id,
-                  struct text_node *spec, struct text_node *ready)
+void log_service_start(struct dlc_call *d, const struct dlc_log_service *of, const char *id,
+                       struct text_node *spec, struct text_node *ready)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX_BYTES);
     struct text_node *job = of->job(d, spec);
@@ -281,7 +281,7 @@ void served_start(struct dlc_call *d, const struct dlc_log_service *of, const ch
                     submitted, d);
 }
 
-struct text_node *served_id(struct dlc_call *d, const struct dlc_log_service *of)
+struct text_node *log_service_id(struct dlc_call *d, const struct dlc_log_service *of)
 {
     struct text_node *out = dlc_map(d);
     text_str(d->arena, out, of->id, d->param[0]);
@@ -292,7 +292,7 @@ struct text_node *served_id(struct dlc_call *d, const struct dlc_log_service *of
 static const struct object_view *when(struct dlc_call *d, const struct dlc_log_service *of,
                                       bool over, const char *hint, uint64_t *id)
 {
-    const struct object_view *object = served_find(d, of);
+    const struct object_view *object = log_service_find(d, of);
     if (!object)
         return NULL;
     const struct job_view *job = job_of(d, object, id);
@@ -303,7 +303,7 @@ static const struct object_view *when(struct dlc_call *d, const struct dlc_log_s
     return NULL;
 }
 
-void served_again(struct dlc_call *d, const struct dlc_log_service *of)
+void log_service_again(struct dlc_call *d, const struct dlc_log_service *of)
 {
     uint64_t id;
     const struct object_view *object = when(d, of, true, "", &id);
@@ -312,23 +312,23 @@ void served_again(struct dlc_call *d, const struct dlc_log_service *of)
         if (strcmp(one->key, "Runs") != 0)
             text_copy(d->arena, spec, one->key, one);
     if (object)
-        served_start(d, of, d->param[0], spec, served_id(d, of));
+        log_service_start(d, of, d->param[0], spec, log_service_id(d, of));
 }
 
-void served_stop(struct dlc_call *d, const struct dlc_log_service *of)
+void log_service_stop(struct dlc_call *d, const struct dlc_log_service *of)
 {
     uint64_t id;
     if (!when(d, of, false, "", &id))
         return;
-    d->more = served_id(d, of);
+    d->more = log_service_id(d, of);
     call_keep(d->call);
     ctl_command(d->ctl, d->call->owner, id, CTL_STOP, dlc_done_plain, d);
 }
 
-void served_delete(struct dlc_call *d, const struct dlc_log_service *of)
+void log_service_delete(struct dlc_call *d, const struct dlc_log_service *of)
 {
     uint64_t id;
     struct ctl_object gone = { of->document, "", d->param[0], NULL };
     if (when(d, of, true, ": stop it first", &id))
-        dlc_store(d, &gone, false, served_id(d, of));
+        dlc_store(d, &gone, false, log_service_id(d, of));
 }

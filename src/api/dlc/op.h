@@ -24,8 +24,8 @@ struct dlc_op {
     void (*run)(struct dlc_call *);
     unsigned flags;
     const char *note; /* why it cannot be */
-    /* Names that its query and its body may have, and what becomes of them: asked.c. body NULL: its
-     * handler reads it whole. */
+    /* Names that its query and its body may have, and what becomes of them: params.c. body NULL:
+     * its handler reads it whole. */
     const char *query, *body;
 };
 const struct dlc_op *dlc_ops(size_t *n);
@@ -58,7 +58,7 @@ struct dlc_call {
 void dlc_run(struct dlc_call *);
 /* Does the row of the operation have all that was asked? Else answered, every problem at once. What
  * has no effect is warned about. */
-bool dlc_asked(struct dlc_call *);
+bool dlc_check_params(struct dlc_call *);
 
 /* ---- answering: each ends the call, once the handler has returned. The first one counts. ---- */
 struct text_node *dlc_map(struct dlc_call *); /* a fresh answer */

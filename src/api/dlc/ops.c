@@ -1,6 +1,7 @@
-/* Every operation of both services: what runs it and what it may be asked (asked.c), or why nothing
- * does. A new one is one row here and one small function. doc/api-dlc.md has the same table for
- * people; a test compares the two, and another one the names with those that the clients send. */
+/* Every operation of both services: what runs it and what it may be asked (params.c), or why
+ * nothing does. A new one is one row here and one small function. doc/api-dlc.md has the same table
+ * for people; a test compares the two, and another one the names with those that the clients send.
+ */
 #include "api/dlc/op.h"
 
 #include "base/mem.h"
@@ -22,7 +23,7 @@
 #define W DLC_WRITES
 #define B (DLC_WRITES | DLC_BODY)
 
-/* What many can be asked; how these texts are read is said in asked.c. */
+/* What many can be asked; how these texts are read is said in params.c. */
 #define PAGE   "PageNumber PageSize "
 #define SORTED PAGE "SortBy Order "
 #define SPAN   "StartTime EndTime "

@@ -302,7 +302,7 @@ static void check_map(struct param_check *k, const struct text_node *map, const 
     }
 }
 
-bool dlc_asked(struct dlc_call *d)
+bool dlc_check_params(struct dlc_call *d)
 {
     struct param_check k = { .d = d, .row = d->op->query, .what = "parameter" };
     buf_init(&k.wrong, TEXT_SIZE);

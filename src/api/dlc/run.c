@@ -92,6 +92,6 @@ void dlc_run(struct dlc_call *d)
     else if ((d->op->flags & DLC_WRITES) && d->call->who.role == ROLE_READER)
         dlc_fail(d, 403, "Forbidden.RAM", "%s is a reader, and %s changes something",
                  d->call->owner, d->op->name);
-    else if (read_body(d) && dlc_asked(d))
+    else if (read_body(d) && dlc_check_params(d))
         d->op->run(d);
 }

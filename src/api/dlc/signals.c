@@ -1,6 +1,6 @@
 /* CreateSignal, GetSignal, ListSignals. A signal that was sent is answered at once with what came
  * of it: agents answer in milliseconds, so there is no state of one on its way. */
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 
 #include "api/signals.h"
 #include "base/buf.h"

@@ -3,7 +3,7 @@
  * A workspace is the catalogue's entry of that name, which is its id too; its members are the users
  * who have it among their projects, and every user is in "default". Roles are the server's: admin,
  * user, reader. */
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 
 #include "base/mem.h"
 #include "base/scan.h"

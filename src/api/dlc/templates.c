@@ -4,7 +4,7 @@
  * Constraints are paths of the body ($.JobType, $.Settings.OversoldType): `locked` has the
  * template's value, `required` must be said by who creates the job, `overridable` may be. What the
  * template says and the body does not is the job's. */
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

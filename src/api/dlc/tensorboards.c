@@ -1,6 +1,6 @@
 /* TensorBoards: each is a job that runs the node's own `tensorboard` over the summaries of a job, a
  * data set or a path. What the operations answer is read from that job. */
-#include "api/dlc/served.h"
+#include "api/dlc/log_service.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -113,12 +113,12 @@ static struct text_node *job_of(struct dlc_call *d, const struct text_node *spec
     struct text_node *data = text_list(d->arena, NULL, NULL);
     const char *minutes = dlc_text(spec, "MaxRunningTimeMinutes");
     const char *priority = dlc_text(spec, "Priority"), *memory = dlc_text(spec, "Memory");
-    struct served_job job = { .dir = log_dir(d, spec, data),
-                              .project = dlc_text(spec, "WorkspaceId"),
-                              .queue = dlc_text(spec, "QuotaId"),
-                              .cpu = dlc_text(spec, "Cpu"),
-                              .memory = memory ? arena_printf(d->arena, "%sGi", memory) : NULL,
-                              .data = data };
+    struct log_service_job job = { .dir = log_dir(d, spec, data),
+                                   .project = dlc_text(spec, "WorkspaceId"),
+                                   .queue = dlc_text(spec, "QuotaId"),
+                                   .cpu = dlc_text(spec, "Cpu"),
+                                   .memory = memory ? arena_printf(d->arena, "%sGi", memory) : NULL,
+                                   .data = data };
     if (d->answer)
         return NULL;
     copy_mounts(d, dlc_text(spec, "JobId"), data);
@@ -126,30 +126,30 @@ static struct text_node *job_of(struct dlc_call *d, const struct text_node *spec
         scan_u64(priority, 1, JOB_PRIORITY, &job.priority);
     if (minutes)
         scan_u64(minutes, 1, SERVED_MINUTES, &job.minutes);
-    return served_job_of(d, &board, &job);
+    return log_service_job_of(d, &board, &job);
 }
 
 /* ---- reading ---- */
 
 void dlc_board_get(struct dlc_call *d)
 {
-    served_get(d, &board);
+    log_service_get(d, &board);
 }
 
 void dlc_board_list(struct dlc_call *d)
 {
-    served_list(d, &board);
+    log_service_list(d, &board);
 }
 
 /* The address is the task's own: whoever reaches the node sees it, for as long as it runs. */
 void dlc_board_shared(struct dlc_call *d)
 {
-    const struct object_view *object = served_find(d, &board);
+    const struct object_view *object = log_service_find(d, &board);
     const char *status;
     uint64_t seconds = 0;
     if (!object || !dlc_query_u64(d, "ExpireTimeSeconds", 1, 604800, &seconds))
         return;
-    const char *url = served_url(d, &board, object, &status);
+    const char *url = log_service_url(d, &board, object, &status);
     if (!url) {
         dlc_fail(d, 400, "BadRequest", "TensorBoard \"%.100s\" is %s", d->param[0], status);
         return;
@@ -242,13 +242,13 @@ void dlc_board_create(struct dlc_call *d)
     text_str(d->arena, out, "TensorboardId", id);
     for (size_t i = 0; i < ARRAY_LEN(said); i++)
         text_str(d->arena, out, said[i], dlc_text(spec, said[i]) ? dlc_text(spec, said[i]) : "");
-    served_start(d, &board, id, spec, out);
+    log_service_start(d, &board, id, spec, out);
 }
 
 void dlc_board_update(struct dlc_call *d)
 {
     static const char *const may[] = { "MaxRunningTimeMinutes", "Accessibility", "Priority" };
-    const struct object_view *object = served_find(d, &board);
+    const struct object_view *object = log_service_find(d, &board);
     uint64_t minutes = 0, priority = 0;
     if (!object || !dlc_query_u64(d, "MaxRunningTimeMinutes", 1, SERVED_MINUTES, &minutes) ||
         !dlc_query_u64(d, "Priority", 1, JOB_PRIORITY, &priority))
@@ -266,20 +266,20 @@ void dlc_board_update(struct dlc_call *d)
     dlc_put(d->arena, spec, may[1], dlc_query(d, may[1]));
     dlc_put(d->arena, spec, may[2], dlc_query(d, may[2]));
     struct ctl_object put = { board.document, "", d->param[0], spec };
-    dlc_store(d, &put, false, served_id(d, &board));
+    dlc_store(d, &put, false, log_service_id(d, &board));
 }
 
 void dlc_board_start(struct dlc_call *d)
 {
-    served_again(d, &board);
+    log_service_again(d, &board);
 }
 
 void dlc_board_stop(struct dlc_call *d)
 {
-    served_stop(d, &board);
+    log_service_stop(d, &board);
 }
 
 void dlc_board_delete(struct dlc_call *d)
 {
-    served_delete(d, &board);
+    log_service_delete(d, &board);
 }

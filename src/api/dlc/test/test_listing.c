@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "api/dlc/kept.h"
+#include "api/dlc/documents.h"
 #include "api/dlc/test/desk.h"
 
 #include "base/buf.h"
