@@ -124,13 +124,13 @@ struct text_node *pai_detail(struct pai *p, const struct pai_start *start)
     if (p->version == PAI_V2) {
         pai_tags_load(p, id, &tags);
         const struct words own = pai_tags_of(a, &tags, id);
-        pai_out_words(&(struct pai_writer){ .a = a, .tree = out }, "tags", &own);
+        pai_write_words(&(struct pai_writer){ .a = a, .tree = out }, "tags", &own);
         pai_put_text(a, out, "jobPriority", pai_priority(job->priority));
         text_str(a, out, "frameworkName", frame);
     }
     struct text_node *status = text_map(a, out, "jobStatus");
     text_str(a, status, "name", frame);
-    pai_out_status(&(struct pai_writer){ .a = a, .tree = status }, p->version, &p->row);
+    pai_write_status(&(struct pai_writer){ .a = a, .tree = status }, p->version, &p->row);
     text_str(a, status, "appId", id);
     text_int(a, status, "appProgress", job->ended_ms > 0);
     text_str(a, status, "appTrackingUrl", "");

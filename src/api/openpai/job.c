@@ -192,29 +192,29 @@ struct words pai_tags_of(struct arena *a, const struct object_list *tags, const 
 
 /* ---- what is said everywhere ---- */
 
-void pai_out_status(struct pai_writer *out, unsigned version, const struct ctl_listed *job)
+void pai_write_status(struct pai_writer *out, unsigned version, const struct ctl_listed *job)
 {
     const struct job_row *row = &job->row;
     bool stopped = row->outcome == OUTCOME_STOPPED || row->state == JOB_STOPPED;
-    pai_out_text(out, "state", pai_job_word(version, job));
-    pai_out_text(out, "subState", pai_sub_state(job));
-    pai_out_text(out, "executionType", stopped ? "STOP" : "START");
-    pai_out_text(out, "username", row->owner);
-    pai_out_int(out, "retries", row->restarts);
+    pai_write_text(out, "state", pai_job_word(version, job));
+    pai_write_text(out, "subState", pai_sub_state(job));
+    pai_write_text(out, "executionType", stopped ? "STOP" : "START");
+    pai_write_text(out, "username", row->owner);
+    pai_write_int(out, "retries", row->restarts);
     if (version == PAI_V2)
-        pai_out_ms(out, "submissionTime", row->submitted_ms);
-    pai_out_ms(out, "createdTime", row->submitted_ms);
+        pai_write_ms(out, "submissionTime", row->submitted_ms);
+    pai_write_ms(out, "createdTime", row->submitted_ms);
     if (version == PAI_V2)
-        pai_out_ms(out, "launchedTime", row->started_ms);
-    pai_out_ms(out, "completedTime", row->ended_ms);
-    pai_out_text(out, "virtualCluster", *row->queue ? row->queue : NULL);
-    pai_out_int(out, "totalGpuNumber", (int64_t)((row->gpu_milli + 999) / 1000));
-    pai_out_int(out, "totalTaskNumber", row->tasks);
-    struct pai_writer details = pai_out_map(out, "retryDetails");
-    pai_out_int(&details, "user", row->restarts);
-    pai_out_int(&details, "platform", 0);
-    pai_out_int(&details, "resource", 0);
-    pai_out_end(&details);
+        pai_write_ms(out, "launchedTime", row->started_ms);
+    pai_write_ms(out, "completedTime", row->ended_ms);
+    pai_write_text(out, "virtualCluster", *row->queue ? row->queue : NULL);
+    pai_write_int(out, "totalGpuNumber", (int64_t)((row->gpu_milli + 999) / 1000));
+    pai_write_int(out, "totalTaskNumber", row->tasks);
+    struct pai_writer details = pai_write_map(out, "retryDetails");
+    pai_write_int(&details, "user", row->restarts);
+    pai_write_int(&details, "platform", 0);
+    pai_write_int(&details, "resource", 0);
+    pai_write_end(&details);
     if (version == PAI_V2)
-        pai_out_ms(out, "retryDelayTime", row->not_before_ms);
+        pai_write_ms(out, "retryDelayTime", row->not_before_ms);
 }

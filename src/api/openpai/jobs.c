@@ -212,11 +212,11 @@ static bool wanted(const struct list *l, const struct ctl_listed *job)
 static void put_exit(struct pai_writer *out, unsigned version, const struct ctl_listed *job)
 {
     if (job->row.state == JOB_SUCCEEDED)
-        pai_out_int(out, "appExitCode", 0);
+        pai_write_int(out, "appExitCode", 0);
     else if (job->row.state == JOB_STOPPED)
-        pai_out_int(out, "appExitCode", pai_stop_code(version, true));
+        pai_write_int(out, "appExitCode", pai_stop_code(version, true));
     else
-        pai_out_text(out, "appExitCode", NULL); /* the detail knows */
+        pai_write_text(out, "appExitCode", NULL); /* the detail knows */
 }
 
 static void put_item(struct list *l, const struct ctl_listed *job)
@@ -227,17 +227,17 @@ static void put_item(struct list *l, const struct ctl_listed *job)
     struct pai_writer out = { .a = a, .text = &l->text };
     buf_putc(out.text, '{');
     if (version == PAI_V2)
-        pai_out_text(&out, "debugId",
-                     pai_debug_id(a, arena_printf(a, "%s~%s", job->row.owner, name)));
-    pai_out_text(&out, "name", name);
-    pai_out_status(&out, version, job);
+        pai_write_text(&out, "debugId",
+                       pai_debug_id(a, arena_printf(a, "%s~%s", job->row.owner, name)));
+    pai_write_text(&out, "name", name);
+    pai_write_status(&out, version, job);
     put_exit(&out, version, job);
     if (version == PAI_V2) {
         const struct words tags = pai_tags_of(a, &l->tags, job->id);
-        pai_out_text(&out, "jobPriority", pai_priority(job->row.priority));
-        pai_out_words(&out, "tags", &tags);
+        pai_write_text(&out, "jobPriority", pai_priority(job->row.priority));
+        pai_write_words(&out, "tags", &tags);
     }
-    pai_out_end(&out);
+    pai_write_end(&out);
 }
 
 /* What the item is sorted by. A job that has not ended counts as the newest. */

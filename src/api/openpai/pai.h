@@ -4,7 +4,7 @@
 #define API_OPENPAI_PAI_H
 
 #include "api/facade.h"
-#include "api/openpai/out.h"
+#include "api/openpai/writer.h"
 #include "ctl/listed.h"
 #include "ctl/objects.h"
 #include "ctl/views.h"
@@ -137,7 +137,7 @@ void pai_tags_load(const struct pai *, const char *job, struct object_list *);
 /* Those of the job with this id, in arena. */
 struct words pai_tags_of(struct arena *, const struct object_list *, const char *id);
 /* Members that list and detail have in common. */
-void pai_out_status(struct pai_writer *, unsigned version, const struct ctl_listed *);
+void pai_write_status(struct pai_writer *, unsigned version, const struct ctl_listed *);
 
 /* ---- attempts (attempts.c): a job's start is its attempt n, from 0 ---- */
 uint64_t pai_attempt_of(const struct job_view *); /* the current one */

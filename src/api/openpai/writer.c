@@ -1,6 +1,6 @@
 /* Members of answers, as nodes of a tree or straight as text: lists of thousands of jobs are
  * written without a tree. Both ways give the same JSON. */
-#include "api/openpai/out.h"
+#include "api/openpai/writer.h"
 
 #include "base/scan.h"
 #include "text/print.h"
@@ -11,7 +11,7 @@ static void put_key(struct pai_writer *o, const char *key)
     o->more = true;
 }
 
-void pai_out_text(struct pai_writer *o, const char *key, const char *text)
+void pai_write_text(struct pai_writer *o, const char *key, const char *text)
 {
     if (o->tree && text) {
         text_str(o->a, o->tree, key, text);
@@ -26,7 +26,7 @@ void pai_out_text(struct pai_writer *o, const char *key, const char *text)
     }
 }
 
-void pai_out_int(struct pai_writer *o, const char *key, int64_t value)
+void pai_write_int(struct pai_writer *o, const char *key, int64_t value)
 {
     char text[FMT_MAX];
     if (o->tree) {
@@ -37,15 +37,15 @@ void pai_out_int(struct pai_writer *o, const char *key, int64_t value)
     buf_puts(o->text, fmt_int(text, value));
 }
 
-void pai_out_ms(struct pai_writer *o, const char *key, uint64_t ms)
+void pai_write_ms(struct pai_writer *o, const char *key, uint64_t ms)
 {
     if (ms)
-        pai_out_int(o, key, (int64_t)ms);
+        pai_write_int(o, key, (int64_t)ms);
     else
-        pai_out_text(o, key, NULL);
+        pai_write_text(o, key, NULL);
 }
 
-void pai_out_words(struct pai_writer *o, const char *key, const struct words *words)
+void pai_write_words(struct pai_writer *o, const char *key, const struct words *words)
 {
     struct text_node *list = o->tree ? text_list(o->a, o->tree, key) : NULL;
     if (list) {
@@ -63,7 +63,7 @@ void pai_out_words(struct pai_writer *o, const char *key, const struct words *wo
     buf_putc(o->text, ']');
 }
 
-struct pai_writer pai_out_map(struct pai_writer *o, const char *key)
+struct pai_writer pai_write_map(struct pai_writer *o, const char *key)
 {
     struct pai_writer inner = { .a = o->a, .text = o->text };
     if (o->tree) {
@@ -75,7 +75,7 @@ struct pai_writer pai_out_map(struct pai_writer *o, const char *key)
     return inner;
 }
 
-void pai_out_end(struct pai_writer *o)
+void pai_write_end(struct pai_writer *o)
 {
     if (!o->tree)
         buf_putc(o->text, '}');
