@@ -4,7 +4,7 @@
  * sends more than FLOOD_BYTES in a second, or does not read what it is told, is hung up on. */
 #include "node/relay.h"
 
-#include "base/little.h"
+#include "base/little_endian.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -174,7 +174,7 @@ size_t relay_cover(struct relay_stream *stream, const struct masks *masks, char 
         if (stream->left == 0) {
             if (rest < WIRE_HEAD)
                 break;
-            size_t frame = 4 + (size_t)little_get(at + done, 4);
+            size_t frame = 4 + (size_t)little_endian_get(at + done, 4);
             bool texts = has_texts((unsigned char)at[done + 4]);
             if (texts && rest < frame && frame <= TEXTS_MAX)
                 break;

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/little.h"
+#include "base/little_endian.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
@@ -24,7 +24,7 @@
 void segment_begin(struct buf *out)
 {
     char format[4];
-    little_put(format, SEGMENT_FORMAT, sizeof format);
+    little_endian_put(format, SEGMENT_FORMAT, sizeof format);
     buf_add(out, SEGMENT_MAGIC, sizeof SEGMENT_MAGIC - 1);
     buf_add(out, format, sizeof format);
 }
@@ -34,7 +34,7 @@ size_t frame_begin(struct buf *out, enum frame_kind kind, uint64_t number)
     unsigned char head[FRAME_HEAD + BODY_HEAD] = { 0 };
     size_t mark = out->len;
     head[FRAME_HEAD] = (unsigned char)kind;
-    little_put(head + FRAME_HEAD + 1, number, 8);
+    little_endian_put(head + FRAME_HEAD + 1, number, 8);
     buf_add(out, head, sizeof head);
     return mark;
 }
@@ -45,8 +45,8 @@ void frame_done(struct buf *out, size_t mark)
         return;
     char *at = out->data + mark;
     size_t len = out->len - mark - FRAME_HEAD;
-    little_put(at, len, 4);
-    little_put(at + 4, hash_crc32(at + FRAME_HEAD, len), 4);
+    little_endian_put(at, len, 4);
+    little_endian_put(at + 4, hash_crc32(at + FRAME_HEAD, len), 4);
 }
 
 /* ---- reading ---- */
@@ -59,7 +59,7 @@ int segment_open(struct segment_reader *r, const char *path, struct err *err)
     r->path = mem_strdup(path);
     bool ours =
         r->len >= SEGMENT_HEAD && memcmp(r->data, SEGMENT_MAGIC, sizeof SEGMENT_MAGIC - 1) == 0;
-    uint32_t format = ours ? (uint32_t)little_get(r->data + 8, 4) : 0;
+    uint32_t format = ours ? (uint32_t)little_endian_get(r->data + 8, 4) : 0;
     if (!ours && r->len < SEGMENT_HEAD)
         err_set(err, ERR_INPUT,
                 "%s: cut at byte %zu: a recording begins with %u bytes; no input is complete", path,
@@ -101,7 +101,7 @@ int segment_next(struct segment_reader *r, struct frame *frame, struct err *err)
     if (left < FRAME_HEAD)
         return broken(r, err, "it is cut");
     const unsigned char *at = (const unsigned char *)r->data + r->at;
-    size_t len = (size_t)little_get(at, 4);
+    size_t len = (size_t)little_endian_get(at, 4);
     if (len < BODY_HEAD || len > FRAME_MOST) {
         snprintf(what, sizeof what, "it is damaged (an entry of %zu bytes)", len);
         return broken(r, err, what);
@@ -111,10 +111,10 @@ int segment_next(struct segment_reader *r, struct frame *frame, struct err *err)
                  len);
         return broken(r, err, what);
     }
-    if (hash_crc32(at + FRAME_HEAD, len) != little_get(at + 4, 4))
+    if (hash_crc32(at + FRAME_HEAD, len) != little_endian_get(at + 4, 4))
         return broken(r, err, "it is damaged (wrong checksum)");
     *frame = (struct frame){ .kind = (enum frame_kind)at[FRAME_HEAD],
-                             .number = little_get(at + FRAME_HEAD + 1, 8),
+                             .number = little_endian_get(at + FRAME_HEAD + 1, 8),
                              .body = at + FRAME_HEAD + BODY_HEAD,
                              .len = len - BODY_HEAD,
                              .at = r->at };

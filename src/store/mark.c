@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/little.h"
+#include "base/little_endian.h"
 #include "base/mem.h"
 
 #include <fcntl.h>
@@ -35,9 +35,9 @@ struct cursor {
 static void number(struct cursor *c, uint64_t *value, size_t n)
 {
     if (c->reads)
-        *value = little_get(c->at, n);
+        *value = little_endian_get(c->at, n);
     else
-        little_put(c->at, *value, n);
+        little_endian_put(c->at, *value, n);
     c->at += n;
 }
 
@@ -87,7 +87,8 @@ static bool read_slot(int fd, unsigned which, uint64_t *turn, struct end_mark *m
     struct cursor c = { .at = slot + MAGIC_LEN, .reads = true };
     *m = (struct end_mark){ 0 };
     if (pread(fd, slot, sizeof slot, (off_t)which * SLOT_APART) != (ssize_t)sizeof slot ||
-        memcmp(slot, MAGIC, sizeof MAGIC) != 0 || little_get(slot + SUM_AT, 8) != sum_of(slot))
+        memcmp(slot, MAGIC, sizeof MAGIC) != 0 ||
+        little_endian_get(slot + SUM_AT, 8) != sum_of(slot))
         return false;
     fields(&c, turn, m);
     return true;
@@ -159,7 +160,7 @@ void mark_write(struct mark_file *file, const struct end_mark *m)
     memcpy(slot, MAGIC, sizeof MAGIC);
     memcpy(copy.boot, file->boot, sizeof copy.boot);
     fields(&c, &turn, &copy);
-    little_put(slot + SUM_AT, sum_of(slot), 8);
+    little_endian_put(slot + SUM_AT, sum_of(slot), 8);
     if (pwrite(file->fd, slot, sizeof slot, (off_t)(turn & 1) * SLOT_APART) == (ssize_t)sizeof slot)
         file->turn = turn;
 }

@@ -8,7 +8,7 @@
 #include "store/pages.h"
 
 #include "base/clock.h"
-#include "base/little.h"
+#include "base/little_endian.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -159,10 +159,10 @@ static bool write_index(const struct store_pages *p)
     const size_t n = p->numbers.n, size = 4 * n + TRAILER;
     AUTO_FREE unsigned char *index = mem_new(size);
     for (size_t i = 0; i < n; i++)
-        little_put(index + 4 * i, p->numbers.at[i], 4);
+        little_endian_put(index + 4 * i, p->numbers.at[i], 4);
     const uint64_t last[] = { p->store->page_size, n, p->db_pages, MAGIC };
     for (size_t i = 0; i < ARRAY_LEN(last); i++)
-        little_put(index + 4 * (n + i), last[i], 4);
+        little_endian_put(index + 4 * (n + i), last[i], 4);
     return pwrite(p->fd, index, size, (off_t)(n * p->store->page_size)) == (ssize_t)size;
 }
 
@@ -216,11 +216,11 @@ static int read_index(struct applying *a, struct err *err)
     unsigned char last[TRAILER], size[2];
     uint64_t len = fstat(a->pages, &st) == 0 ? (uint64_t)st.st_size : 0;
     if (len < TRAILER || !read_at(a->pages, last, sizeof last, len - TRAILER) ||
-        little_get(last + 12, 4) != MAGIC)
+        little_endian_get(last + 12, 4) != MAGIC)
         return refuse(a, "it does not end as pages do", err);
-    a->page_size = (uint32_t)little_get(last, 4);
-    a->n = (uint32_t)little_get(last + 4, 4);
-    a->db_pages = (uint32_t)little_get(last + 8, 4);
+    a->page_size = (uint32_t)little_endian_get(last, 4);
+    a->n = (uint32_t)little_endian_get(last + 4, 4);
+    a->db_pages = (uint32_t)little_endian_get(last + 8, 4);
     if (len != (uint64_t)a->n * (a->page_size + 4) + TRAILER || !a->db_pages)
         return refuse(a, "its size is not that of its pages", err);
     if (!read_at(a->db, size, sizeof size, PAGE_SIZE_AT) || page_size_of(size) != a->page_size)
@@ -235,7 +235,7 @@ static int write_pages(const struct applying *a, const char *database, struct er
 {
     AUTO_FREE unsigned char *page = mem_new(a->page_size);
     for (uint32_t i = 0; i < a->n; i++) {
-        uint64_t number = little_get(a->index + 4 * (size_t)i, 4);
+        uint64_t number = little_endian_get(a->index + 4 * (size_t)i, 4);
         if (!number || !read_at(a->pages, page, a->page_size, (uint64_t)i * a->page_size))
             return refuse(a, "a page cannot be read", err);
         if (pwrite(a->db, page, a->page_size, (off_t)((number - 1) * a->page_size)) !=

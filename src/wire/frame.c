@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/little.h"
+#include "base/little_endian.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ static inline void put(struct buf *out, uint64_t value, size_t n)
 {
     char *at = buf_room(out, n);
     if (at)
-        little_put(at, value, n);
+        little_endian_put(at, value, n);
 }
 
 int wire_next(const void *data, size_t len, struct wire_frame *frame, size_t *used)
@@ -32,7 +32,7 @@ int wire_next_of(struct wire_kinds kinds, const void *data, size_t len, struct w
     const unsigned char *at = data;
     if (len < LENGTH_BYTES)
         return 0;
-    size_t rest = (size_t)little_get(at, LENGTH_BYTES);
+    size_t rest = (size_t)little_endian_get(at, LENGTH_BYTES);
     if (rest < AFTER_LENGTH || rest > WIRE_MAX_FRAME)
         return -1;
     if (len > LENGTH_BYTES && (at[4] < kinds.first || at[4] >= kinds.end))
@@ -41,7 +41,7 @@ int wire_next_of(struct wire_kinds kinds, const void *data, size_t len, struct w
         return 0;
     *frame = (struct wire_frame){
         .kind = (enum wire_kind)at[4],
-        .seq = little_get(at + 5, 8),
+        .seq = little_endian_get(at + 5, 8),
         .body = at + WIRE_HEAD,
         .len = rest - AFTER_LENGTH,
     };
@@ -72,7 +72,7 @@ void wire_end(struct buf *out, size_t mark)
     if (rest < WIRE_HEAD)
         BUG("wire_end without wire_begin");
     rest -= LENGTH_BYTES;
-    little_put(out->data + mark, rest, LENGTH_BYTES);
+    little_endian_put(out->data + mark, rest, LENGTH_BYTES);
 }
 
 void wire_put_u8(struct buf *out, uint8_t value)
@@ -140,19 +140,19 @@ uint8_t wire_get_u8(struct wire_reader *from)
 uint16_t wire_get_u16(struct wire_reader *from)
 {
     const unsigned char *at = take(from, 2);
-    return at ? (uint16_t)little_get(at, 2) : 0;
+    return at ? (uint16_t)little_endian_get(at, 2) : 0;
 }
 
 uint32_t wire_get_u32(struct wire_reader *from)
 {
     const unsigned char *at = take(from, 4);
-    return at ? (uint32_t)little_get(at, 4) : 0;
+    return at ? (uint32_t)little_endian_get(at, 4) : 0;
 }
 
 uint64_t wire_get_u64(struct wire_reader *from)
 {
     const unsigned char *at = take(from, 8);
-    return at ? little_get(at, 8) : 0;
+    return at ? little_endian_get(at, 8) : 0;
 }
 
 const void *wire_get_bytes(struct wire_reader *from, size_t *len)

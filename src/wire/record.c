@@ -3,7 +3,7 @@
  * as a whole. */
 #include "wire/record.h"
 
-#include "base/little.h"
+#include "base/little_endian.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,11 +11,11 @@
 
 void record_put(unsigned char head[RECORD_HEAD], const struct record *record)
 {
-    little_put(head, record->len, 4);
+    little_endian_put(head, record->len, 4);
     head[4] = (unsigned char)record->stream;
     head[5] = record->rank > 0;
-    little_put(head + 6, record->rank, 2);
-    little_put(head + 8, record->time_us, 8);
+    little_endian_put(head + 6, record->rank, 2);
+    little_endian_put(head + 8, record->time_us, 8);
 }
 
 int record_get(const unsigned char *data, size_t len, struct record *out)
@@ -23,10 +23,10 @@ int record_get(const unsigned char *data, size_t len, struct record *out)
     if (len < RECORD_HEAD)
         return 0;
     struct record record = {
-        .len = (uint32_t)little_get(data, 4),
+        .len = (uint32_t)little_endian_get(data, 4),
         .stream = (enum record_stream)data[4],
-        .rank = (uint16_t)little_get(data + 6, 2),
-        .time_us = little_get(data + 8, 8),
+        .rank = (uint16_t)little_endian_get(data + 6, 2),
+        .time_us = little_endian_get(data + 8, 8),
     };
     if (record.len > RECORD_MAX || data[4] < RECORD_STDOUT || data[4] > RECORD_MUSTER)
         return -1;

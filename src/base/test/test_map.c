@@ -4,7 +4,7 @@
 
 #include "base/dice.h"
 #include "base/hash.h"
-#include "base/little.h"
+#include "base/little_endian.h"
 #include "base/mem.h"
 
 #include <setjmp.h>
@@ -159,13 +159,13 @@ static void little_ends(void **state)
 {
     unsigned char at[9] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
     (void)state;
-    little_put(at, 0x1122334455667788u, 8);
+    little_endian_put(at, 0x1122334455667788u, 8);
     assert_memory_equal(at, "\x88\x77\x66\x55\x44\x33\x22\x11\x01", 9);
-    assert_true(little_get(at, 8) == 0x1122334455667788u);
-    assert_int_equal(little_get(at + 1, 2), 0x6677);
-    little_put(at, 0xaabbccdd, 3); /* what does not fit is left out */
+    assert_true(little_endian_get(at, 8) == 0x1122334455667788u);
+    assert_int_equal(little_endian_get(at + 1, 2), 0x6677);
+    little_endian_put(at, 0xaabbccdd, 3); /* what does not fit is left out */
     assert_memory_equal(at, "\xdd\xcc\xbb\x55", 4);
-    assert_int_equal(little_get(at, 0), 0);
+    assert_int_equal(little_endian_get(at, 0), 0);
 }
 
 int main(void)
