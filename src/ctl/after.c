@@ -4,10 +4,11 @@
  * may go. */
 #include "ctl/after.h"
 
+#include "account/rights.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "ctl/redact.h"
 #include "depend/members.h"
+#include "depend/wording.h"
 #include "job/stored.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * gang that has started once is satisfied; a job that comes back starts without the others. */
 #include "ctl/bundle.h"
 #include "ctl/lines.h"
-#include "ctl/redact.h"
+#include "depend/wording.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

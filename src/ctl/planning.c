@@ -6,8 +6,8 @@
 #include "ctl/lines.h"
 #include "ctl/pass.h"
 #include "ctl/reasons.h"
-#include "ctl/redact.h"
 #include "depend/array.h"
+#include "depend/wording.h"
 #include "sched/crew.h"
 
 #include "base/log.h"

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
+#include "depend/wording.h"
 
 #include <string.h>
 

@@ -6,21 +6,6 @@
 #include "account/rights.h"
 #include "base/arena.h"
 #include "ctl/core.h"
-#include "depend/array.h"
-
-#include <stdio.h>
-
-void draft_job(struct draft *draft, const struct job_row *row)
-{
-    char called[SENTENCE_NAME];
-    unsigned long long number = row->array ? array_number(row) : row->number;
-    if (row->array)
-        snprintf(called, sizeof called, "%llu[%u] (%.100s)", number, row->index, row->name);
-    else
-        snprintf(called, sizeof called, "%s %llu (%.100s)", row->members ? "array" : "job", number,
-                 row->name);
-    draft_name(draft, row->number, called);
-}
 
 struct reader reader_of(struct ctl *ctl, struct arena *arena, const char *name)
 {

@@ -15,9 +15,6 @@ struct arena;
 #define EVICTED_FOR                                                                                \
     "evicted_for" /* in the body of an event: the number of the one that room was made for */
 
-/* Names the job in a sentence: "job 12 (prep)", "array 12 (sweep)", "12[3] (sweep)". */
-void draft_job(struct draft *, const struct job_row *);
-
 /* Who is told, through one answer. */
 struct reader {
     struct ctl *ctl;

@@ -14,6 +14,7 @@
 #include "ctl/resolve.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
+#include "depend/wording.h"
 
 #include "base/file.h"
 #include "base/mem.h"

@@ -6,10 +6,10 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "depend/wording.h"
 #include "job/stored.h"
 #include "store/find.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Of a member in memory: it has one of the slots, or is queued and waits for one. */
@@ -235,9 +235,7 @@ void array_left(struct arrays *arrays, const struct job_row *row)
 static void note_failure(struct arrays *arrays, struct live_array *array, const struct job_row *row)
 {
     struct draft why;
-    draft_init(&why);
-    draft_add(&why, "[%u] ", row->index);
-    draft_sentence(&why, &row->reason);
+    draft_failure(&why, row);
     const struct sentence said = draft_said(&why);
     if (!*array->row.reason.text)
         array->row.reason = sentence_copy(array->arena, &said);
@@ -301,17 +299,6 @@ static void give_slots(struct arrays *arrays, struct live_array *array)
     }
 }
 
-static void say_end(const struct live_array *array, struct draft *why)
-{
-    char counts[JOB_ARRAY_TEXT];
-    draft_init(why);
-    draft_add(why, "%s", job_array_counts(counts, array->counts));
-    if (array->row.state != JOB_FAILED || !*array->row.reason.text)
-        return;
-    draft_add(why, "; first ");
-    draft_sentence(why, &array->row.reason);
-}
-
 static const char *type_of(enum job_state state)
 {
     switch (state) {
@@ -340,7 +327,7 @@ static bool settle(struct arrays *arrays, struct live_array *array)
         store_set_keep(arrays->config.store, array->row.id, keep ? core->now(core->arg) + keep : 0,
                        NULL);
     }
-    say_end(array, &why);
+    draft_counts(&why, array);
     const struct sentence said = draft_said(&why);
     if (job_state_final(now))
         array->row.reason = sentence_copy(array->arena, &said);
@@ -449,11 +436,7 @@ uint64_t array_number(const struct job_row *row)
 
 int array_refuse(const struct job_row *row, struct err *err)
 {
-    if (!row->members)
-        return 0;
-    err_set(err, ERR_CONFLICT, "%llu is an array of %u jobs", (unsigned long long)row->number,
-            row->members);
-    return err_hint(err, "name one of them by its index: %llu[3]", (unsigned long long)row->number);
+    return row->members ? refuse_array(row, err) : 0;
 }
 
 void array_counts(const struct arrays *arrays, const struct job_row *row,

@@ -14,6 +14,7 @@
 #include "ctl/core.h"
 #include "ctl/redact.h"
 #include "ctl/views.h"
+#include "depend/wording.h"
 
 #include <stdio.h>
 #include <string.h>
