@@ -1,8 +1,8 @@
 /* What arrays have done by the core: their events, members that enter, wait for places and are
  * commanded, and how much of it one turn does. */
-#include "ctl/after.h"
 #include "ctl/core.h"
 #include "ctl/submit.h"
+#include "depend/dependency.h"
 #include "depend/members.h"
 
 static const enum ctl_verb verbs[] = { [ARRAY_STOP] = CTL_STOP,

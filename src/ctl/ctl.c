@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "ctl/account.h"
-#include "ctl/after.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
@@ -14,6 +13,7 @@
 #include "ctl/secret_news.h"
 #include "ctl/strangers.h"
 #include "depend/array.h"
+#include "depend/dependency.h"
 #include "store/seal.h"
 
 #include <pwd.h>

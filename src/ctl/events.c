@@ -2,11 +2,11 @@
  * the transition table, moves the memory, writes the row and adds the event to the open
  * transaction; a pair that is not in the table is recorded and refused. Failed writes need no
  * handling here: the store remembers them and the commit fails. */
-#include "ctl/after.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
 #include "ctl/notes.h"
 #include "depend/array.h"
+#include "depend/dependency.h"
 
 #include "base/log.h"
 #include "base/mem.h"

@@ -3,11 +3,11 @@
 #include "ctl/listed.h"
 
 #include "account/rights.h"
-#include "ctl/after.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
 #include "ctl/reasons.h"
 #include "depend/array.h"
+#include "depend/dependency.h"
 
 #include <string.h>
 

@@ -4,10 +4,10 @@
 #include "ctl/pass.h"
 
 #include "ctl/allocations.h"
-#include "ctl/bundle.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
+#include "depend/bundle.h"
 
 struct preparing {
     struct ctl *ctl;

@@ -3,13 +3,13 @@
  */
 #include "ctl/question.h"
 
-#include "ctl/after.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/nodes.h"
 #include "ctl/pass.h"
 #include "ctl/reasons.h"
 #include "depend/array.h"
+#include "depend/dependency.h"
 
 void question_snapshot(struct ctl *ctl, struct arena *arena, struct sched_snapshot *out)
 {

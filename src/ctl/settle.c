@@ -1,7 +1,6 @@
 /* Consequences: what follows from the state a job has now. Called for every job that a turn
  * touched, in the turn's transaction, and after recovery; everything is derived from state, so
  * doing it again changes nothing. Reads the clock only through the core. */
-#include "ctl/after.h"
 #include "ctl/avoid.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
@@ -15,6 +14,7 @@
 #include "ctl/run_times.h"
 #include "ctl/silence.h"
 #include "ctl/words.h"
+#include "depend/dependency.h"
 #include "job/device_error.h"
 
 #include "base/scan.h"

@@ -3,9 +3,9 @@
 #include "ctl/snapshot.h"
 
 #include "base/mem.h"
-#include "ctl/bundle.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
+#include "depend/bundle.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,9 +3,7 @@
 #include "ctl/submit.h"
 
 #include "ctl/admit.h"
-#include "ctl/after.h"
 #include "ctl/archives.h"
-#include "ctl/bundle.h"
 #include "ctl/nodes.h"
 #include "ctl/notes.h"
 #include "ctl/packing.h"
@@ -14,6 +12,8 @@
 #include "ctl/resolve.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
+#include "depend/bundle.h"
+#include "depend/dependency.h"
 #include "depend/wording.h"
 
 #include "base/file.h"

@@ -3,13 +3,13 @@
  * participants are as the rows say again, commands get the reason; a ballast file makes room so
  * that ends can still be recorded. Where it is not known whether the disk has the commit after all,
  * commands wait for their answer until it is. */
-#include "ctl/after.h"
 #include "ctl/allocations.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/participants.h"
 #include "ctl/pass.h"
+#include "depend/dependency.h"
 
 #include "base/clock.h"
 #include "base/file.h"

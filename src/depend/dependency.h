@@ -1,7 +1,7 @@
 /* Waiting for other jobs: names become numbers when a job is submitted; from then on it stands
  * aside until the one it waits for has ended. Only that end looks at it again. */
-#ifndef CTL_AFTER_H
-#define CTL_AFTER_H
+#ifndef DEPEND_DEPENDENCY_H
+#define DEPEND_DEPENDENCY_H
 
 #include "ctl/core.h"
 

@@ -1,6 +1,6 @@
 /* Gangs of several jobs that start together: who belongs together, and whether all are there. A
  * gang that has started once is satisfied; a job that comes back starts without the others. */
-#include "ctl/bundle.h"
+#include "depend/bundle.h"
 #include "ctl/lines.h"
 #include "depend/wording.h"
 

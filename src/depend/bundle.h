@@ -1,6 +1,6 @@
 /* Jobs that first start together. */
-#ifndef CTL_BUNDLE_H
-#define CTL_BUNDLE_H
+#ifndef DEPEND_BUNDLE_H
+#define DEPEND_BUNDLE_H
 
 #include "ctl/core.h"
 

@@ -2,7 +2,7 @@
  * there can be named and no circle can be made. A waiting job is filed under one job that it waits
  * for and costs nothing until that one has ended; what ended as wished is noted, so that its record
  * may go. */
-#include "ctl/after.h"
+#include "depend/dependency.h"
 
 #include "account/rights.h"
 #include "base/map.h"
