@@ -2,8 +2,8 @@
  * commanded, and how much of it one turn does. */
 #include "ctl/core.h"
 #include "ctl/submit.h"
-#include "depend/dependency.h"
 #include "depend/members.h"
+#include "depend/wording.h"
 
 static const enum ctl_verb verbs[] = { [ARRAY_STOP] = CTL_STOP,
                                        [ARRAY_STOP_NOW] = CTL_STOP_NOW,
@@ -26,10 +26,15 @@ static uint64_t date(const void *ctl)
     return core_date(ctl);
 }
 
-static void record(void *ctl, const struct job_row *row, const char *type,
-                   const struct sentence *said, struct text_node *body)
+/* The first failure is what is told of the array at its end. */
+static void record(void *ctl, struct live_array *array, const struct array_event *event)
 {
-    event_array(ctl, row, type, said, body);
+    struct draft text;
+    draft_array(&text, array, event);
+    const struct sentence said = draft_said(&text);
+    if (event->failed ? !*array->row.reason.text : job_state_final(array->row.state))
+        array->row.reason = sentence_copy(array->arena, &said);
+    event_array(ctl, &array->row, event->type, &said, NULL);
 }
 
 static void join(void *arg, uint64_t id)
@@ -53,9 +58,10 @@ static void command(void *arg, uint64_t id, const char *by, enum array_command w
         command_member(ctl, job, by, verbs[wanted]);
 }
 
-static void ended(void *ctl, uint64_t array)
+static void ended(void *arg, uint64_t array)
 {
-    after_ended(ctl, array);
+    const struct ctl *ctl = arg;
+    depend_ended(ctl->dependencies, array);
 }
 
 struct arrays *core_arrays(struct ctl *ctl)

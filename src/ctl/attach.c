@@ -6,7 +6,7 @@
 #include "account/rights.h"
 #include "ctl/core.h"
 #include "ctl/tasks.h"
-#include "depend/array.h"
+#include "depend/wording.h"
 
 static struct task_ref first_with_stdin(const struct job_spec *spec)
 {

@@ -11,7 +11,7 @@
 #include "ctl/views.h"
 
 #include "base/mem.h"
-#include "depend/array.h"
+#include "depend/wording.h"
 #include "store/deletion.h"
 
 #include <stdio.h>

@@ -69,8 +69,8 @@ struct ctl {
     bool plan_due, in_turn, unwritten, no_room, nodes_touched, catalogue_touched, board_touched,
         own_touched; /* of jobs with an allocation of their own something changed */
     struct catalogue *catalogue;
-    struct arrays *arrays; /* those whose members live */
-    struct afters *afters; /* who waits for which job */
+    struct arrays *arrays;             /* those whose members live */
+    struct dependencies *dependencies; /* who waits for which job */
     struct queues *queues;
     struct packing *packing;
     struct smap *closed, *left, *away; /* devices: not given out; left since a look, by which
@@ -219,7 +219,8 @@ void command_member(struct ctl *, struct live_job *, const char *owner, enum ctl
 
 /* ---- array_work.c ---- */
 struct live_array;
-struct arrays *core_arrays(struct ctl *); /* makes them */
+struct arrays *core_arrays(struct ctl *);             /* makes them */
+struct dependencies *core_dependencies(struct ctl *); /* after them: they ask arrays */
 /* The next slice of rows of members and of what they are told (depend/members.h). */
 void array_work_go_on(struct ctl *);
 /* A command for all members of an array; not one that deletes. */

@@ -136,7 +136,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->admin = config->admin ? mem_strdup(config->admin) : server_user(config->state_dir);
     ctl->live = live_create();
     ctl->arrays = core_arrays(ctl);
-    ctl->afters = afters_create();
+    ctl->dependencies = core_dependencies(ctl);
     ctl->possible = map_create();
     ctl->meetings = meetings_create();
     ctl->scratch = arena_create();
@@ -190,7 +190,7 @@ void ctl_destroy(struct ctl *ctl)
     live_destroy(ctl->live);
     free(ctl->address);
     arrays_destroy(ctl->arrays); /* after their members */
-    afters_destroy(ctl->afters);
+    dependencies_destroy(ctl->dependencies);
     cluster_destroy(ctl->cluster);
     run_times_destroy(ctl->run_times);
     secrets_destroy(ctl->secrets);

@@ -144,7 +144,7 @@ bool event_job_along(struct ctl *ctl, struct live_job *job, enum job_event event
 void event_queued(struct ctl *ctl, struct live_job *job)
 {
     if (job->notes.has_after)
-        after_ask(ctl, job);
+        depend_ask(ctl->dependencies, job->row.id);
     else if (!array_hold(ctl->arrays, &job->row))
         planning_join(ctl, job);
 }

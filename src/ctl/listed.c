@@ -4,10 +4,10 @@
 
 #include "account/rights.h"
 #include "ctl/core.h"
+#include "ctl/depend_work.h"
 #include "ctl/lines.h"
 #include "ctl/reasons.h"
-#include "depend/array.h"
-#include "depend/dependency.h"
+#include "depend/wording.h"
 
 #include <string.h>
 
@@ -62,6 +62,7 @@ static const char *wait_reason(struct reader *reader, struct live_job *live)
 {
     struct ctl *ctl = reader->ctl;
     struct arena *arena = reader->arena;
+    struct depend_answer answer;
     struct draft text;
     if (live->waits) {
         enum wait_why why = live->line ? live->line->why.why : live->why.why;
@@ -74,8 +75,9 @@ static const char *wait_reason(struct reader *reader, struct live_job *live)
     uint32_t at_once = array_bound(ctl->arrays, &live->row);
     if (at_once)
         return arena_printf(arena, "its array runs %u at a time", at_once);
-    if (!live->notes.has_after || after_blocked(ctl, live, &text) == 0)
+    if (!depend_work_blocks(ctl, arena, live, &answer))
         return NULL;
+    draft_dependency(&text, &answer);
     const struct sentence why = draft_said(&text);
     return arena_strdup(arena, reader_text(reader, &why));
 }

@@ -7,7 +7,7 @@
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
-#include "depend/bundle.h"
+#include "depend/wording.h"
 
 struct preparing {
     struct ctl *ctl;
@@ -68,15 +68,48 @@ static void locate_pending(struct ctl *ctl)
     }
 }
 
+struct looking { /* at jobs, as bundle_look() does */
+    struct ctl *ctl;
+    struct live_job *last; /* the one that was given last */
+};
+
+static const struct job_row *next_live(void *arg, size_t *cursor)
+{
+    struct looking *looking = arg;
+    return live_next(looking->ctl->live, cursor, &looking->last) ? &looking->last->row : NULL;
+}
+
+static const struct job_row *next_aside(void *arg, size_t *cursor)
+{
+    struct looking *looking = arg;
+    const struct lines *lines = live_lines(looking->ctl->live);
+    if (*cursor == lines_aside(lines))
+        return NULL;
+    looking->last = lines_aside_at(lines, (*cursor)++);
+    return &looking->last->row;
+}
+
+static const struct job_spec *spec_of_last(void *arg)
+{
+    struct looking *looking = arg;
+    return core_spec(looking->ctl, looking->last);
+}
+
 /* How many jobs it starts together with: 0 while one of them is not there. */
 static void count_peers(const struct preparing *p, struct live_job *job, const char *key)
 {
-    struct draft why;
-    job->peers = bundle_ready(p->ctl, job, key, &why);
+    struct looking looking = { .ctl = p->ctl };
+    const struct bundle_jobs jobs = {
+        .arg = &looking, .next = next_live, .next_aside = next_aside, .spec = spec_of_last
+    };
+    const struct bundle_answer answer = bundle_look(&jobs, job->spec, key);
+    job->peers = answer.waiting;
     if (job->peers) {
         charges_locate(p->ctl, job);
     } else if (!p->asks) {
+        struct draft why;
         job->why = (struct live_why){ .why = WAIT_AFTER };
+        draft_bundle(&why, &answer);
         const struct sentence said = draft_said(&why);
         live_set_sentence(job, &said);
     }
@@ -87,7 +120,7 @@ static void prepare_bundles(const struct preparing *p)
     const struct lines *lines = live_lines(p->ctl->live);
     for (size_t i = 0; i < lines_aside(lines); i++) {
         struct live_job *job = lines_aside_at(lines, i);
-        const char *key = bundle_key_now(p->ctl, p->arena, job);
+        const char *key = snapshot_bundle_key(p->ctl, p->arena, job);
         if (key)
             count_peers(p, job, key);
     }

@@ -5,11 +5,11 @@
 
 #include "ctl/charges.h"
 #include "ctl/core.h"
+#include "ctl/depend_work.h"
 #include "ctl/nodes.h"
 #include "ctl/pass.h"
 #include "ctl/reasons.h"
-#include "depend/array.h"
-#include "depend/dependency.h"
+#include "depend/wording.h"
 
 void question_snapshot(struct ctl *ctl, struct arena *arena, struct sched_snapshot *out)
 {
@@ -56,9 +56,11 @@ uint32_t question_queue(struct ctl *ctl, uint64_t job)
 
 static struct sentence waits_for(struct ctl *ctl, struct arena *arena, struct live_job *job)
 {
-    struct draft *text = ARENA_NEW(arena, struct draft);
-    if (!job->notes.has_after || !after_blocked(ctl, job, text))
+    struct depend_answer answer;
+    if (!depend_work_blocks(ctl, arena, job, &answer))
         return (struct sentence){ .text = NULL };
+    struct draft *text = ARENA_NEW(arena, struct draft);
+    draft_dependency(text, &answer);
     return draft_said(text);
 }
 

@@ -736,7 +736,7 @@ void settle_end_saying(struct ctl *ctl, struct live_job *job, enum job_event eve
             drop_soon(ctl, job, now);
         else if (!job->row.array) /* members are kept as long as their array */
             store_set_keep(ctl->config.store, job->row.id, keep ? now + keep : 0, NULL);
-        after_ended(ctl, job->row.id);
+        depend_ended(ctl->dependencies, job->row.id);
     }
 }
 

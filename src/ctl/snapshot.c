@@ -48,13 +48,21 @@ static uint64_t bundle_number(struct making *m, const char *key)
     return i + 1;
 }
 
+const char *snapshot_bundle_key(const struct ctl *ctl, struct arena *arena,
+                                const struct live_job *job)
+{
+    bool held = !job->notes.has_peers || job->row.generation > 0 || !job->spec ||
+                job->row.not_before_ms > core_now(ctl);
+    return held ? NULL : bundle_key(arena, job->spec);
+}
+
 /* Where the others are all there, each is a job of the pass by itself. */
 static void add_bundles(struct making *m)
 {
     const struct lines *lines = live_lines(m->ctl->live);
     for (size_t i = 0; i < lines_aside(lines); i++) {
         const struct live_job *job = lines_aside_at(lines, i);
-        const char *key = bundle_key_now(m->ctl, m->arena, job);
+        const char *key = snapshot_bundle_key(m->ctl, m->arena, job);
         uint64_t number = key && job->peers ? bundle_number(m, key) : 0;
         if (!number)
             continue;

@@ -6,7 +6,11 @@
 #include "sched/plan.h"
 
 struct ctl;
+struct live_job;
 /* Of everything as pass.h has prepared it; changes nothing. Jobs without a spec are left out. */
 void snapshot_make(const struct ctl *, struct arena *, struct sched_snapshot *);
+/* bundle_key() of a job that stands aside; NULL also when it has started once, is to wait longer,
+ * or its record has not been read. */
+const char *snapshot_bundle_key(const struct ctl *, struct arena *, const struct live_job *);
 
 #endif

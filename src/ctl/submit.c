@@ -4,6 +4,7 @@
 
 #include "ctl/admit.h"
 #include "ctl/archives.h"
+#include "ctl/depend_work.h"
 #include "ctl/nodes.h"
 #include "ctl/notes.h"
 #include "ctl/packing.h"
@@ -12,8 +13,6 @@
 #include "ctl/resolve.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
-#include "depend/bundle.h"
-#include "depend/dependency.h"
 #include "depend/wording.h"
 
 #include "base/file.h"
@@ -464,7 +463,7 @@ static int admit(struct submission *s, struct err *err)
     struct engine *engine = ctl->config.engine;
     choose_engine(s);
     if (resolve_names(ctl->catalogue, s->read.dialect, spec, report) |
-        after_resolve(ctl, s->ask.owner, spec, report)) {
+        depend_work_resolve(ctl, s->ask.owner, spec, report)) {
         hint_partition(s);
         return refuse(s, err, ERR_INPUT);
     }
@@ -741,10 +740,11 @@ struct live_job *submit_enter(struct ctl *ctl, struct job_row *row, const struct
 static void enter_array(struct submission *s, const char *text, struct text_node *body)
 {
     const struct sentence said = { .text = text };
-    struct arrays *arrays = s->ctl->arrays;
-    struct live_array *array = array_open(arrays, &s->row);
-    if (array)
-        array_record(arrays, array, job_event_word(first_event(s->read.job)), &said, body);
+    struct live_array *array = array_open(s->ctl->arrays, &s->row);
+    if (!array)
+        return;
+    array_touch(s->ctl->arrays, array);
+    event_array(s->ctl, &s->row, job_event_word(first_event(s->read.job)), &said, body);
 }
 
 static void store_origin(struct submission *s)

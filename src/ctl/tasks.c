@@ -10,7 +10,7 @@
 #include "ctl/devices.h"
 #include "ctl/notes.h"
 #include "ctl/views.h"
-#include "depend/array.h"
+#include "depend/wording.h"
 #include "text/json.h"
 #include "wire/record.h"
 

@@ -6,10 +6,10 @@
 #include "ctl/allocations.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
+#include "ctl/depend_work.h"
 #include "ctl/meeting.h"
 #include "ctl/participants.h"
 #include "ctl/pass.h"
-#include "depend/dependency.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -184,7 +184,7 @@ static void settle_all(struct ctl *ctl)
             if (job)
                 meetings_follow(ctl, job);
         }
-    } while ((int)arrays_settle(ctl->arrays) | (int)after_settle(ctl)); /* both */
+    } while ((int)arrays_settle(ctl->arrays) | (int)depend_work_settle(ctl)); /* both */
 }
 
 /* What of it was no work of this thread it waited for the disk. */

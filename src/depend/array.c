@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "depend/wording.h"
 #include "job/stored.h"
 #include "store/find.h"
 
@@ -138,15 +137,14 @@ struct live_array *array_open(struct arrays *arrays, const struct job_row *row)
     return array;
 }
 
-void array_record(struct arrays *arrays, struct live_array *array, const char *type,
-                  const struct sentence *said, struct text_node *body)
+void array_record(struct arrays *arrays, struct live_array *array, const struct array_event *event)
 {
     const struct arrays_core *core = &arrays->config.core;
     struct arena *scratch = arena_create();
     array_touch(arrays, array);
     array->row.live = array_progress_print(scratch, &array->notes);
-    if (type)
-        core->record(core->arg, &array->row, type, said, body);
+    if (event)
+        core->record(core->arg, array, event);
     else
         store_update_job(arrays->config.store, &array->row, NULL);
     array->row.live = NULL;
@@ -231,17 +229,6 @@ void array_left(struct arrays *arrays, const struct job_row *row)
         take_slot(array, position);
 }
 
-/* The first failure is what is told of the array at its end. */
-static void note_failure(struct arrays *arrays, struct live_array *array, const struct job_row *row)
-{
-    struct draft why;
-    draft_failure(&why, row);
-    const struct sentence said = draft_said(&why);
-    if (!*array->row.reason.text)
-        array->row.reason = sentence_copy(array->arena, &said);
-    array_record(arrays, array, "member.failed", &said, NULL);
-}
-
 void array_moved(struct arrays *arrays, const struct job_row *row, enum job_state from)
 {
     uint32_t position;
@@ -258,7 +245,7 @@ void array_moved(struct arrays *arrays, const struct job_row *row, enum job_stat
     if (job_state_final(to) || to == JOB_SUSPENDED)
         take_slot(array, position);
     if (to == JOB_FAILED)
-        note_failure(arrays, array, row);
+        array_record(arrays, array, &(struct array_event){ "member.failed", row });
     array_touch(arrays, array);
 }
 
@@ -312,7 +299,6 @@ static const char *type_of(enum job_state state)
 static bool settle(struct arrays *arrays, struct live_array *array)
 {
     const struct arrays_core *core = &arrays->config.core;
-    struct draft why;
     enum job_state now = job_array_state(array->counts);
     give_slots(arrays, array);
     if (now == array->row.state)
@@ -327,11 +313,7 @@ static bool settle(struct arrays *arrays, struct live_array *array)
         store_set_keep(arrays->config.store, array->row.id, keep ? core->now(core->arg) + keep : 0,
                        NULL);
     }
-    draft_counts(&why, array);
-    const struct sentence said = draft_said(&why);
-    if (job_state_final(now))
-        array->row.reason = sentence_copy(array->arena, &said);
-    array_record(arrays, array, type_of(now), &said, NULL);
+    array_record(arrays, array, &(struct array_event){ .type = type_of(now) });
     if (job_state_final(now))
         core->ended(core->arg, array->row.id);
     return true;
@@ -432,11 +414,6 @@ struct live_array *arrays_take_unfinished(struct arrays *arrays)
 uint64_t array_number(const struct job_row *row)
 {
     return row->array ? row->number - (row->id - row->array) : 0;
-}
-
-int array_refuse(const struct job_row *row, struct err *err)
-{
-    return row->members ? refuse_array(row, err) : 0;
 }
 
 void array_counts(const struct arrays *arrays, const struct job_row *row,

@@ -23,14 +23,20 @@ struct live_array {
     bool unfinished; /* is in the list of arrays that go on (members.h) */
 };
 
+/* What became of an array. */
+struct array_event {
+    const char *type;
+    const struct job_row *failed; /* a member; NULL: the array itself is in another state */
+};
+
 /* What the core does for them. Ids are of members, which are in memory. */
 struct arrays_core {
     void *arg;
     uint64_t (*now)(const void *arg);  /* what is decided by */
     uint64_t (*date)(const void *arg); /* what people read */
-    /* The row was changed: it is to be written, with an event of that type; body may be NULL. */
-    void (*record)(void *arg, const struct job_row *, const char *type, const struct sentence *,
-                   struct text_node *body);
+    /* Its row is to be written with the event, which is put into words there. Those of a member
+     * that failed, while its reason is "", and of its own end become the reason of its row. */
+    void (*record)(void *arg, struct live_array *, const struct array_event *);
     /* It has its slot: it waits for places like other jobs. */
     void (*join)(void *arg, uint64_t id);
     /* A member's row was written: it enters as a job, its first event says so. */
@@ -54,9 +60,8 @@ struct live_array *array_named(const struct arrays *, const char *name);
 /* A new entry from its row, before its members. NULL: its row makes no sense. */
 struct live_array *array_open(struct arrays *, const struct job_row *);
 void array_touch(struct arrays *, struct live_array *);
-/* Writes its row and an event of that type; type NULL: the row alone. */
-void array_record(struct arrays *, struct live_array *, const char *type, const struct sentence *,
-                  struct text_node *body);
+/* Writes its row, with an event or (NULL) alone. */
+void array_record(struct arrays *, struct live_array *, const struct array_event *);
 
 /* ---- members, by their rows; those of no array change nothing ---- */
 /* One came to memory (its row is counted) or leaves it. */
@@ -92,8 +97,6 @@ void array_put_off(struct arrays *, struct live_array *);   /* among them, if it
 /* ---- reading ---- */
 /* Number of a member's array; 0: it is of none. */
 uint64_t array_number(const struct job_row *);
-/* For what is done to one job only: -1 with err when the row is an array. */
-int array_refuse(const struct job_row *, struct err *);
 /* Counts of any array, live or ended. */
 void array_counts(const struct arrays *, const struct job_row *array, uint32_t counts[JOB_STATE_N]);
 

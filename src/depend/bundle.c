@@ -1,13 +1,10 @@
 /* Gangs of several jobs that start together: who belongs together, and whether all are there. A
  * gang that has started once is satisfied; a job that comes back starts without the others. */
 #include "depend/bundle.h"
-#include "ctl/lines.h"
-#include "depend/wording.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,13 +49,6 @@ const char *bundle_key(struct arena *arena, const struct job_spec *spec)
     return arena_strdup(arena, buf_str(&key));
 }
 
-const char *bundle_key_now(const struct ctl *ctl, struct arena *arena, const struct live_job *job)
-{
-    bool held = !job->notes.has_peers || job->row.generation > 0 || !job->spec ||
-                job->row.not_before_ms > core_now(ctl);
-    return held ? NULL : bundle_key(arena, job->spec);
-}
-
 static bool has_gang(const struct job_spec *spec, const char *name)
 {
     size_t project = strlen(project_of(spec));
@@ -70,69 +60,77 @@ static bool has_gang(const struct job_spec *spec, const char *name)
     return false;
 }
 
+struct owner { /* a job that has a gang */
+    const struct job_row *row;
+    const struct job_spec *spec;
+};
+
 /* The job that the gang starts with: one that waits, else one that runs, else one that is held. */
-static struct live_job *owner_of(struct ctl *ctl, const char *name)
+static struct owner owner_of(const struct bundle_jobs *jobs, const char *name)
 {
+    struct owner found = { .row = NULL };
     size_t cursor = 0;
-    struct live_job *job, *found = NULL;
-    while (live_next(ctl->live, &cursor, &job)) {
-        size_t project = strlen(job->row.project);
-        if (job_state_final(job->row.state) || strncmp(name, job->row.project, project) != 0 ||
-            !core_spec(ctl, job) || !has_gang(job->spec, name))
+    const struct job_row *row;
+    while ((row = jobs->next(jobs->arg, &cursor))) {
+        if (job_state_final(row->state) || strncmp(name, row->project, strlen(row->project)) != 0)
             continue;
-        if (job->row.state == JOB_QUEUED)
-            return job;
-        if (!found || found->row.state == JOB_SUSPENDED)
-            found = job;
+        const struct job_spec *spec = jobs->spec(jobs->arg);
+        if (!spec || !has_gang(spec, name))
+            continue;
+        if (row->state == JOB_QUEUED)
+            return (struct owner){ row, spec };
+        if (!found.row || found.row->state == JOB_SUSPENDED)
+            found = (struct owner){ row, spec };
     }
     return found;
 }
 
-enum there { THERE, WAITS_TOO, NOT_THERE };
-
-static enum there look(struct ctl *ctl, const char *name, const char *key, struct draft *why)
+static bool has_key(struct arena *scratch, const struct owner *job, const char *key)
 {
-    struct live_job *other = owner_of(ctl, name);
-    struct arena *scratch = arena_create();
-    enum there answer = THERE;
-    draft_init(why);
-    draft_add(why, "starts together with gang %.100s", name);
-    if (!other) {
-        draft_add(why, ", which no job has");
-        answer = NOT_THERE;
-    } else if (other->row.state == JOB_SUSPENDED) {
-        draft_add(why, ": ");
-        draft_job(why, &other->row);
-        draft_add(why, " is suspended");
-        answer = NOT_THERE;
-    } else if (other->row.state == JOB_QUEUED && other->row.generation == 0) {
-        const char *its = bundle_key(scratch, other->spec);
-        answer = its && strcmp(its, key) == 0 ? WAITS_TOO : NOT_THERE;
-        if (answer == NOT_THERE) {
-            draft_add(why, ", and ");
-            draft_job(why, &other->row);
-            draft_add(why, " names others");
-        }
-    }
-    arena_destroy(scratch);
+    const char *its =
+        job->row->generation == 0 && job->spec ? bundle_key(scratch, job->spec) : NULL;
+    return its && strcmp(its, key) == 0;
+}
+
+static struct bundle_answer look(const struct bundle_jobs *jobs, struct arena *scratch,
+                                 const char *gang, const char *key)
+{
+    const struct owner other = owner_of(jobs, gang);
+    struct bundle_answer answer = { .kind = BUNDLE_WHOLE, .gang = gang };
+    if (!other.row)
+        answer.kind = BUNDLE_NO_JOB;
+    else if (other.row->state == JOB_SUSPENDED)
+        answer.kind = BUNDLE_SUSPENDED;
+    else if (other.row->state == JOB_QUEUED && other.row->generation == 0 &&
+             !has_key(scratch, &other, key))
+        answer.kind = BUNDLE_DIFFERS;
+    if (other.row)
+        answer.row = *other.row;
     return answer;
 }
 
-uint32_t bundle_ready(struct ctl *ctl, struct live_job *job, const char *key, struct draft *why)
+static uint32_t count_aside(const struct bundle_jobs *jobs, struct arena *scratch, const char *key)
 {
-    const struct job_spec *spec = job->spec;
-    const struct lines *lines = live_lines(ctl->live);
-    struct arena *scratch = arena_create();
     uint32_t waiting = 0;
-    bool all = true;
-    for (size_t i = 0; i < spec->n_gangs && all; i++)
-        for (size_t k = 0; k < spec->gangs[i].with.n && all; k++)
-            all = look(ctl, spec->gangs[i].with.at[k], key, why) != NOT_THERE;
-    for (size_t i = 0; i < lines_aside(lines) && all; i++) {
-        struct live_job *other = lines_aside_at(lines, i);
-        const char *its = core_spec(ctl, other) ? bundle_key(scratch, other->spec) : NULL;
-        waiting += other->row.generation == 0 && its && strcmp(its, key) == 0;
+    size_t cursor = 0;
+    struct owner one;
+    while ((one.row = jobs->next_aside(jobs->arg, &cursor))) {
+        one.spec = jobs->spec(jobs->arg);
+        waiting += has_key(scratch, &one, key);
     }
+    return waiting;
+}
+
+struct bundle_answer bundle_look(const struct bundle_jobs *jobs, const struct job_spec *spec,
+                                 const char *key)
+{
+    struct bundle_answer answer = { .kind = BUNDLE_WHOLE };
+    struct arena *scratch = arena_create();
+    for (size_t i = 0; i < spec->n_gangs && answer.kind == BUNDLE_WHOLE; i++)
+        for (size_t k = 0; k < spec->gangs[i].with.n && answer.kind == BUNDLE_WHOLE; k++)
+            answer = look(jobs, scratch, spec->gangs[i].with.at[k], key);
+    if (answer.kind == BUNDLE_WHOLE)
+        answer.waiting = count_aside(jobs, scratch, key);
     arena_destroy(scratch);
-    return all ? waiting : 0;
+    return answer;
 }

@@ -4,11 +4,10 @@
  * may go. */
 #include "depend/dependency.h"
 
-#include "account/rights.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "depend/members.h"
-#include "depend/wording.h"
 #include "job/stored.h"
 
 #include <stdio.h>
@@ -17,16 +16,19 @@
 struct waiters {
     VEC(uint64_t) ids;
 };
-struct afters {
+struct dependencies {
+    struct dependencies_config config;
     struct map *by_job; /* struct waiters by the job they wait for */
     VEC(uint64_t) due;  /* to be looked at */
+    size_t taken;       /* of them */
 };
 
-struct afters *afters_create(void)
+struct dependencies *dependencies_create(const struct dependencies_config *config)
 {
-    struct afters *afters = mem_new(sizeof *afters);
-    afters->by_job = map_create();
-    return afters;
+    struct dependencies *all = mem_new(sizeof *all);
+    all->config = *config;
+    all->by_job = map_create();
+    return all;
 }
 
 static void waiters_free(void *freed)
@@ -36,22 +38,63 @@ static void waiters_free(void *freed)
     free(waiters);
 }
 
-void afters_destroy(struct afters *afters)
+void dependencies_destroy(struct dependencies *all)
 {
-    if (!afters)
+    if (!all)
         return;
-    map_destroy_with(afters->by_job, waiters_free);
-    vec_fini(&afters->due);
-    free(afters);
+    map_destroy_with(all->by_job, waiters_free);
+    vec_fini(&all->due);
+    free(all);
+}
+
+/* ---- rows ---- */
+
+static uint64_t id_of(const struct dependencies *all, uint64_t number)
+{
+    uint64_t id;
+    return store_find_number(all->config.store, number, &id) == 1
+               ? id
+               : members_find_coming(all->config.arrays, number);
+}
+
+static bool read_stored(const struct dependencies *all, struct arena *arena, uint64_t id,
+                        struct job_row *row)
+{
+    struct err err;
+    int found = store_get_job(all->config.store, arena, id, row, &err);
+    if (found < 0)
+        log_error("store.read", "job=%llu: %s", (unsigned long long)id, err.what);
+    return found == 1;
+}
+
+static bool read_row(const struct dependencies *all, struct arena *arena, uint64_t id,
+                     struct job_row *row)
+{
+    return read_stored(all, arena, id, row) || members_coming(all->config.arrays, id, row);
+}
+
+/* The row of what is waited for, as it is in this turn; texts of live ones are theirs. */
+static bool find(const struct dependencies *all, struct arena *arena, uint64_t number,
+                 struct job_row *row)
+{
+    const struct dependencies_core *core = &all->config.core;
+    uint64_t id = id_of(all, number);
+    const struct job_row *live = core->live(core->arg, id);
+    const struct live_array *array = array_find(all->config.arrays, id);
+    if (live || array) {
+        *row = live ? *live : array->row;
+        return true;
+    }
+    return read_row(all, arena, id, row);
 }
 
 /* ---- looking ---- */
 
-static bool fits(const char *wanted, enum job_state state)
+static bool fits(const char *ended, enum job_state state)
 {
-    if (!wanted || strcmp(wanted, "any") == 0)
+    if (strcmp(ended, "any") == 0)
         return true;
-    return (strcmp(wanted, "well") == 0) == (state == JOB_SUCCEEDED);
+    return (strcmp(ended, "well") == 0) == (state == JOB_SUCCEEDED);
 }
 
 static bool matched(const struct job_after *after)
@@ -59,82 +102,28 @@ static bool matched(const struct job_after *after)
     return after->match && strcmp(after->match, "index") == 0;
 }
 
-/* "it is running", "3 running, 60 queued" */
-static const char *state_of(struct ctl *ctl, char out[JOB_ARRAY_TEXT], const struct job_row *row)
+static struct depend_answer look(const struct dependencies *all, struct arena *arena,
+                                 const struct depend_job *job, const struct job_after *after)
 {
-    uint32_t counts[JOB_STATE_N];
-    if (row->members) {
-        array_counts(ctl->arrays, row, counts);
-        return job_array_counts(out, counts);
-    }
-    snprintf(out, JOB_ARRAY_TEXT, "it is %s", job_state_word(row->state));
-    return out;
-}
-
-static uint64_t id_of(struct ctl *ctl, uint64_t number)
-{
-    uint64_t id;
-    return store_find_number(ctl->config.store, number, &id) == 1
-               ? id
-               : members_find_coming(ctl->arrays, number);
-}
-
-static bool read_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *row)
-{
-    return core_row(ctl, arena, id, row) == 0 || members_coming(ctl->arrays, id, row);
-}
-
-/* The row of what is waited for, as it is in this turn; texts of live ones are theirs. */
-static bool find(struct ctl *ctl, struct arena *arena, uint64_t number, struct job_row *row)
-{
-    uint64_t id = id_of(ctl, number);
-    const struct live_job *live = live_find(ctl->live, id);
-    const struct live_array *array = array_find(ctl->arrays, id);
-    if (live || array) {
-        *row = live ? live->row : array->row;
-        return true;
-    }
-    return read_row(ctl, arena, id, row);
-}
-
-struct looked {
-    int answer;  /* 1: still to end, 0: ended as wished, -1: never will */
-    uint64_t id; /* of what is still to end */
-    struct draft text;
-};
-
-static void look(struct ctl *ctl, const struct live_job *job, const struct job_after *after,
-                 struct looked *out)
-{
-    char state[JOB_ARRAY_TEXT];
-    const char *wanted = after->ended ? after->ended : "any";
-    struct arena *arena = arena_create();
-    uint64_t number = after->job;
-    struct job_row row;
+    struct depend_answer answer = { .number = after->job,
+                                    .ended = after->ended ? after->ended : "any" };
     if (matched(after) &&
-        job->row.array) /* members' numbers follow their array's, as their ids do */
-        number += job->row.id - job->row.array;
-    out->answer = -1;
-    draft_init(&out->text);
-    if (!find(ctl, arena, number, &row)) {
-        draft_add(&out->text, "waited for job %llu, which is no longer known",
-                  (unsigned long long)number);
-    } else if (!job_state_final(row.state)) {
-        out->answer = 1;
-        out->id = row.id;
-        bool any = strcmp(wanted, "any") == 0;
-        draft_add(&out->text, "waits for ");
-        draft_job(&out->text, &row);
-        draft_add(&out->text, " to end%s%s: %s", any ? "" : " ", any ? "" : wanted,
-                  state_of(ctl, state, &row));
-    } else if (!fits(after->ended, row.state)) {
-        draft_add(&out->text, "waited for ");
-        draft_job(&out->text, &row);
-        draft_add(&out->text, " to end %s, and it has %s", wanted, job_state_word(row.state));
-    } else {
-        out->answer = 0;
-    }
-    arena_destroy(arena);
+        job->row->array) /* members' numbers follow their array's, as their ids do */
+        answer.number += job->row->id - job->row->array;
+    if (!find(all, arena, answer.number, &answer.row))
+        answer.kind = DEPEND_GONE;
+    else if (!job_state_final(answer.row.state))
+        answer.kind = DEPEND_TO_END;
+    else
+        answer.kind = fits(answer.ended, answer.row.state) ? DEPEND_MET : DEPEND_OTHERWISE;
+    if (answer.kind == DEPEND_TO_END && answer.row.members)
+        array_counts(all->config.arrays, &answer.row, answer.counts);
+    return answer;
+}
+
+bool depend_never(const struct depend_answer *answer)
+{
+    return answer->kind == DEPEND_GONE || answer->kind == DEPEND_OTHERWISE;
 }
 
 static const char *position_text(char out[24], size_t position)
@@ -143,216 +132,166 @@ static const char *position_text(char out[24], size_t position)
     return out;
 }
 
-/* The first that is not met decides what is said; one that never will be decides at once. */
-static struct looked look_all(struct ctl *ctl, const struct live_job *job)
+struct depend_answer depend_look(const struct dependencies *all, struct arena *arena,
+                                 const struct depend_job *job)
 {
-    struct looked first = { .answer = 0 }, one;
+    struct depend_answer first = { .kind = DEPEND_MET };
     char position[24];
     for (size_t i = 0; i < job->spec->n_after; i++) {
-        if (words_have(&job->notes.met, position_text(position, i)))
+        if (words_have(job->met, position_text(position, i)))
             continue;
-        look(ctl, job, &job->spec->after[i], &one);
-        if (one.answer < 0)
+        const struct depend_answer one = look(all, arena, job, &job->spec->after[i]);
+        if (depend_never(&one))
             return one;
-        if (one.answer > 0 && first.answer == 0)
+        if (one.kind == DEPEND_TO_END && first.kind == DEPEND_MET)
             first = one;
     }
     return first;
 }
 
-int after_blocked(struct ctl *ctl, struct live_job *job, struct draft *why)
+struct words depend_met(const struct dependencies *all, struct arena *arena,
+                        const struct depend_job *job)
 {
-    draft_init(why);
-    if (!job->notes.has_after || !core_spec(ctl, job))
-        return 0;
-    struct looked looked = look_all(ctl, job);
-    *why = looked.text;
-    return looked.answer;
+    struct words met = { .at = ARENA_ARRAY(arena, job->spec->n_after, const char *) };
+    char position[24];
+    for (size_t i = 0; i < job->spec->n_after; i++) {
+        struct arena *scratch = arena_create();
+        if (words_have(job->met, position_text(position, i)) ||
+            look(all, scratch, job, &job->spec->after[i]).kind == DEPEND_MET)
+            met.at[met.n++] = arena_strdup(arena, position);
+        arena_destroy(scratch);
+    }
+    return met;
 }
 
 /* ---- waiting ---- */
 
-void after_ask(struct ctl *ctl, struct live_job *job)
+void depend_ask(struct dependencies *all, uint64_t job)
 {
-    vec_push(&ctl->afters->due, job->row.id);
+    vec_push(&all->due, job);
 }
 
-void after_ended(struct ctl *ctl, uint64_t id)
+void depend_ended(struct dependencies *all, uint64_t id)
 {
-    struct waiters *waiters = map_remove(ctl->afters->by_job, id);
+    struct waiters *waiters = map_remove(all->by_job, id);
     if (!waiters)
         return;
     for (size_t i = 0; i < waiters->ids.n; i++)
-        vec_push(&ctl->afters->due, waiters->ids.at[i]);
+        vec_push(&all->due, waiters->ids.at[i]);
     waiters_free(waiters);
 }
 
-static void file_under(struct ctl *ctl, uint64_t id, const struct live_job *job)
+void depend_wait(struct dependencies *all, uint64_t job, const struct depend_answer *answer)
 {
-    struct waiters *waiters = map_get(ctl->afters->by_job, id);
+    struct waiters *waiters = map_get(all->by_job, answer->row.id);
     if (!waiters) {
         waiters = mem_new(sizeof *waiters);
-        map_set(ctl->afters->by_job, id, waiters);
+        map_set(all->by_job, answer->row.id, waiters);
     }
-    vec_push(&waiters->ids, job->row.id);
+    vec_push(&waiters->ids, job);
 }
 
-/* Of several jobs, those that have ended as wished: noted, as nobody looks at them again. */
-static void note_met(struct ctl *ctl, struct live_job *job)
+bool depend_take(struct dependencies *all, uint64_t *job)
 {
-    struct words met = { .at = ARENA_ARRAY(job->arena, job->spec->n_after, const char *) };
-    struct looked one;
-    char position[24];
-    for (size_t i = 0; i < job->spec->n_after; i++) {
-        bool known = words_have(&job->notes.met, position_text(position, i));
-        if (!known)
-            look(ctl, job, &job->spec->after[i], &one);
-        if (known || one.answer == 0)
-            met.at[met.n++] = arena_strdup(job->arena, position);
+    if (all->taken == all->due.n) {
+        all->taken = 0;
+        vec_clear(&all->due);
+        return false;
     }
-    if (met.n == job->notes.met.n)
-        return;
-    job->notes.met = met;
-    event_job_row(ctl, job);
-}
-
-static void settle(struct ctl *ctl, struct live_job *job)
-{
-    if (!core_spec(ctl, job)) {
-        settle_end(ctl, job, JOB_EV_FAIL, "its record cannot be read");
-        return;
-    }
-    struct looked looked = look_all(ctl, job);
-    const struct sentence why = draft_said(&looked.text);
-    if (looked.answer < 0) {
-        settle_end_saying(ctl, job, JOB_EV_FAIL, &why);
-    } else if (looked.answer > 0) {
-        live_set_sentence(job, &why);
-        job->why = (struct live_why){ .why = WAIT_AFTER };
-        file_under(ctl, looked.id, job);
-        if (job->spec->n_after > 1)
-            note_met(ctl, job);
-    } else {
-        job->notes.has_after = false;
-        job->notes.met = (struct words){ 0 };
-        event_job_row(ctl, job);
-        event_queued(ctl, job);
-    }
-}
-
-bool after_settle(struct ctl *ctl)
-{
-    bool any = ctl->afters->due.n > 0;
-    for (size_t i = 0; i < ctl->afters->due.n; i++) {
-        struct live_job *job = live_find(ctl->live, ctl->afters->due.at[i]);
-        if (job && job->row.state == JOB_QUEUED && job->notes.has_after)
-            settle(ctl, job);
-    }
-    vec_clear(&ctl->afters->due);
-    return any;
+    *job = all->due.at[all->taken++];
+    return true;
 }
 
 /* ---- at submission ---- */
 
-static struct problem *say(struct report *report, size_t i, const char *what, const char *hint)
+struct resolver {
+    const struct dependencies *all;
+    struct arena *arena;
+    struct arena *scratch; /* of one of those that are waited for */
+    const char *owner;
+    struct job_spec *spec;
+    const struct depend_problem *first;
+    const struct depend_problem **last;
+};
+
+static struct depend_problem *add(struct resolver *r, size_t at, enum depend_fault fault)
 {
-    char text[300];
-    snprintf(text, sizeof text, "after[%zu]%s", i, what);
-    struct problem *p = report_error(report, (struct place){ 0 }, "after", "%s", text);
-    if (hint)
-        report_hint(report, p, "%s", hint);
-    return p;
+    struct depend_problem *problem = ARENA_NEW(r->arena, struct depend_problem);
+    *problem =
+        (struct depend_problem){ .fault = fault, .at = at, .number = r->spec->after[at].job };
+    *r->last = problem;
+    r->last = &problem->next;
+    return problem;
 }
 
-static void say_unknown(struct report *report, size_t i, const char *what)
+static void check_match(struct resolver *r, size_t i, const struct job_row *row)
 {
-    struct problem *p = say(report, i, what, "only a job that is there can be waited for");
-    report_remedy(report, p, REMEDY_LIST_ALL, "");
-}
-
-static void check_match(const struct job_spec *spec, size_t i, const struct job_row *row,
-                        const struct job_spec *other, struct report *report)
-{
-    const struct job_array *a = &spec->array, *b = other ? &other->array : NULL;
-    char what[260], own[JOB_ARRAY_TEXT], its[JOB_ARRAY_TEXT];
-    if (!a->count) {
-        say(report, i, ".match: this job is no array", "array: 10");
-    } else if (!row->members || !b) {
-        snprintf(what, sizeof what, ".match: job %llu is no array",
-                 (unsigned long long)row->number);
-        say(report, i, what, "leave match out: every member waits for it");
-    } else if (a->count != b->count || a->first != b->first || a->step != b->step) {
-        snprintf(what, sizeof what, ".match: the indices are %.80s, those of array %llu are %.80s",
-                 job_array_range(own, a), (unsigned long long)row->number, job_array_range(its, b));
-        say(report, i, what, "the same indices for both, or leave match out");
+    const struct job_array *own = &r->spec->array;
+    const struct job_spec *other = row->members ? job_of_text(r->scratch, row->spec) : NULL;
+    if (!own->count) {
+        add(r, i, DEPEND_NO_INDEX);
+    } else if (!other) {
+        add(r, i, DEPEND_NO_ARRAY);
+    } else if (own->count != other->array.count || own->first != other->array.first ||
+               own->step != other->array.step) {
+        struct depend_problem *problem = add(r, i, DEPEND_OTHER_INDEX);
+        problem->own = *own;
+        problem->its = other->array;
     }
 }
 
 /* The same job cannot end in two ways. */
-static void check_twice(const struct job_spec *spec, size_t i, struct report *report)
+static void check_twice(struct resolver *r, size_t i)
 {
-    const struct job_after *a = &spec->after[i];
-    char what[200];
+    const struct job_after *a = &r->spec->after[i];
     for (size_t k = 0; k < i; k++) {
-        const struct job_after *b = &spec->after[k];
+        const struct job_after *b = &r->spec->after[k];
         if (a->job != b->job || strcmp(a->ended, "any") == 0 || strcmp(b->ended, "any") == 0 ||
             strcmp(a->ended, b->ended) == 0)
             continue;
-        snprintf(what, sizeof what, ".ended: job %llu cannot end well and badly",
-                 (unsigned long long)a->job);
-        say(report, i, what, "any");
+        add(r, i, DEPEND_BOTH_ENDS);
     }
-}
-
-/* What belongs to another one is asked for by its rights, which no recording has. */
-static bool may_wait(struct ctl *ctl, const char *owner, const struct job_row *row)
-{
-    if (!owner || strcmp(owner, row->owner) == 0)
-        return true;
-    return taped_right(ctl, user_may_read(ctl->accounts, owner, row) ? 0 : -1, NULL) == 0;
 }
 
 /* The job that is meant, as its owner may know it; of a name the newest. */
-static bool find_meant(struct ctl *ctl, const char *owner, const struct job_after *after,
-                       struct arena *arena, struct job_row *row)
+static bool find_meant(const struct resolver *r, const struct job_after *after, struct job_row *row)
 {
-    struct store *store = ctl->config.store;
-    uint64_t id = 0;
-    struct err err = { 0 };
-    if (!after->job_name)
-        id = id_of(ctl, after->job);
-    else if (ctl_find(ctl, after->job_name, &id, &err) && err.code != ERR_UNAVAILABLE)
+    const struct dependencies_core *core = &r->all->config.core;
+    struct store *store = r->all->config.store;
+    uint64_t id =
+        after->job_name ? core->find(core->arg, after->job_name) : id_of(r->all, after->job);
+    if (!id || !read_row(r->all, r->scratch, id, row))
         return false;
-    if (!read_row(ctl, arena, id, row))
-        return false;
-    if (may_wait(ctl, owner, row))
+    if (!r->owner || strcmp(r->owner, row->owner) == 0 || core->may_read(core->arg, r->owner, row))
         return true;
-    return after->job_name && store_find_name(store, after->job_name, owner, &id) == 1 &&
-           core_row(ctl, arena, id, row) == 0;
+    return after->job_name && store_find_name(store, after->job_name, r->owner, &id) == 1 &&
+           read_stored(r->all, r->scratch, id, row);
 }
 
-int after_resolve(struct ctl *ctl, const char *owner, struct job_spec *spec, struct report *report)
+static void resolve(struct resolver *r, size_t i)
 {
-    for (size_t i = 0; i < spec->n_after; i++) {
-        struct job_after *after = &spec->after[i];
-        struct arena *arena = arena_create();
-        struct job_row row;
-        char what[200];
-        if (find_meant(ctl, owner, after, arena, &row)) {
-            after->job = row.number;
-            after->job_name = NULL;
-            if (matched(after))
-                check_match(spec, i, &row, row.members ? job_of_text(arena, row.spec) : NULL,
-                            report);
-            check_twice(spec, i, report);
-        } else if (after->job_name) {
-            snprintf(what, sizeof what, ".job: no job \"%.100s\"", after->job_name);
-            say_unknown(report, i, what);
-        } else {
-            snprintf(what, sizeof what, ".job: no job %llu", (unsigned long long)after->job);
-            say_unknown(report, i, what);
-        }
-        arena_destroy(arena);
+    struct job_after *after = &r->spec->after[i];
+    struct job_row row;
+    if (!find_meant(r, after, &row)) {
+        add(r, i, after->job_name ? DEPEND_NO_NAME : DEPEND_NO_NUMBER)->name = after->job_name;
+        return;
     }
-    return report_ok(report) ? 0 : -1;
+    after->job = row.number;
+    after->job_name = NULL;
+    if (matched(after))
+        check_match(r, i, &row);
+    check_twice(r, i);
+}
+
+const struct depend_problem *depend_resolve(const struct dependencies *all, struct arena *arena,
+                                            const char *owner, struct job_spec *spec)
+{
+    struct resolver r = { .all = all, .arena = arena, .owner = owner, .spec = spec };
+    r.last = &r.first;
+    for (size_t i = 0; i < spec->n_after; i++) {
+        r.scratch = arena_create();
+        resolve(&r, i);
+        arena_destroy(r.scratch);
+    }
+    return r.first;
 }

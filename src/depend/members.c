@@ -89,7 +89,7 @@ static bool go_on(struct arrays *arrays, struct live_array *array, struct member
         work->released = any = true;
     }
     if (any)
-        array_record(arrays, array, NULL, NULL, NULL);
+        array_record(arrays, array, NULL);
     array_put_off(arrays, array);
     return any;
 }
@@ -105,7 +105,7 @@ void members_command(struct arrays *arrays, struct live_array *array, const char
     notes->command = command;
     notes->by = arena_strdup(array->arena, owner);
     notes->told = 0;
-    array_record(arrays, array, NULL, NULL, NULL);
+    array_record(arrays, array, NULL);
     go_on(arrays, array, work);
     arrays_settle(arrays); /* the answer says what became of it */
 }

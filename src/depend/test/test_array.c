@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "depend/members.h"
+#include "depend/wording.h"
 #include "job/stored.h"
 #include "store/seal.h"
 
@@ -45,15 +46,18 @@ static uint64_t now(const void *arg)
     return 5000;
 }
 
-static void record(void *arg, const struct job_row *row, const char *type,
-                   const struct sentence *said, struct text_node *body)
+static void record(void *arg, struct live_array *array, const struct array_event *event)
 {
     struct fix *f = arg;
     size_t used = strlen(f->said);
-    assert_null(body);
-    assert_int_equal(store_update_job(f->store, row, NULL), 0);
-    snprintf(f->said + used, sizeof f->said - used, "%s%s (%s)", used ? ", " : "", type,
-             said->text);
+    struct draft text;
+    draft_array(&text, array, event);
+    const struct sentence said = draft_said(&text);
+    if (event->failed && !*array->row.reason.text)
+        array->row.reason = sentence_copy(array->arena, &said);
+    assert_int_equal(store_update_job(f->store, &array->row, NULL), 0);
+    snprintf(f->said + used, sizeof f->said - used, "%s%s (%s)", used ? ", " : "", event->type,
+             said.text);
 }
 
 static void move(struct fix *f, uint32_t position, enum job_state to)
