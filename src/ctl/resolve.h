@@ -2,7 +2,11 @@
 #ifndef CTL_RESOLVE_H
 #define CTL_RESOLVE_H
 
-#include "ctl/ctl.h"
+#include "base/report.h"
+#include "dialect/dialect.h"
+#include "job/catalogue.h"
+
+struct ctl;
 
 /* Workspace, queue, data sets, code source, image labels: unknown ones are refused in report with
  * the nearest known one; code sources and image labels become what they stand for. 0, or -1. */

@@ -2,7 +2,10 @@
 #ifndef CTL_STORAGE_H
 #define CTL_STORAGE_H
 
-#include "ctl/ctl.h"
+#include "ctl/config.h"
+#include "job/catalogue.h"
+
+struct ctl;
 
 /* uri: "file:///x", "/x", a path relative to work_dir, a configured prefix, or "dataset:ID". The
  * directory in arena, or NULL: err says that no entry serves it. Nothing is looked at on disk. */
