@@ -1,9 +1,12 @@
 /* What arrays have done by the core: their events, members that enter, wait for places and are
  * commanded, and how much of it one turn does. */
 #include "ctl/core.h"
+#include "ctl/notes.h"
 #include "ctl/submit.h"
 #include "depend/members.h"
 #include "depend/wording.h"
+
+#include "base/mem.h"
 
 static const enum ctl_verb verbs[] = { [ARRAY_STOP] = CTL_STOP,
                                        [ARRAY_STOP_NOW] = CTL_STOP_NOW,
@@ -45,9 +48,23 @@ static void join(void *arg, uint64_t id)
         planning_join(ctl, job);
 }
 
-static void enter(void *ctl, struct job_row *row, const struct job_spec *spec, const char *text)
+/* All members begin with the same; of one that has not begun these have no texts. */
+static const struct live_notes *first_notes(const struct ctl *ctl, struct live_array *array)
 {
-    submit_enter(ctl, row, &(struct entrant){ .spec = spec, .text = text });
+    if (!array->first) {
+        struct live_notes *notes = ARENA_NEW(array->arena, struct live_notes);
+        notes_read_job(array->arena, ctl->scratch, array->notes.live, notes);
+        array->first = notes;
+    }
+    return array->first;
+}
+
+static void enter(void *ctl, struct live_array *array, struct job_row *row)
+{
+    submit_enter(ctl, row,
+                 &(struct entrant){ .notes = first_notes(ctl, array),
+                                    .spec = array->spec,
+                                    .text = array->notes.text });
 }
 
 static void command(void *arg, uint64_t id, const char *by, enum array_command wanted)

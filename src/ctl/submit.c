@@ -722,10 +722,7 @@ struct live_job *submit_enter(struct ctl *ctl, struct job_row *row, const struct
 {
     row->state = JOB_NONE;
     struct live_job *job = live_add(ctl->live, row);
-    if (new->notes)
-        job->notes = *new->notes;
-    else
-        notes_read_job(job->arena, ctl->scratch, row->live, &job->notes);
+    job->notes = *new->notes;
     if (new->tree && live_waiting(ctl->live) < SOON)
         load_spec(job, new->tree);
     event_new_job(ctl, job, first_event(new->spec), new->text, new->body);

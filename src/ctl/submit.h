@@ -6,7 +6,7 @@
 #include "ctl/live.h"
 
 struct entrant {                    /* a job whose row was just written */
-    const struct live_notes *notes; /* NULL: read from the row */
+    const struct live_notes *notes; /* what its row keeps */
     const struct job_spec *spec;
     const struct text_node *tree; /* of spec; NULL: it is decoded when it is needed */
     const char *text;             /* of its first event */

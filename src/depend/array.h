@@ -14,6 +14,7 @@ struct live_array {
     struct job_row row;  /* its reason: the first failure of a member, "" before */
     struct job_spec *spec;
     struct array_progress notes;  /* of its row */
+    const void *first;            /* the core's: what it made of notes.live, in arena, or NULL */
     uint32_t counts[JOB_STATE_N]; /* members; one that is not written yet as it will be */
     unsigned char *members;       /* by position: what array.c knows of each that is in memory */
     uint32_t slots;               /* members that have one of the at_once */
@@ -39,8 +40,8 @@ struct arrays_core {
     void (*record)(void *arg, struct live_array *, const struct array_event *);
     /* It has its slot: it waits for places like other jobs. */
     void (*join)(void *arg, uint64_t id);
-    /* A member's row was written: it enters as a job, its first event says so. */
-    void (*enter)(void *arg, struct job_row *, const struct job_spec *, const char *text);
+    /* The row of one of its members was written: it enters as a job, its first event says so. */
+    void (*enter)(void *arg, struct live_array *, struct job_row *);
     void (*command)(void *arg, uint64_t id, const char *by, enum array_command);
     void (*ended)(void *arg, uint64_t array); /* who waits for it is to be looked at */
 };

@@ -39,7 +39,7 @@ static void write_next(struct arrays *arrays, struct live_array *array)
     fill_row(array, array_written(array), &row);
     store_put_job(config->store, &row, NULL);
     array->notes.left--;
-    config->core.enter(config->core.arg, &row, array->spec, array->notes.text);
+    config->core.enter(config->core.arg, array, &row);
 }
 
 /* ---- commands ---- */

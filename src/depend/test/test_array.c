@@ -77,13 +77,13 @@ static void join(void *arg, uint64_t id)
     note(arg, "joined", id);
 }
 
-static void enter(void *arg, struct job_row *row, const struct job_spec *spec, const char *text)
+static void enter(void *arg, struct live_array *array, struct job_row *row)
 {
     struct fix *f = arg;
     const enum job_state first = row->state;
-    assert_string_equal(text, "in a copy");
+    assert_string_equal(array->notes.text, "in a copy");
     assert_string_equal(row->live, "{\"x\":1}");
-    assert_int_equal(row->index, job_array_index(&spec->array, f->entered));
+    assert_int_equal(row->index, job_array_index(&array->spec->array, f->entered));
     f->jobs[f->entered] = *row;
     f->jobs[f->entered].state = JOB_NONE;
     move(f, f->entered++, first);
