@@ -336,15 +336,19 @@ static void load_again(struct ctl *ctl, uint64_t id)
 {
     struct arena *arena = arena_create();
     struct live_job *job = live_find(ctl->live, id);
+    const struct silence_memory *silence = NULL;
     struct untold untold = { .n = 0 };
     struct job_row row;
     if (job) {
         untold = note_untold(job, arena);
+        silence = silence_save(arena, job);
         load_forget(ctl, job);
     }
     if (core_row(ctl, arena, id, &row) == 0 && !job_state_final(row.state)) {
         job = load_job(ctl, &row);
         keep_untold(job, &untold);
+        if (silence)
+            silence_restore(ctl, job, silence);
         core_touch(ctl, job);
     }
     arena_destroy(arena);

@@ -427,19 +427,25 @@ static void a_machine_that_is_needed_is_waited_for(void **state)
     assert_int_equal(pair[1].nodes, 2);
 }
 
-static void silence_outlives_the_server(void **state)
+/* To the next server. */
+static void does_not_come_again(struct fix *f, const struct seat *s)
 {
-    struct fix *f = *state;
-    struct seat pair[2];
-    two_meet(f, pair);
-    const char *node = node_of(&pair[1]);
-    agent_silent(&pair[1]);
+    const char *node = node_of(s);
     world_crash(&f->w);
     for (size_t i = 0; i < f->w.fake.agents.n; i++)
         if (strcmp(f->w.fake.agents.at[i]->node, node) == 0)
             f->w.fake.agents.at[i]->comes_again = false;
     world_run(&f->w);
     fake_lines_clear(&f->w.fake);
+}
+
+static void silence_outlives_the_server(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    two_meet(f, pair);
+    agent_silent(&pair[1]);
+    does_not_come_again(f, &pair[1]);
     join_again(&pair[0], true);
     world_pass(&f->w, 9000); /* it may still come back to this one */
     assert_false(got_plain(&pair[0], RDZV_FRAME_STOP));
@@ -450,12 +456,80 @@ static void silence_outlives_the_server(void **state)
     assert_int_equal(pair[0].nodes, 1);
 }
 
+/* ---- silence, and a commit that fails ---- */
+
+static void suspension_is_not_recorded(struct fix *f)
+{
+    struct rlimit was, none;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    none = was;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    world_command(&f->w, f->job, CTL_SUSPEND);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_int_equal(f->w.code, ERR_SYSTEM); /* the commit failed */
+}
+
+/* It is not longer than it would be without that. */
+static void silence_goes_on_over_a_failed_commit(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    two_meet(f, pair);
+    agent_silent(&pair[1]);
+    world_pass(&f->w, 1500); /* it was silent for 1000 ms when that was told */
+    suspension_is_not_recorded(f);
+    world_pass(&f->w, 400);
+    assert_int_equal(world_count(&f->w, f->job, "launch.lost"), 0);
+    world_pass(&f->w, 600);
+    assert_int_equal(world_count(&f->w, f->job, "launch.lost"), 1);
+    assert_true(got_plain(&pair[0], RDZV_FRAME_STOP));
+}
+
+static void on_machines(struct world *w, struct ctl_config *config)
+{
+    static struct node_spec machines[2];
+    for (size_t i = 0; i < 2; i++) {
+        machines[i] = w->nodes[i];
+        machines[i].machine = true;
+    }
+    config->nodes = machines;
+}
+
 static int first_succeeds(uint64_t job, const char *role, uint32_t index, uint32_t attempt)
 {
     (void)job;
     (void)role;
     (void)attempt;
     return index == 0 ? 0 : FAKE_RUNS;
+}
+
+/* No engine says of an agent that it is silent when the server has not heard it since it started.
+ */
+static void who_was_not_heard_yet_is_not_forgotten(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    world_fini(&f->w);
+    world_init_with(&f->w, (struct world_hooks){ .before = on_machines }, NULL);
+    f->w.code_all = FAKE_RUNS;
+    f->job = world_submit(&f->w, PAIR);
+    world_run(&f->w);
+    two_meet(f, pair);
+    does_not_come_again(f, &pair[1]);
+    join_again(&pair[0], true);
+    suspension_is_not_recorded(f);
+    world_pass(&f->w, 9000); /* it may still come back to this server */
+    assert_false(got_plain(&pair[0], RDZV_FRAME_STOP));
+    world_pass(&f->w, 2000);
+    assert_true(got_plain(&pair[0], RDZV_FRAME_STOP));
+    join_again(&pair[0], false);
+    assert_true(got_round(&pair[0]));
+    report(&pair[0], RDZV_DONE);
+    f->w.by_attempt = first_succeeds;
+    world_pass(&f->w, 60000);
+    assert_int_equal(world_state(&f->w, f->job), JOB_SUCCEEDED);
 }
 
 /* What the others have done without it needs it no more; what it runs ends when it is back. */
@@ -471,6 +545,23 @@ static void a_job_is_done_without_a_silent_machine(void **state)
     report(&pair[0], RDZV_DONE);
     f->w.by_attempt = first_succeeds;
     world_run(&f->w);
+    assert_int_equal(world_state(&f->w, f->job), JOB_SUCCEEDED);
+}
+
+/* Those who have done are not waited for again because a commit fails. */
+static void a_failed_commit_leaves_it_as_it_was(void **state)
+{
+    struct fix *f = *state;
+    struct seat pair[2];
+    two_meet(f, pair);
+    agent_silent(&pair[1]);
+    world_pass(&f->w, 3000);
+    join_again(&pair[0], false);
+    assert_true(got_round(&pair[0]));
+    report(&pair[0], RDZV_DONE);
+    suspension_is_not_recorded(f);
+    f->w.by_attempt = first_succeeds;
+    world_pass(&f->w, 1000);
     assert_int_equal(world_state(&f->w, f->job), JOB_SUCCEEDED);
 }
 
@@ -641,7 +732,10 @@ int main(void)
         T(a_machine_that_is_heard_in_time_is_not_left),
         T(a_machine_that_is_needed_is_waited_for),
         T(silence_outlives_the_server),
+        T(silence_goes_on_over_a_failed_commit),
+        T(who_was_not_heard_yet_is_not_forgotten),
         T(a_job_is_done_without_a_silent_machine),
+        T(a_failed_commit_leaves_it_as_it_was),
         T(the_last_launcher_ends_by_itself),
         T(a_launcher_that_does_not_end_is_stopped),
         T(a_full_disk_holds_nobody_up),
