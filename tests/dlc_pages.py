@@ -571,10 +571,9 @@ class DlcPage(Page):
         yield by_tests(31, "MPIJob", "mpirun starts ranks in the pods",
                         "test_dlc_run.py::test_mpirun_starts_ranks_in_pods",
                         "::test_remote_shell_reaches_every_pod")  # fmt: skip
-        nodes = "SLURM_NNODES|SLURM_NODEID|SLURM_PROCID|SLURM_JOB_NODELIST"
-        yield Example(32, "Slurm: variables", "of a node", partial(self.kind, "SlurmJob", nodes),
-                      How.CHANGED, "a command shows them")  # fmt: skip
-        yield absent(32, "Slurm: srun, sbatch", "there is none in a task")
+        yield by_tests(32, "Slurm", "a script with srun, sbatch, squeue",
+                        "test_dlc_run.py::test_a_slurm_job_is_a_script",
+                        )  # fmt: skip
         yield by_tests(33, "Ray", "head and two workers are one cluster",
                         "test_rayjob.py::test_workers_of_one_machine_are_one_cluster[0]",
                         )  # fmt: skip

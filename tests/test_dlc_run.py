@@ -457,6 +457,36 @@ def test_mpirun_starts_ranks_in_pods(start: Starter) -> None:
     assert {pod for _, pod in found} == {"master/0", "worker/0", "worker/1"}
 
 
+SCRIPT = """
+echo pod $MUSTER_ROLE/$MUSTER_TASK_INDEX of $SLURM_NNODES
+srun -l bash -c 'echo $MUSTER_ROLE/$MUSTER_TASK_INDEX $SLURM_PROCID $SLURM_NODEID' | sort
+srun -N1 -n1 bash -c 'getent hosts $SLURMD_NODENAME >/dev/null && echo resolves'
+awk '{ for (i = 2; i <= NF; i++) if ($i ~ /^dlc.*-/) print substr($i, 17) }' /etc/hosts | sort -u
+squeue -h -o '%i %j %T'
+echo submitted $(sbatch --parsable --wrap='echo inner')
+exit 3
+"""
+
+
+def test_a_slurm_job_is_a_script(start: Starter) -> None:
+    """Its command runs once, on the first of its pods; srun reaches all of them, whatever their
+    role; sbatch and squeue are there, and the script's end is the job's."""
+    server = start(nodes="3x8cpu,16Gi")
+    mounts(server)
+    specs = [spec("Controller"), spec(pods=2)]
+    job = server.run(create("batch", "SlurmJob", SCRIPT, *specs), timeout=60)
+    number = job["number"]
+    said = server.log(number, "worker/0").splitlines()
+    assert said[:5] == ["pod worker/0 of 3", "0: worker/0 0 0", "1: worker/1 1 1",
+                        "2: controller/0 2 2", "resolves"]  # fmt: skip
+    assert said[5:8] == ["-controller-0", "-worker-0", "-worker-1"]
+    assert said[8:] == [f"{number} batch RUNNING", f"submitted {number + 1}"]
+    assert job["state"] == "failed", job["reason"]
+    assert [server.log(number, pod) for pod in ("worker/1", "controller/0")] == ["", ""]
+    assert server.wait(number + 1)["state"] == "succeeded"
+    assert server.log(number + 1, "node/0") == "inner\n"
+
+
 # Two ranks of a pod talk through files that OpenMPI names alike in all pods of a machine.
 SUMS = """
 import ctypes

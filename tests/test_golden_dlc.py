@@ -32,6 +32,7 @@ TASKS = [
     ("mpi.json", "worker/1"),
     ("ray.json", "head/0"),
     ("ray.json", "worker-gpu/0"),
+    ("slurm.json", "worker/0"),
     ("slurm.json", "worker/1"),
     ("xgboost.json", "worker/1"),
     ("oneflow.json", "master/0"),
@@ -158,7 +159,7 @@ def test_document_names_every_field() -> None:
     specs = re.findall(r'ECS\("([\w.-]+)"', (folder / "types.c").read_text())
     env = re.findall(r'put(?:_number|f)?\(w, "(\w+)"', (folder / "env.c").read_text())
     assert len(fields) > 100 and len(params) > 30 and len(words) > 15 and len(exits) > 15
-    assert len(kinds) == 10 and len(specs) > 30 and len(env) > 20
+    assert len(kinds) == 10 and len(specs) > 30 and len(env) > 12
     named = set(re.findall(r"[\w.-]+", page))
     missing = {*fields, *params, *words, *exits, *kinds, *specs, *env} - named
     assert not missing, sorted(missing)

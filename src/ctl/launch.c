@@ -143,8 +143,8 @@ static void add_host(struct round *round, const char *address, const char *name)
         round->hosts[round->n_hosts++] = (struct host_name){ .address = address, .name = name };
 }
 
-/* role-index, role-index.job where the job's name can be one, and what the job's conventions call
- * the task. */
+/* role-index, role-index.job where the job's name can be one, and what each of the job's
+ * conventions calls the task. */
 static void name_task(const struct ctl *ctl, const struct live_job *job, struct round *round,
                       uint32_t flat)
 {
@@ -158,7 +158,8 @@ static void name_task(const struct ctl *ctl, const struct live_job *job, struct 
         arena_printf(round->arena, "%s-%u", job->spec->roles[place->role].name, place->index);
     add_host(round, place->address, name);
     add_host(round, place->address, arena_printf(round->arena, "%s.%s", name, job->row.name));
-    add_host(round, place->address, dialect_host(ctl->config.dialects, round->arena, &task));
+    for (size_t i = 0; i < job->spec->conventions.n; i++)
+        add_host(round, place->address, dialect_host(ctl->config.dialects, round->arena, &task, i));
 }
 
 /* All agents are sent the same: what was named since is written once. */
@@ -221,7 +222,8 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
                                  .program = ctl->config.program,
                                  .state_dir = ctl->config.state_dir };
     round->place = whole_place(job, round->arena);
-    round->hosts = ARENA_ARRAY(round->arena, 3 * (size_t)job->row.tasks, struct host_name);
+    size_t names = 2 + job->spec->conventions.n;
+    round->hosts = ARENA_ARRAY(round->arena, names * job->row.tasks, struct host_name);
     return 0;
 }
 

@@ -209,8 +209,9 @@ struct text_node *dialect_write(struct arena *, const struct dialect *, const st
  * convention in order, then role env. */
 void dialect_env(const struct dialects *, struct arena *, const struct dialect_task *,
                  struct pairs *out);
-/* By the first convention of the job that has a name for the task; NULL when none has. */
-const char *dialect_host(const struct dialects *, struct arena *, const struct dialect_task *);
+/* The task's name by one of the job's conventions, of which at counts; NULL when that has none. */
+const char *dialect_host(const struct dialects *, struct arena *, const struct dialect_task *,
+                         size_t at);
 /* The files of the first convention of the job that has any. */
 const struct dialect_file *dialect_files(const struct dialects *, struct arena *,
                                          const struct dialect_task *, size_t *n);

@@ -125,15 +125,10 @@ void dialect_env(const struct dialects *all, struct arena *arena, const struct d
 }
 
 const char *dialect_host(const struct dialects *all, struct arena *arena,
-                         const struct dialect_task *task)
+                         const struct dialect_task *task, size_t at)
 {
-    const char *name = NULL;
-    for (size_t i = 0; i < task->job->conventions.n && !name; i++) {
-        const struct convention *convention = convention_find(all, task->job->conventions.at[i]);
-        if (convention && convention->host)
-            name = convention->host(arena, task);
-    }
-    return name;
+    const struct convention *convention = convention_find(all, task->job->conventions.at[at]);
+    return convention && convention->host ? convention->host(arena, task) : NULL;
 }
 
 const struct dialect_file *dialect_files(const struct dialects *all, struct arena *arena,

@@ -13,6 +13,7 @@
 #define DLC_MPI_HOSTS      "/etc/mpi/hostfile"
 #define DLC_MPI_AGENT      "/etc/mpi/kubexec.sh"
 #define DLC_MPI_TMP        "/etc/mpi/tmp"
+#define DLC_SHEBANG        "#!/bin/bash\n" /* in front of a SlurmJob's command, in its script */
 #define DLC_ENVS_MAX       20u
 #define DLC_PYTORCH_PORT   23456u
 #define DLC_LABEL_MASTER   "master" /* labels of ports */

@@ -229,41 +229,8 @@ static void ray(struct writer *w)
     put_number(w, "RAY_DASHBOARD_PORT", port_of(&w->place->tasks[0], DLC_DASHBOARD_PORT));
 }
 
-/* NULL: too long. */
-static const void *make_nodes(struct arena *arena, const void *arg)
-{
-    const struct writer *w = arg;
-    AUTO_BUF struct buf nodes = BUF_INIT(LIST_MAX);
-    for (uint32_t t = 0; t < w->place->n && !nodes.overflow; t++)
-        buf_addf(&nodes, "%s%s", t ? "," : "", text_or_empty(w->place->tasks[t].address));
-    return nodes.overflow ? NULL : arena_strdup(arena, buf_str(&nodes));
-}
-
-static void slurm(struct writer *w)
-{
-    static const char *const lists[] = { "SLURM_JOB_NODELIST", "SLURM_NODELIST" };
-    const char *nodes = place_once(w->place, w->arena, "dlc.nodes", make_nodes, w);
-    put_number(w, "SLURM_JOB_ID", w->place->number);
-    put_number(w, "SLURM_JOBID", w->place->number);
-    put(w, "SLURM_JOB_NAME", text_or_empty(w->job->name));
-    put_number(w, "SLURM_JOB_NUM_NODES", w->place->n);
-    put_number(w, "SLURM_NNODES", w->place->n);
-    put_number(w, "SLURM_NTASKS", w->place->n);
-    put_number(w, "SLURM_NPROCS", w->place->n);
-    put_number(w, "SLURM_NODEID", w->flat);
-    put_number(w, "SLURM_PROCID", w->flat);
-    put(w, "SLURM_LOCALID", "0");
-    put_number(w, "SLURM_CPUS_ON_NODE", w->job->roles[w->task->role].resources.cpu_milli / 1000);
-    put_number(w, "SLURM_GPUS_ON_NODE", devices(w));
-    put(w, "SLURM_LAUNCH_NODE_IPADDR", text_or_empty(w->place->tasks[0].address));
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-        if (nodes)
-            pairs_put(w->out, w->arena, lists[i], nodes);
-        else
-            place_leave_out(w->place, lists[i]);
-}
-
-/* reserved: a name that ends with * stands for all that begin so. */
+/* env NULL: by another convention of the job. reserved: a name that ends with * stands for all that
+ * begin so. */
 static const struct {
     const char *framework;
     void (*env)(struct writer *);
@@ -279,7 +246,7 @@ static const struct {
     { "tensorflow", tensorflow, { "TF_CONFIG" } },
     { "mpi", mpi, { "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_orte_default_hostfile" } },
     { "ray", ray, { "MASTER_ADDR", "MASTER_PORT", "RAY_ADDRESS", "RAY_DASHBOARD_PORT" } },
-    { "slurm", slurm, { "SLURM_*" } },
+    { "slurm", NULL, { "SLURM_*" } },
 };
 
 bool dlc_env_reserved(const struct dlc_type *type, const char *name)
@@ -307,6 +274,6 @@ void dlc_environment(struct arena *arena, const struct job_spec *job, const stru
                         .out = out };
     (void)site;
     for (size_t i = 0; job->framework && i < ARRAY_LEN(rows); i++)
-        if (strcmp(rows[i].framework, job->framework) == 0)
+        if (rows[i].env && strcmp(rows[i].framework, job->framework) == 0)
             rows[i].env(&w);
 }

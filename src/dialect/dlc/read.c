@@ -9,6 +9,7 @@
 #include "dialect/dlc/create.h"
 
 #include "base/scan.h"
+#include "dialect/sbatch/batch.h"
 
 #include <string.h>
 
@@ -21,7 +22,7 @@ struct reader {
     const struct dlc_advanced *advanced;
     struct report *report;
     struct job_spec *job;
-    struct text_node *ours; /* extra.dlc */
+    struct text_node *extra, *ours; /* ours: extra.dlc */
     bool promoted;
 };
 
@@ -32,6 +33,11 @@ static struct words one_word(struct arena *a, const char *word)
     struct words words = { .at = ARENA_ARRAY(a, 1, const char *), .n = 1 };
     words.at[0] = word;
     return words;
+}
+
+static bool is_batch(const struct reader *r)
+{
+    return strcmp(r->c->type->framework, "slurm") == 0;
 }
 
 static struct words split_words(struct arena *a, const char *text)
@@ -105,7 +111,7 @@ static void add_port(struct role *role, const char *label, uint32_t number)
 static void read_ports(const struct reader *r, struct role *role, bool first)
 {
     const struct dlc_type *type = r->c->type;
-    role->ports = ARENA_ARRAY(r->arena, r->advanced->n_ports + 2, struct port_want);
+    role->ports = ARENA_ARRAY(r->arena, r->advanced->n_ports + 3, struct port_want);
     if (type->label && (first || (type->flags & DLC_EVERY_PORT)))
         add_port(role, type->label, type->port);
     if (type->web && first)
@@ -260,6 +266,8 @@ static void read_role(struct reader *r, size_t at, const char *name, uint32_t po
     read_resources(r, spec, &role->resources);
     read_ports(r, role, first);
     read_done(r, spec, kind, first && r->promoted, &role->done);
+    if (is_batch(r))
+        batch_role(role, first);
     read_mpi(r, role, first);
     read_scaling(r, spec, kind, at, role);
     read_after(r, spec, role);
@@ -485,6 +493,31 @@ static void read_capacity(const struct reader *r)
     job->placing.pin_cpus = c->settings.affinity;
 }
 
+/* Slurm: the command is a script, which runs once; all pods are nodes of one component. */
+static void read_batch(struct reader *r)
+{
+    struct job_spec *job = r->job;
+    const char *command = r->c->command;
+    struct text_node *parts, *config = batch_job(r->arena, job, r->extra, &parts);
+    uint32_t pods = 0;
+    for (size_t i = 0; i < job->n_roles; i++)
+        pods += job->roles[i].replicas;
+    text_int(r->arena, text_map(r->arena, parts, NULL), "tasks", pods);
+    job->conventions.at = ARENA_ARRAY(r->arena, 2, const char *);
+    job->conventions.at[0] = DLC_EXTRA;
+    job->conventions.at[1] = BATCH_CONVENTION;
+    job->conventions.n = 2;
+    bool whole = strncmp(command, "#!", 2) == 0;
+    const char *script = whole ? command : arena_printf(r->arena, "%s%s", DLC_SHEBANG, command);
+    batch_set_script(r->arena, config, script);
+    if (batch_has_options(r->arena, script))
+        report_hint(r->report,
+                    dlc_warn(r->c, r->report, "UserCommand",
+                             "has #SBATCH lines, which have no effect: JobSpecs says what the "
+                             "job gets"),
+                    "the same by JobSpecs; or submit the script itself, it is a job too");
+}
+
 static void read_job(struct reader *r)
 {
     const struct dlc_create *c = r->c;
@@ -511,6 +544,8 @@ static void read_job(struct reader *r)
     read_limits(r);
     read_inputs(r);
     read_roles(r);
+    if (is_batch(r))
+        read_batch(r);
     job_check(job, r->report);
 }
 
@@ -519,20 +554,20 @@ static struct job_spec *read_body(struct arena *arena, const struct text_node *b
 {
     struct dlc_create *c = ARENA_NEW(arena, struct dlc_create);
     struct dlc_advanced advanced;
-    struct text_node *extra = text_map(arena, NULL, NULL);
     struct reader r = { .arena = arena, .c = c, .advanced = &advanced, .report = report };
+    r.extra = text_map(arena, NULL, NULL);
     field_init(dlc_create_fields, c);
     c->root = body;
     c->catalogue = site ? site->catalogue : NULL;
     field_decode(arena, body, dlc_create_fields, c, "", report);
     c->type = c->job_type ? dlc_type_find(c->job_type, false) : NULL;
-    r.ours = text_map(arena, extra, DLC_EXTRA);
+    r.ours = text_map(arena, r.extra, DLC_EXTRA);
     dlc_placeholders(c, report);
     dlc_check(c, report);
     dlc_notices(c, r.ours, report);
     dlc_advanced_read(c, &advanced, report);
     r.job = job_new(arena);
-    r.job->extra = extra;
+    r.job->extra = r.extra;
     if (c->type && c->type->framework && c->n_specs > 0)
         read_restart(&r);
     dlc_monitor_read(c, &r.job->retry, report);

@@ -9,6 +9,7 @@
 #include "base/scan.h"
 #include "dialect/losses.h"
 #include "dialect/roles.h"
+#include "dialect/sbatch/batch.h"
 
 #include <string.h>
 
@@ -68,8 +69,16 @@ static bool fits(const struct writer *w, const struct dlc_type *type)
     return true;
 }
 
-/* The one it was, that of its framework, the first whose roles it has; at last the one whose roles
- * have any name. */
+/* A job of one role, whatever its name, can be the workers of such a type. */
+static bool takes_lone(const struct writer *w, const struct dlc_type *type)
+{
+    const struct dlc_role_kind *worker = dlc_role_find(type, "Worker");
+    bool waited = worker && !(worker->flags & DLC_ROLE_SERVES);
+    return w->job->n_roles == 1 && (waited || type->flags & DLC_PROMOTES);
+}
+
+/* The one it was, that of its framework, the first whose roles it has; at last PyTorchJob for a
+ * job of one role, and for one of several the type whose roles have any name. */
 static const struct dlc_type *choose_type(const struct writer *w)
 {
     const struct dlc_type *was = dlc_type_of(w->job), *any = NULL;
@@ -77,7 +86,8 @@ static const struct dlc_type *choose_type(const struct writer *w)
     if (was && ((was->flags & DLC_ANY_ROLE) || fits(w, was)))
         return was;
     for (const struct dlc_type *t = dlc_type_list(); t->name; t++)
-        if (framework && t->framework && strcmp(framework, t->framework) == 0 && fits(w, t))
+        if (framework && t->framework && strcmp(framework, t->framework) == 0 &&
+            ((t->flags & DLC_ANY_ROLE) || fits(w, t) || takes_lone(w, t)))
             return t;
     const struct dlc_type *pytorch = dlc_type_find("PyTorchJob", false);
     if (fits(w, pytorch))
@@ -87,7 +97,7 @@ static const struct dlc_type *choose_type(const struct writer *w)
             return t;
         any = t->flags & DLC_ANY_ROLE ? t : any;
     }
-    return any;
+    return w->job->n_roles == 1 ? pytorch : any;
 }
 
 /* ---- the command ---- */
@@ -136,7 +146,12 @@ static void write_command(const struct writer *w)
 {
     const struct role *first = &w->job->roles[0];
     AUTO_BUF struct buf out = BUF_INIT(COMMAND_MAX);
-    if (first->run)
+    const char *script = batch_script(w->job);
+    if (script && strncmp(script, DLC_SHEBANG, sizeof DLC_SHEBANG - 1) == 0)
+        buf_puts(&out, script + sizeof DLC_SHEBANG - 1);
+    else if (script)
+        buf_puts(&out, script);
+    else if (first->run)
         buf_puts(&out, own_lines(w, first->run));
     const struct words argv = first->python ? job_entry(w->arena, first) : first->argv;
     for (size_t i = 0; i < argv.n; i++) {
@@ -520,13 +535,15 @@ static bool taken(const struct writer *w, const struct role *roles, size_t n, co
     return false;
 }
 
-/* How the n-th role, of a name that DLC refuses, is called there. */
+/* How the n-th role, of a name that DLC or the type refuses, is called there. */
 static const char *allowed_name(const struct writer *w, const struct role *roles, size_t n,
                                 const char *own)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
     char *name = arena_strndup(w->arena, own, TYPE_MAX_BYTES);
     const char *found = name;
+    if (!(w->type->flags & DLC_ANY_ROLE))
+        return "worker";
     for (char *c = name; *c; c++) {
         *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
         *c = strchr(allowed, *c) && (c > name || *c != '-') ? *c : '_';

@@ -5,11 +5,7 @@
 
 #include "dialect/dialect.h"
 
-#define SBATCH_CONVENTION "sbatch"
-#define SBATCH_EXTRA      "sbatch" /* our part of job_spec.extra, and of config */
-#define SBATCH_PARTS      "parts"  /* in extra: the components, in the order of the roles */
-#define SBATCH_ROLE       "node"   /* of the first component; its first task runs the script */
-#define SBATCH_PORT       "step"   /* label of the port that srun reaches a node at */
+#define SBATCH_ROLE "node" /* of the first component; its first task runs the script */
 
 /* See dialect.h. */
 struct job_spec *sb_read(struct arena *, const struct text_node *root, const struct site *,

@@ -14,6 +14,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "dialect/once.h"
+#include "dialect/sbatch/batch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,12 +72,52 @@ const char *sb_host(struct arena *arena, const struct dialect_task *task)
     return names_of(arena, task->place)[task->flat];
 }
 
+/* ---- components ---- */
+
+static const struct text_node *parts_of(const struct job_spec *job)
+{
+    const struct text_node *ours = job->extra ? text_get(job->extra, BATCH_EXTRA) : NULL;
+    const struct text_node *parts = ours ? text_get(ours, BATCH_PARTS) : NULL;
+    return parts && parts->kind == TEXT_LIST && parts->count ? parts : NULL;
+}
+
+/* A role is a component; where there are fewer of these the last has the other roles too. */
+static uint32_t component_of(const struct job_spec *job, uint32_t role)
+{
+    const struct text_node *parts = parts_of(job);
+    return parts && role >= parts->count ? (uint32_t)parts->count - 1 : role;
+}
+
+static const struct text_node *part_of(const struct job_spec *job, uint32_t component)
+{
+    const struct text_node *parts = parts_of(job), *part = parts ? parts->first : NULL;
+    while (part && component-- > 0)
+        part = part->next;
+    return part;
+}
+
+struct group { /* a component with its tasks */
+    struct placed placed;
+    uint32_t component, first, n;
+};
+
+/* The component's first task is that of its first role, which has the component's number. */
+static struct group group_of(const struct placed *placed, uint32_t component)
+{
+    struct group g = { .placed = *placed, .component = component };
+    g.first = job_task_flat(placed->job, component, 0);
+    while (g.first + g.n < placed->place->n &&
+           component_of(placed->job, placed->place->tasks[g.first + g.n].role) == component)
+        g.n++;
+    return g;
+}
+
 /* ---- lists ---- */
 
 static uint32_t step_port(const struct task_place *task)
 {
     for (uint32_t i = 0; i < task->n_ports; i++)
-        if (strcmp(task->ports[i].label, SBATCH_PORT) == 0 && task->ports[i].count)
+        if (strcmp(task->ports[i].label, BATCH_PORT) == 0 && task->ports[i].count)
             return task->ports[i].numbers[0];
     return 0;
 }
@@ -89,17 +130,14 @@ static const void *make_addresses(struct arena *arena, const void *arg)
     AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
     for (uint32_t i = 0; i < p->place->n && !text.overflow; i++) {
         const struct task_place *task = &p->place->tasks[i];
-        const char *between = i == 0 ? "" : task->role != p->place->tasks[i - 1].role ? ";" : ",";
+        bool next = i > 0 && component_of(p->job, task->role) !=
+                                 component_of(p->job, p->place->tasks[i - 1].role);
+        const char *between = i == 0 ? "" : next ? ";" : ",";
         buf_addf(&text, "%s%s=%s:%u", between, names[i], task->address ? task->address : "",
                  step_port(task));
     }
     return text.overflow ? NULL : arena_strdup(arena, buf_str(&text));
 }
-
-struct group { /* a component with its tasks */
-    struct placed placed;
-    uint32_t role, first, n;
-};
 
 static const void *make_nodelist(struct arena *arena, const void *arg)
 {
@@ -111,7 +149,7 @@ static const void *make_nodelist(struct arena *arena, const void *arg)
 
 static const char *nodelist(struct arena *arena, const struct group *g)
 {
-    const char *key = arena_printf(arena, "sbatch.nodelist.%u", g->role);
+    const char *key = arena_printf(arena, "sbatch.nodelist.%u", g->component);
     return place_once(g->placed.place, arena, key, make_nodelist, g);
 }
 
@@ -162,68 +200,82 @@ static void add_list(const struct target *t, const char *name, const char *list)
         place_leave_out(t->w->placed.place, name);
 }
 
-static const struct text_node *part_of(const struct job_spec *job, uint32_t role)
+/* ---- groups of variables ---- */
+
+static uint32_t cpus_of(const struct group *g, uint32_t node)
 {
-    const struct text_node *ours = job->extra ? text_get(job->extra, SBATCH_EXTRA) : NULL;
-    const struct text_node *parts = ours ? text_get(ours, SBATCH_PARTS) : NULL;
-    const struct text_node *part = parts && parts->kind == TEXT_LIST ? parts->first : NULL;
-    while (part && role-- > 0)
-        part = part->next;
-    return part;
+    const struct task_place *task = &g->placed.place->tasks[g->first + node];
+    uint64_t milli = g->placed.job->roles[task->role].resources.cpu_milli;
+    return milli ? (uint32_t)((milli + 999) / 1000) : 1;
 }
 
-/* ---- groups of variables ---- */
+/* "4(x2),1": the nodes in their order. */
+static const void *make_cpus(struct arena *arena, const void *arg)
+{
+    const struct group *g = arg;
+    AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
+    for (uint32_t i = 0, n; i < g->n; i += n) {
+        for (n = 1; i + n < g->n && cpus_of(g, i + n) == cpus_of(g, i);)
+            n++;
+        buf_addf(&text, "%s%u", i ? "," : "", cpus_of(g, i));
+        if (n > 1)
+            buf_addf(&text, "(x%u)", n);
+    }
+    return arena_strdup(arena, buf_str(&text));
+}
+
+/* A task for each core where nothing says how many. */
+static const void *make_tasks(struct arena *arena, const void *arg)
+{
+    const struct group *g = arg;
+    uint64_t tasks = text_number(part_of(g->placed.job, g->component), "tasks");
+    uint32_t cores = 0;
+    for (uint32_t i = 0; i < g->n; i++)
+        cores += cpus_of(g, i);
+    return sb_spread(arena, tasks && tasks < UINT32_MAX ? (uint32_t)tasks : cores, g->n);
+}
 
 static void add_part(const struct target *t, const struct group *g)
 {
     struct arena *a = t->w->arena;
-    const struct role *role = &g->placed.job->roles[g->role];
-    const struct text_node *part = part_of(g->placed.job, g->role);
-    uint64_t tasks = text_number(part, "tasks"), cpus = (role->resources.cpu_milli + 999) / 1000;
-    uint32_t each = cpus ? (uint32_t)cpus : 1;
+    const struct text_node *part = part_of(g->placed.job, g->component);
+    uint64_t tasks = text_number(part, "tasks");
     const char *list = nodelist(a, g);
+    const char *cpus = arena_printf(a, "sbatch.cpus.%u", g->component);
+    const char *each = arena_printf(a, "sbatch.tasks.%u", g->component);
     add_list(t, "SLURM_JOB_NODELIST", list);
     add_list(t, "SLURM_NODELIST", list);
     add_number(t, "SLURM_JOB_NUM_NODES", g->n);
     add_number(t, "SLURM_NNODES", g->n);
-    add(t, "SLURM_JOB_CPUS_PER_NODE", sb_spread(a, each * g->n, g->n));
+    add(t, "SLURM_JOB_CPUS_PER_NODE", place_once(g->placed.place, a, cpus, make_cpus, g));
     if (tasks) {
         add_number(t, "SLURM_NTASKS", tasks);
         add_number(t, "SLURM_NPROCS", tasks);
     }
-    add(t, "SLURM_TASKS_PER_NODE",
-        sb_spread(a, tasks && tasks < UINT32_MAX ? (uint32_t)tasks : each * g->n, g->n));
+    add(t, "SLURM_TASKS_PER_NODE", place_once(g->placed.place, a, each, make_tasks, g));
     const struct text_node *env = part ? text_get(part, "env") : NULL;
     for (const struct text_node *one = env ? env->first : NULL; one; one = one->next)
         if (one->kind == TEXT_STR)
             add(t, one->key, one->str);
 }
 
-static struct group group_of(const struct placed *placed, uint32_t role)
-{
-    struct group g = { .placed = *placed, .role = role };
-    g.first = job_task_flat(placed->job, role, 0);
-    while (g.first + g.n < placed->place->n && placed->place->tasks[g.first + g.n].role == role)
-        g.n++;
-    return g;
-}
-
 static void add_parts(const struct writer *w)
 {
     const struct job_spec *job = w->placed.job;
-    for (uint32_t role = 0; role < job->n_roles; role++) {
-        struct group g = group_of(&w->placed, role);
+    uint32_t n = component_of(job, (uint32_t)job->n_roles - 1) + 1;
+    for (uint32_t i = 0; i < n; i++) {
+        struct group g = group_of(&w->placed, i);
         struct target plain = { w, "" };
-        struct target numbered = { w, arena_printf(w->arena, "_HET_GROUP_%u", role) };
-        if (g.n && role == 0)
+        struct target numbered = { w, arena_printf(w->arena, "_HET_GROUP_%u", i) };
+        if (g.n && i == 0)
             add_part(&plain, &g);
-        if (g.n && job->n_roles > 1) {
+        if (g.n && n > 1) {
             add_part(&numbered, &g);
             add_number(&numbered, "SLURM_JOB_ID", w->placed.place->number);
         }
     }
-    if (job->n_roles > 1)
-        put_number(w, "SLURM_HET_SIZE", job->n_roles);
+    if (n > 1)
+        put_number(w, "SLURM_HET_SIZE", n);
 }
 
 static void put_array(const struct writer *w)
@@ -277,13 +329,14 @@ static void put_job(const struct writer *w, const struct site *site)
 
 static void put_node(const struct writer *w, uint32_t flat)
 {
-    const struct resources *res = &w->placed.job->roles[w->task->role].resources;
+    const struct job_spec *job = w->placed.job;
+    const struct resources *res = &job->roles[w->task->role].resources;
     const char *addresses =
         place_once(w->placed.place, w->arena, "sbatch.addresses", make_addresses, &w->placed);
     put(w, "SLURMD_NODENAME", names_of(w->arena, w->placed.place)[flat]);
     put(w, "SLURM_TOPOLOGY_ADDR", names_of(w->arena, w->placed.place)[flat]);
     put(w, "SLURM_TOPOLOGY_ADDR_PATTERN", "node");
-    put_number(w, "SLURM_NODEID", w->task->index);
+    put_number(w, "SLURM_NODEID", flat - job_task_flat(job, component_of(job, w->task->role), 0));
     put_number(w, "SLURM_CPUS_ON_NODE", res->cpu_milli ? (res->cpu_milli + 999) / 1000 : 1);
     put_devices(w);
     if (addresses)

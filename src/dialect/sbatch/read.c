@@ -10,6 +10,7 @@
  * runs it reads that; what SLURM_* variables are made of is kept in job->extra. */
 #include "dialect/sbatch/convention.h"
 
+#include "dialect/sbatch/batch.h"
 #include "dialect/sbatch/script.h"
 #include "dialect/sbatch/values.h"
 
@@ -17,8 +18,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-#define RUN "exec muster-step"
 
 /* ---- fates ---- */
 
@@ -56,7 +55,6 @@ static void make_role(const struct sb_reader *r, size_t part, const struct sb_sh
     role->name = role_name(r, part);
     role->place = (struct place){ .line = 1, .col = 1 };
     role->replicas = role->min = shape->nodes;
-    role->run = RUN;
     role->resources.cpu_milli = shape->cpu * 1000;
     role->resources.gpu_milli = shape->gpu * 1000;
     role->resources.memory = shape->memory;
@@ -67,10 +65,7 @@ static void make_role(const struct sb_reader *r, size_t part, const struct sb_sh
         role->resources.gpu_types.at[role->resources.gpu_types.n++] = shape->gpu_type;
     }
     role->ports = ARENA_NEW(r->arena, struct port_want);
-    role->ports[0] = (struct port_want){ .label = SBATCH_PORT, .count = 1 };
-    role->n_ports = 1;
-    role->done.succeeded = part ? (struct count){ .kind = COUNT_NEVER }
-                                : (struct count){ .kind = COUNT_NUMBER, .n = 1 };
+    batch_role(role, part == 0);
 }
 
 /* Roles of several nodes are spread. */
@@ -150,11 +145,8 @@ static struct words one_word(struct arena *a, const char *word)
 static void make_job(struct sb_reader *r)
 {
     struct job_spec *job = r->job = job_new(r->arena);
-    struct text_node *config = text_map(r->arena, NULL, NULL);
-    struct text_node *extra = text_map(r->arena, NULL, NULL);
-    r->config = text_map(r->arena, config, "sbatch");
-    r->extra = text_map(r->arena, extra, SBATCH_EXTRA);
-    struct text_node *parts = text_list(r->arena, r->extra, SBATCH_PARTS);
+    struct text_node *parts;
+    r->config = batch_job(r->arena, job, text_map(r->arena, NULL, NULL), &parts);
     job->roles = ARENA_ARRAY(r->arena, r->n_parts, struct role);
     job->n_roles = r->n_parts;
     for (size_t i = 0; i < r->n_parts; i++) {
@@ -165,13 +157,9 @@ static void make_job(struct sb_reader *r)
         keep_part(r, parts, &r->parts[i], &shape);
     }
     spread(r);
-    job->framework = "slurm";
-    job->server = SERVER_SUBMIT;
-    job->conventions = one_word(r->arena, SBATCH_CONVENTION);
-    job->config = config;
-    job->extra = extra;
+    job->conventions = one_word(r->arena, BATCH_CONVENTION);
     sb_jobwide(r);
-    text_str(r->arena, r->config, "script", r->text);
+    batch_set_script(r->arena, r->config, r->text);
 }
 
 /* ---- bounds of the canonical job ---- */

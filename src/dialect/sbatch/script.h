@@ -26,7 +26,7 @@ struct sb_reader {
     struct sb_part *parts;
     size_t n_parts;
     struct job_spec *job;
-    struct text_node *config, *extra; /* our parts of both */
+    struct text_node *config; /* our part of it */
 };
 /* Words to components (parse.c). */
 void sb_parse(struct sb_reader *, const struct sb_words *);

@@ -2,6 +2,7 @@
  * registers them. Pure; the states are those of squeue and sacct. */
 #include "dialect/sbatch/convention.h"
 
+#include "dialect/sbatch/batch.h"
 #include "dialect/sbatch/sbatch.h"
 
 #include <signal.h>
@@ -76,7 +77,7 @@ const struct dialect sbatch_dialect = {
 };
 
 const struct convention sbatch_convention = {
-    .name = SBATCH_CONVENTION,
+    .name = BATCH_CONVENTION,
     .launchers = LAUNCHER_SLURM,
     .env = sb_env,
     .classify = sb_classify,

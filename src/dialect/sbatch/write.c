@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/shell_word.h"
 #include "dialect/roles.h"
+#include "dialect/sbatch/batch.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -252,13 +253,6 @@ static void tell_losses(const struct writer *w, const struct role *role)
 
 /* ---- shaping and writing ---- */
 
-static const char *script_of(const struct job_spec *job)
-{
-    const struct text_node *ours = job->config ? text_get(job->config, SBATCH_EXTRA) : NULL;
-    const char *script = ours ? text_word(ours, "script") : "";
-    return *script && words_have(&job->conventions, SBATCH_CONVENTION) ? script : NULL;
-}
-
 static struct text_node *as_tree(struct arena *a, const char *script)
 {
     struct text_node *root = text_str(a, NULL, NULL, script);
@@ -275,7 +269,7 @@ struct job_spec *sb_reshape(struct arena *a, const struct job_spec *job, struct 
     struct report said;
     struct job_spec *shaped = ARENA_NEW(a, struct job_spec);
     *shaped = *job;
-    if (script_of(job))
+    if (batch_script(job))
         return shaped;
     for (size_t i = 0; i < job->n_roles; i++)
         tell_losses(&w, &job->roles[i]);
@@ -308,6 +302,6 @@ struct text_node *sb_write(struct arena *a, const struct job_spec *job, struct r
 {
     AUTO_BUF struct buf out = BUF_INIT(SCRIPT_MAX);
     struct writer w = { .arena = a, .job = job, .report = report, .out = &out };
-    const char *script = script_of(job);
+    const char *script = batch_script(job);
     return as_tree(a, script ? script : make_script(&w));
 }

@@ -183,12 +183,12 @@ static void test_peers(void **state)
     struct job_spec job = { .conventions = { names, 1 } };
     struct dialect_task task = { .job = &job };
     assert_false(dialect_one_world(&all, &job));
-    assert_null(dialect_host(&all, arena, &task));
+    assert_null(dialect_host(&all, arena, &task, 0));
     job.conventions.n = 2;
     assert_true(dialect_one_world(&all, &job));
-    assert_string_equal(dialect_host(&all, arena, &task), "first-0");
+    assert_string_equal(dialect_host(&all, arena, &task, 1), "first-0");
     task.flat = 1;
-    assert_null(dialect_host(&all, arena, &task));
+    assert_null(dialect_host(&all, arena, &task, 1));
     arena_destroy(arena);
 }
 

@@ -17,6 +17,10 @@
     "\"JobType\": \"" type "\", \"JobSpecs\": [" specs "]" more "}"
 #define WORKERS(n, more)                                                                           \
     "{\"Type\": \"Worker\", \"PodCount\": " n ", \"ResourceConfig\": {\"CPU\": \"1\"}" more "}"
+#define SLURM(command)                                                                             \
+    "{\"DisplayName\": \"j\", \"ResourceId\": \"q\", \"UserCommand\": \"" command                  \
+    "\", \"JobType\": \"SlurmJob\", \"JobSpecs\": [" WORKERS(                                      \
+        "2", "") ",{\"Type\": \"Login\", \"ResourceConfig\": {\"CPU\": \"1\"}}]}"
 #define PYTORCH(more)      BODY("PyTorchJob", WORKERS("2", ""), more)
 #define PYTORCH_SPEC(more) BODY("PyTorchJob", WORKERS("2", more), "")
 #define SETTINGS(more)     PYTORCH(", \"Settings\": {" more "}")
@@ -71,6 +75,14 @@ static const struct row rows[] = {
               ", \"StartupDependencies\": [{\"Type\": \"Login\"}]") ",{\"Type\": \"Login\", \"ResourceConfig\": {\"CPU\": \"1\"}}",
           ""),
       "roles.worker.after", "\"login\"" },
+    { SLURM("srun hostname"), "config.sbatch.script", "\"#!/bin/bash\\nsrun hostname\"" },
+    { SLURM("#!/bin/sh\\nsrun hostname"), "config.sbatch.script", "\"#!/bin/sh\\nsrun hostname\"" },
+    { SLURM("true"), "roles.worker.run", "\"exec muster-step\"" },
+    { SLURM("true"), "roles.worker.done.succeeded", "1" },
+    { SLURM("true"), "roles.login.done.succeeded", "\"never\"" },
+    { SLURM("true"), "roles.login.ports", "{\"step\":1}" },
+    { SLURM("true"), "conventions", "[\"dlc\",\"sbatch\"]" },
+    { SLURM("true"), "extra.sbatch.parts", "[{\"tasks\":3}]" },
     { SETTINGS("\"OversoldType\": \"ForceQuotaOverSold\""), "capacity", "\"idle\"" },
     { SETTINGS("\"JobReservedMinutes\": 5"), "limits.keep", "\"1m\"" },
     { SETTINGS("\"JobReservedMinutes\": 5, \"JobReservedPolicy\": \"OnSucceed\""), "limits.keep",

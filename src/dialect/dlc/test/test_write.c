@@ -52,7 +52,9 @@ static void the_type_follows_framework_and_roles(void **state)
         { NULL, { "ps", "worker" }, "TFJob" },
         { "mpi", { "master", "worker" }, "MPIJob" },
         { "ray", { "head", "worker-gpu", "worker" }, "RayJob" },
-        { "ray", { "trainer" }, "SlurmJob" },
+        { "ray", { "trainer" }, "PyTorchJob" },
+        { "slurm", { "trainer" }, "SlurmJob" },
+        { "xgboost", { "trainer" }, "XGBoostJob" },
         { NULL, { "trainer", "server" }, "SlurmJob" },
     };
     (void)state;
