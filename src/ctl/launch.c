@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "dialect/once.h"
+#include "dialect/place_cache.h"
 #include "text/json.h"
 #include "wire/message.h"
 
@@ -204,7 +204,7 @@ static struct job_place whole_place(const struct live_job *job, struct arena *ar
                                .owner = job->row.owner,
                                .tasks = ARENA_ARRAY(arena, job->row.tasks, struct task_place),
                                .n = job->row.tasks,
-                               .once = place_once_create(arena) };
+                               .once = place_cache_create(arena) };
     for (uint32_t flat = 0; flat < job->row.tasks; flat++)
         place.tasks[flat] = job->tasks[flat].place;
     return place;
@@ -744,7 +744,7 @@ static bool of_one_launch(const struct due *a, const struct due *b)
     return a->seq == b->seq && strcmp(a->node, b->node) == 0;
 }
 
-/* Kept for all launches (dialect/once.h). */
+/* Kept for all launches (dialect/place_cache.h). */
 static void make_files(const struct ctl *ctl, const struct live_job *job, struct round *round)
 {
     const struct dialect_task task = { .job = job->spec,

@@ -31,7 +31,7 @@ struct task_place {
     uint32_t n_ports;
 };
 
-struct place_once;
+struct place_cache;
 
 /* A whole generation, tasks in flat order (roles in order, index ascending). */
 struct job_place {
@@ -42,7 +42,7 @@ struct job_place {
     const char *owner;
     struct task_place *tasks;
     uint32_t n;
-    struct place_once *once; /* dialect/once.h; NULL: every task makes everything anew */
+    struct place_cache *once; /* dialect/place_cache.h; NULL: every task makes everything anew */
 };
 
 #endif

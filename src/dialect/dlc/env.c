@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "dialect/once.h"
+#include "dialect/place_cache.h"
 
 #include <string.h>
 
@@ -193,7 +193,7 @@ static const void *make_cluster(struct arena *arena, const void *arg)
 
 static void tensorflow(struct writer *w)
 {
-    const char *cluster = place_once(w->place, w->arena, "dlc.cluster", make_cluster, w);
+    const char *cluster = place_cache_get(w->place, w->arena, "dlc.cluster", make_cluster, w);
     if (cluster)
         pairs_setf(w->out, w->arena, "TF_CONFIG",
                    "%s,\"task\":{\"type\":\"%s\",\"index\":%u},\"environment\":\"cloud\"}", cluster,

@@ -14,7 +14,7 @@
 #include "dialect/dlc/create.h"
 
 #include "base/buf.h"
-#include "dialect/once.h"
+#include "dialect/place_cache.h"
 
 #include <string.h>
 
@@ -143,5 +143,5 @@ const struct dialect_file *dlc_files(struct arena *arena, const struct job_spec 
     if (!mpi || place->n < 2 || !site->program || !site->state_dir)
         return NULL;
     *n = 3;
-    return place_once(place, arena, "dlc.files", make_files, &placed);
+    return place_cache_get(place, arena, "dlc.files", make_files, &placed);
 }

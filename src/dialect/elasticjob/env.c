@@ -9,7 +9,7 @@
 #include "dialect/elasticjob/ej.h"
 
 #include "base/buf.h"
-#include "dialect/once.h"
+#include "dialect/place_cache.h"
 #include "job/uuid.h"
 
 enum {
@@ -151,7 +151,8 @@ static const void *make_cluster(struct arena *arena, const void *arg)
 /* Neither addresses nor names of roles have characters that JSON would escape. */
 static void put_tf_config(struct writer *w)
 {
-    const char *cluster = place_once(w->place, w->arena, "elasticjob.cluster", make_cluster, w);
+    const char *cluster =
+        place_cache_get(w->place, w->arena, "elasticjob.cluster", make_cluster, w);
     if (cluster)
         pairs_setf(w->out, w->arena, "TF_CONFIG", "%s,\"task\":{\"type\":\"%s\",\"index\":%u}}",
                    cluster, w->role->name, w->task->index);

@@ -3,7 +3,7 @@
 #include "dialect/native/native_env.h"
 
 #include "base/buf.h"
-#include "dialect/once.h"
+#include "dialect/place_cache.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void put_peers(struct arena *arena, const struct job_spec *job,
                       const struct job_place *place, struct pairs *out)
 {
     const struct placed_job placed = { .job = job, .place = place };
-    const char *peers = place_once(place, arena, "native.peers", make_peers, &placed);
+    const char *peers = place_cache_get(place, arena, "native.peers", make_peers, &placed);
     if (peers)
         pairs_put(out, arena, "MUSTER_PEERS", peers);
     else

@@ -24,7 +24,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "dialect/once.h"
+#include "dialect/place_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,7 +203,8 @@ static const void *count_nodes(struct arena *arena, const void *arg)
 /* A task's share of what its node's launch may carry. */
 static size_t budget(const struct writer *w)
 {
-    const struct all_nodes *all = place_once(w->place, w->arena, "openpai.nodes", count_nodes, w);
+    const struct all_nodes *all =
+        place_cache_get(w->place, w->arena, "openpai.nodes", count_nodes, w);
     const struct node_tasks key = { .node = w->task->node };
     const struct node_tasks *node =
         key.node && all->n ? bsearch(&key, all->at, all->n, sizeof key, by_node) : NULL;
@@ -451,7 +452,8 @@ static void value_job(struct writer *w, const char *value[OWN_N])
     value[OWN_ROLES] = number(w, job->n_roles);
     value[OWN_ROLE_LIST] = role_list_text(w);
     value[OWN_TASKS] = number(w, w->place->n);
-    value[OWN_INSTANCES] = place_once(w->place, w->arena, "openpai.instances", make_instances, w);
+    value[OWN_INSTANCES] =
+        place_cache_get(w->place, w->arena, "openpai.instances", make_instances, w);
     value[OWN_DATA] = w->v2 ? NULL : data_dir(w);
     value[OWN_OUTPUT] = w->v2 ? job->output : text_or_empty(job->output);
     value[OWN_CODE] = w->v2 ? job->inputs.code.dir : text_or_empty(job->inputs.code.dir);
@@ -618,7 +620,7 @@ static void add_peers(struct writer *w)
 {
     char key[64];
     snprintf(key, sizeof key, "openpai.peers.%d.%zu", w->v2, budget(w));
-    const struct peers *peers = place_once(w->place, w->arena, key, make_peers, w);
+    const struct peers *peers = place_cache_get(w->place, w->arena, key, make_peers, w);
     w->omitted += peers->omitted;
     for (size_t i = 0; i < peers->pairs.n; i++) {
         const struct pair *pair = &peers->pairs.at[i];
@@ -636,7 +638,7 @@ static void write_all(struct writer *w)
 {
     w->seen = smap_create();
     w->left = budget(w);
-    w->roles = place_once(w->place, w->arena, "openpai.roles", view_roles, w);
+    w->roles = place_cache_get(w->place, w->arena, "openpai.roles", view_roles, w);
     add_own(w);
     if (w->v2)
         add_framework(w);

@@ -4,7 +4,7 @@
 #define DIALECT_OPENPAI_V2_H
 
 #include "dialect/dialect.h"
-#include "dialect/spot.h"
+#include "dialect/document_place.h"
 #include "job/field.h"
 
 #include <string.h>

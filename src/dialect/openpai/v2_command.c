@@ -28,7 +28,7 @@ struct command {
 static struct document_place at(const struct v2_reader *r, struct document_place from,
                                 const char *key)
 {
-    return spot_in(r->arena, from, key);
+    return document_place_in(r->arena, from, key);
 }
 
 static const char *trimmed(struct arena *arena, const char *text)
@@ -61,14 +61,14 @@ static void add_list(struct command *c, struct document_place list)
 {
     size_t n = list.node && list.node->kind == TEXT_LIST ? list.node->count : 0;
     for (size_t i = 0; i < n; i++)
-        add_piece(c, spot_item(c->r->arena, list, i));
+        add_piece(c, document_place_item(c->r->arena, list, i));
 }
 
 static void add_callbacks(struct command *c, struct document_place list, const char *event)
 {
     size_t n = list.node && list.node->kind == TEXT_LIST ? list.node->count : 0;
     for (size_t i = 0; i < n; i++) {
-        struct document_place item = spot_item(c->r->arena, list, i);
+        struct document_place item = document_place_item(c->r->arena, list, i);
         const struct text_node *name = text_get(item.node, "event");
         if (name && name->kind == TEXT_STR && strcmp(name->str, event) == 0)
             add_list(c, at(c->r, item, "commands"));
@@ -113,7 +113,7 @@ static void add_prerequisite(struct command *c, const char *name, const char *ev
 static struct document_place plugin_spot(const struct v2_reader *r, size_t i)
 {
     struct document_place list = at(r, at(r, r->root, "extras"), V2_PLUGINS);
-    return spot_item(r->arena, list, i);
+    return document_place_item(r->arena, list, i);
 }
 
 const char *v2_plugin_name(const char *name)
@@ -177,8 +177,8 @@ static void check_plugin(struct v2_reader *r, struct document_place spot, const 
     hint = hint ? hint : unknown_hint(r->arena, name);
     const char *what = arena_printf(r->arena, "is \"%.60s\", which is not here", full);
     report_hint(r->report,
-                ignore ? spot_warn(r->report, spot, "%s", what)
-                       : spot_fail(r->report, spot, "%s", what),
+                ignore ? document_place_warn(r->report, spot, "%s", what)
+                       : document_place_fail(r->report, spot, "%s", what),
                 "%s", hint);
 }
 
@@ -186,14 +186,14 @@ static void check_callbacks(struct v2_reader *r, struct document_place list)
 {
     size_t n = list.node && list.node->kind == TEXT_LIST ? list.node->count : 0;
     for (size_t i = 0; i < n; i++) {
-        struct document_place event = at(r, spot_item(r->arena, list, i), "event");
+        struct document_place event = at(r, document_place_item(r->arena, list, i), "event");
         const char *word = event.node && event.node->kind == TEXT_STR ? event.node->str : "";
         if (strcmp(word, "taskStarts") == 0 || strcmp(word, "taskSucceeds") == 0)
             continue;
-        report_hint(
-            r->report,
-            spot_fail(r->report, event, "is \"%.40s\", and nothing happens here then", word),
-            "taskStarts, or taskSucceeds");
+        report_hint(r->report,
+                    document_place_fail(r->report, event,
+                                        "is \"%.40s\", and nothing happens here then", word),
+                    "taskStarts, or taskSucceeds");
     }
 }
 
@@ -231,7 +231,7 @@ static struct document_place steps_spot(const struct v2_reader *r, const struct 
                                         const char *key)
 {
     size_t i = (size_t)(r->deployment - r->doc->deployments);
-    struct document_place item = spot_item(r->arena, at(r, r->root, "deployments"), i);
+    struct document_place item = document_place_item(r->arena, at(r, r->root, "deployments"), i);
     return at(r, at(r, at(r, item, "taskRoles"), role->name), key);
 }
 
@@ -249,7 +249,7 @@ static void add_all(struct command *c, const struct v2_role *role)
     size_t before = c->pieces;
     add_list(c, own);
     if (c->pieces == before)
-        report_hint(r->report, spot_fail(r->report, own, "says nothing to run"),
+        report_hint(r->report, document_place_fail(r->report, own, "says nothing to run"),
                     "- python train.py");
     if (r->deployment)
         add_list(c, steps_spot(r, role, "postCommands"));
@@ -257,10 +257,10 @@ static void add_all(struct command *c, const struct v2_role *role)
         add_prerequisite(c, c->asked[i], "taskSucceeds");
     add_plugins(c, "postCommands", "taskSucceeds");
     if (c->out.overflow || c->out.len > COMMAND_BYTES - sizeof V2_STRICT)
-        report_hint(
-            r->report,
-            spot_fail(r->report, own, "has more than the %d bytes of one command", COMMAND_BYTES),
-            "put it into a script");
+        report_hint(r->report,
+                    document_place_fail(r->report, own, "has more than the %d bytes of one command",
+                                        COMMAND_BYTES),
+                    "put it into a script");
 }
 
 const char *v2_command(struct v2_reader *r, const struct v2_role *role, struct role *into,

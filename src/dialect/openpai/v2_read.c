@@ -27,9 +27,9 @@ int v2_detect(const struct text_node *root)
 /* Written as null: field tables take that for left out. */
 static bool is_null(const struct v2_reader *r, const struct v2_role *role, const char *key)
 {
-    struct document_place roles = spot_in(r->arena, r->root, "taskRoles");
+    struct document_place roles = document_place_in(r->arena, r->root, "taskRoles");
     struct document_place done =
-        spot_in(r->arena, spot_in(r->arena, roles, role->name), "completion");
+        document_place_in(r->arena, document_place_in(r->arena, roles, role->name), "completion");
     const struct text_node *node = done.node ? text_get(done.node, key) : NULL;
     return node && node->kind == TEXT_NULL;
 }
@@ -37,10 +37,10 @@ static bool is_null(const struct v2_reader *r, const struct v2_role *role, const
 static struct document_place done_spot(const struct v2_reader *r, const struct v2_role *role,
                                        const char *key)
 {
-    struct document_place roles = spot_in(r->arena, r->root, "taskRoles");
+    struct document_place roles = document_place_in(r->arena, r->root, "taskRoles");
     struct document_place done =
-        spot_in(r->arena, spot_in(r->arena, roles, role->name), "completion");
-    return spot_in(r->arena, done, key);
+        document_place_in(r->arena, document_place_in(r->arena, roles, role->name), "completion");
+    return document_place_in(r->arena, done, key);
 }
 
 /* There a count that no number of tasks reaches never spoke. */
@@ -49,9 +49,9 @@ static bool beyond(const struct v2_reader *r, const struct v2_role *role,
 {
     if (count->n >= -1 && count->n <= (int64_t)role->instances)
         return false;
-    struct problem *p =
-        spot_warn(r->report, done_spot(r, role, key), "is %lld, and the role has %u task%s",
-                  (long long)count->n, role->instances, role->instances == 1 ? "" : "s");
+    struct problem *p = document_place_warn(
+        r->report, done_spot(r, role, key), "is %lld, and the role has %u task%s",
+        (long long)count->n, role->instances, role->instances == 1 ? "" : "s");
     report_hint(r->report, p, "1 to %u; it is taken for -1: %s", role->instances, off);
     return true;
 }
@@ -69,9 +69,9 @@ static void read_done(const struct v2_reader *r, const struct v2_role *role, str
     done->succeeded = number(role->instances);
     if (is_null(r, role, failed))
         report_hint(r->report,
-                    spot_warn(r->report, done_spot(r, role, failed),
-                              "is null, which the servers "
-                              "read as 1"),
+                    document_place_warn(r->report, done_spot(r, role, failed),
+                                        "is null, which the servers "
+                                        "read as 1"),
                     "-1: failed tasks never fail the job");
     if (beyond(r, role, f, failed, "failed tasks never fail the job") || f->n == -1)
         done->failed = (struct count){ .kind = COUNT_NEVER };
@@ -127,11 +127,13 @@ static void read_resources(struct v2_reader *r, const struct v2_role *v2, struct
         out->gpu_types.at[out->gpu_types.n++] = type;
         return;
     }
-    struct document_place extras = spot_in(r->arena, r->root, "extras");
-    struct document_place hived =
-        spot_in(r->arena, spot_in(r->arena, extras, "hivedScheduler"), "taskRoles");
-    struct document_place at = spot_in(r->arena, spot_in(r->arena, hived, v2->name), "skuType");
-    report_hint(r->report, spot_warn(r->report, at, "is \"%.40s\", and has no effect", type),
+    struct document_place extras = document_place_in(r->arena, r->root, "extras");
+    struct document_place hived = document_place_in(
+        r->arena, document_place_in(r->arena, extras, "hivedScheduler"), "taskRoles");
+    struct document_place at =
+        document_place_in(r->arena, document_place_in(r->arena, hived, v2->name), "skuType");
+    report_hint(r->report,
+                document_place_warn(r->report, at, "is \"%.40s\", and has no effect", type),
                 "it is the type of a GPU here, and the role asks for none");
 }
 
@@ -171,25 +173,26 @@ static int64_t task_retries(struct v2_reader *r)
         if (n < 0 ? most >= 0 || n < most : most >= 0 && n > most)
             most = n;
     }
-    struct document_place roles = spot_in(r->arena, r->root, "taskRoles");
+    struct document_place roles = document_place_in(r->arena, r->root, "taskRoles");
     if (differ)
-        report_hint(r->report, spot_warn(r->report, roles, "have different taskRetryCounts"),
+        report_hint(r->report,
+                    document_place_warn(r->report, roles, "have different taskRetryCounts"),
                     "%lld holds for the tasks of all roles", (long long)most);
     return most;
 }
 
 static void warn_retry(struct v2_reader *r, struct document_place at, const char *hint)
 {
-    report_hint(r->report, spot_warn(r->report, at, "has no effect"), "%s", hint);
+    report_hint(r->report, document_place_warn(r->report, at, "has no effect"), "%s", hint);
 }
 
 static void read_retry(struct v2_reader *r)
 {
     const struct v2_job *doc = r->doc;
-    struct document_place roles = spot_in(r->arena, r->root, "taskRoles");
+    struct document_place roles = document_place_in(r->arena, r->root, "taskRoles");
     if (!doc->extras.gang) {
         if (doc->retry)
-            warn_retry(r, spot_in(r->arena, r->root, "jobRetryCount"),
+            warn_retry(r, document_place_in(r->arena, r->root, "jobRetryCount"),
                        "with gangAllocation: false tasks are retried, by taskRetryCount");
         v2_retry(task_retries(r), true, &r->job->retry);
         return;
@@ -197,11 +200,12 @@ static void read_retry(struct v2_reader *r)
     v2_retry(doc->retry, false, &r->job->retry);
     for (size_t i = 0; i < doc->n_roles; i++)
         if (doc->roles[i].retry.n != 0)
-            warn_retry(
-                r,
-                spot_in(r->arena, spot_in(r->arena, roles, doc->roles[i].name), "taskRetryCount"),
-                "as there: jobRetryCount retries the job; extras.gangAllocation: false "
-                "retries tasks");
+            warn_retry(r,
+                       document_place_in(r->arena,
+                                         document_place_in(r->arena, roles, doc->roles[i].name),
+                                         "taskRetryCount"),
+                       "as there: jobRetryCount retries the job; extras.gangAllocation: false "
+                       "retries tasks");
 }
 
 /* Tasks come as room appears: a gang of any one. */
@@ -237,14 +241,15 @@ static void read_teamwise(struct v2_reader *r, struct document_place names)
     struct inputs *inputs = &r->job->inputs;
     bool is_list = names.node && names.node->kind == TEXT_LIST;
     if (!names.node || (is_list && names.node->count == 0)) {
-        report_hint(r->report, spot_warn(r->report, names, "names no storage"),
+        report_hint(r->report, document_place_warn(r->report, names, "names no storage"),
                     "there it meant the user's default storages, here there are none");
         return;
     }
     if (!is_list || names.node->count > STORAGES_MAX) {
-        report_hint(r->report,
-                    spot_fail(r->report, names, "is no list of at most %d names", STORAGES_MAX),
-                    "storageConfigNames: [nfs]");
+        report_hint(
+            r->report,
+            document_place_fail(r->report, names, "is no list of at most %d names", STORAGES_MAX),
+            "storageConfigNames: [nfs]");
         return;
     }
     struct mount *more = ARENA_ARRAY(r->arena, inputs->n_data + names.node->count, struct mount);
@@ -253,11 +258,12 @@ static void read_teamwise(struct v2_reader *r, struct document_place names)
     inputs->data = more;
     size_t i = 0;
     for (const struct text_node *one = names.node->first; one; one = one->next, i++) {
-        struct document_place spot = spot_item(r->arena, names, i);
+        struct document_place spot = document_place_item(r->arena, names, i);
         bool named = one->kind == TEXT_STR && *one->str && !strchr(one->str, '/');
         const char *from = named ? arena_printf(r->arena, V2_STORAGE "%s", one->str) : NULL;
         if (!named)
-            report_hint(r->report, spot_fail(r->report, spot, "is no name of a storage"), "nfs");
+            report_hint(r->report, document_place_fail(r->report, spot, "is no name of a storage"),
+                        "nfs");
         else if (!mounts(inputs, from))
             inputs->data[inputs->n_data++] = (struct mount){
                 .from = from, .at = arena_printf(r->arena, "/mnt/%s", one->str), .place = one->place
@@ -269,13 +275,13 @@ static void read_teamwise_plugins(struct v2_reader *r)
 {
     const struct v2_extras *extras = &r->doc->extras;
     struct document_place plugins =
-        spot_in(r->arena, spot_in(r->arena, r->root, "extras"), V2_PLUGINS);
+        document_place_in(r->arena, document_place_in(r->arena, r->root, "extras"), V2_PLUGINS);
     for (size_t i = 0; i < extras->n_plugins; i++) {
         const char *name = extras->plugins[i].plugin;
         struct document_place parameters =
-            spot_in(r->arena, spot_item(r->arena, plugins, i), "parameters");
+            document_place_in(r->arena, document_place_item(r->arena, plugins, i), "parameters");
         if (name && strcmp(v2_plugin_name(name), "teamwise_storage") == 0)
-            read_teamwise(r, spot_in(r->arena, parameters, "storageConfigNames"));
+            read_teamwise(r, document_place_in(r->arena, parameters, "storageConfigNames"));
     }
 }
 
@@ -425,9 +431,9 @@ static void read_job(struct v2_reader *r)
 
 static void empty_roles(struct v2_reader *r)
 {
-    struct document_place roles = spot_in(r->arena, r->root, "taskRoles");
+    struct document_place roles = document_place_in(r->arena, r->root, "taskRoles");
     if (roles.node && roles.node->kind == TEXT_MAP && roles.node->count == 0)
-        report_hint(r->report, spot_fail(r->report, roles, "is empty"), "worker: {...}");
+        report_hint(r->report, document_place_fail(r->report, roles, "is empty"), "worker: {...}");
 }
 
 struct job_spec *v2_read(struct arena *arena, const struct text_node *root, const struct site *site,
@@ -445,7 +451,7 @@ struct job_spec *v2_read(struct arena *arena, const struct text_node *root, cons
     struct v2_reader r = { .arena = arena,
                            .report = report,
                            .doc = &doc,
-                           .root = spot_root(root),
+                           .root = document_place_root(root),
                            .job = job_new(arena) };
     field_init(v2_job_fields, &doc);
     bool decoded = field_decode(arena, root, v2_job_fields, &doc, "", report) == 0;

@@ -123,8 +123,8 @@ static bool is_secret(const struct origin *origin)
 static void unknown(const struct v2_scope *s, struct document_place at, const char *name,
                     const char *hint)
 {
-    struct problem *p =
-        spot_fail(s->r->report, at, "has <%% %.80s %%>, and there is no such value", name);
+    struct problem *p = document_place_fail(s->r->report, at,
+                                            "has <%% %.80s %%>, and there is no such value", name);
     report_hint(s->r->report, p, "%s", hint);
 }
 
@@ -212,8 +212,8 @@ static void put_secret(struct v2_scope *s, struct document_place at, const char 
     case V2_BARE: buf_addf(out, "\"${%s}\"", name); return;
     case V2_SINGLE: buf_addf(out, "'\"${%s}\"'", name); return;
     case V2_HERE_QUOTED: {
-        struct problem *p =
-            spot_fail(s->r->report, at, "has a secret in a here-document with a quoted end");
+        struct problem *p = document_place_fail(
+            s->r->report, at, "has a secret in a here-document with a quoted end");
         report_hint(s->r->report, p, "<<END in place of <<'END'");
         return;
     }
@@ -239,8 +239,8 @@ static void put_value(struct v2_scope *s, struct document_place at, const char *
     if (base && !node) {
         unknown(s, at, name, keys_hint(arena, base, name + len));
     } else if (node && (!text || !name[len])) {
-        struct problem *p = spot_fail(s->r->report, at, "has <%% %.80s %%>, which is %s", name,
-                                      text_kind_word(node->kind));
+        struct problem *p = document_place_fail(s->r->report, at, "has <%% %.80s %%>, which is %s",
+                                                name, text_kind_word(node->kind));
         report_hint(s->r->report, p, "the name of one value in it: %.60s.x", name);
     } else if (text && is_secret(origin)) {
         const char *variable = secret_variable(s, name + len + 1, text);
@@ -256,7 +256,8 @@ static bool no_name(struct report *r, struct document_place at, const char *name
 {
     if (*name && !strchr("#^/!&>{=", *name))
         return false;
-    struct problem *p = spot_warn(r, at, "has <%% %.60s %%>, which is left out, as there", name);
+    struct problem *p =
+        document_place_warn(r, at, "has <%% %.60s %%>, which is left out, as there", name);
     report_hint(r, p, "only names are replaced: <%% $parameters.x %%>");
     return true;
 }
@@ -285,7 +286,7 @@ static const char *next_name(struct arena *arena, const char *text, const char *
 
 static void open_end(struct report *r, struct document_place at)
 {
-    report_hint(r, spot_fail(r, at, "has <%% without %%>"), "<%% $parameters.x %%>");
+    report_hint(r, document_place_fail(r, at, "has <%% without %%>"), "<%% $parameters.x %%>");
 }
 
 static void put_plain(struct arena *arena, const char *from, const char *to, struct v2_shell *shell,
@@ -329,8 +330,8 @@ void v2_check_auth(const struct v2_reader *r, struct document_place at)
         const struct text_node *node =
             origin && is_secret(origin) && secrets ? v2_value(secrets, name + len) : NULL;
         if (!node || !single(node)) {
-            struct problem *p =
-                spot_fail(r->report, at, "has <%% %.80s %%>, and there is no such secret", name);
+            struct problem *p = document_place_fail(
+                r->report, at, "has <%% %.80s %%>, and there is no such secret", name);
             report_hint(r->report, p, "%s", keys_hint(r->arena, secrets, ""));
         }
         text = end;

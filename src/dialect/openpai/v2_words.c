@@ -184,7 +184,7 @@ static const char *find(const char *text, const char *what)
     return NULL;
 }
 
-static int said_code(const struct ending *e)
+static int writer_code(const struct ending *e)
 {
     const char *tail = e->tail ? e->tail : "";
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
@@ -218,7 +218,7 @@ static int own_code(const struct ending *e)
         return code;
     if (device)
         return device;
-    int said = said_code(e);
+    int said = writer_code(e);
     return said ? said : EXIT_OTHER;
 }
 

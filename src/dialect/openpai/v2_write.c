@@ -8,7 +8,7 @@
  * back with their values, except for secrets. */
 #include "dialect/openpai/v2.h"
 
-#include "dialect/openpai/said.h"
+#include "dialect/openpai/job_writer.h"
 #include "dialect/openpai/v1.h"
 
 #include "base/buf.h"
@@ -24,7 +24,7 @@ static const char *const role_words[] = { "replicas",  "run", "argv",  "python",
                                           "resources", "env", "ports", "done",   NULL };
 static const char *const resource_words[] = { "cpu", "memory", "shm", "gpu", "gpu_type", NULL };
 static const char *const input_words[] = { "data", NULL };
-static const struct said_words v2_words = {
+static const struct writer_words v2_words = {
     .job = job_words, .role = role_words, .resource = resource_words, .inputs = input_words
 };
 
@@ -62,7 +62,7 @@ static void copy_kept(struct job_writer *w, const char *key)
 static const char *identifier(struct job_writer *w, const struct text_node *map, const char *name,
                               const char *path)
 {
-    const char *out = said_name(w, name, "_", path);
+    const char *out = writer_name(w, name, "_", path);
     bool digit = *out >= '0' && *out <= '9';
     const char *first = out;
     if (digit)
@@ -70,7 +70,7 @@ static const char *identifier(struct job_writer *w, const struct text_node *map,
     while (text_get(map, out))
         out = arena_printf(w->arena, "%s_", out);
     if (out != first)
-        said_alike(w, path, "is written as %s", out);
+        writer_alike(w, path, "is written as %s", out);
     return out;
 }
 
@@ -107,8 +107,8 @@ static void write_prerequisites(struct job_writer *w)
     size_t n = 0;
     for (size_t i = 0; i < w->job->n_roles; i++) {
         if (!w->job->roles[i].image)
-            said_alike(w, arena_printf(w->arena, "roles.%s.image", w->job->roles[i].name),
-                       "is not given, openpai v2 needs one: written as \"none\"");
+            writer_alike(w, arena_printf(w->arena, "roles.%s.image", w->job->roles[i].name),
+                         "is not given, openpai v2 needs one: written as \"none\"");
         if (image_number(w->job, i) < n)
             continue;
         struct text_node *item = text_map(w->arena, list, NULL);
@@ -198,7 +198,7 @@ static void add_command(struct job_writer *w, struct text_node *list, const char
 static void check_template(struct job_writer *w, const char *text, const char *path)
 {
     if (strstr(text, "<%"))
-        said_nearly(w, path, "has <%%, which openpai v2 reads as a template");
+        writer_nearly(w, path, "has <%%, which openpai v2 reads as a template");
 }
 
 /* Are there any? */
@@ -213,9 +213,9 @@ static bool write_env(struct job_writer *w, struct text_node *list, const struct
         any = true;
         const char *field = arena_printf(w->arena, "%s.env.%s", path, env->name);
         AUTO_BUF struct buf out = BUF_INIT(COMMAND_MAX);
-        said_alike(w, field, "is written into the command, openpai v2 has no variables");
+        writer_alike(w, field, "is written into the command, openpai v2 has no variables");
         check_template(w, env->value, field);
-        said_export(&out, env);
+        writer_export(&out, env);
         add_command(w, list, buf_str(&out));
     }
     return any;
@@ -242,8 +242,8 @@ static void write_commands(struct job_writer *w, struct text_node *out, const st
     size_t strict = strlen(V2_STRICT);
     if (!role->run) {
         AUTO_BUF struct buf text = BUF_INIT(COMMAND_MAX);
-        said_command(w, role, path, write_env(w, list, role, path));
-        said_program(&text, role);
+        writer_command(w, role, path, write_env(w, list, role, path));
+        writer_program(&text, role);
         check_template(w, buf_str(&text), path);
         add_command(w, list, buf_str(&text));
         return;
@@ -253,7 +253,7 @@ static void write_commands(struct job_writer *w, struct text_node *out, const st
         text += strict;
     else
         add_command(w, list, V2_NOT_STRICT);
-    said_command(w, role, path, write_env(w, list, role, path));
+    writer_command(w, role, path, write_env(w, list, role, path));
     check_template(w, text, arena_printf(w->arena, "%s.run", path));
     add_command(w, list, own_text(w, role, text));
 }
@@ -296,7 +296,7 @@ static void write_ports(struct job_writer *w, struct text_node *out, const struc
         const struct port_want *port = &role->ports[i];
         const char *field = arena_printf(w->arena, "%s.ports.%s", path, port->label);
         if (port->first)
-            said_nearly(w, field, "begins at %u, openpai v2 gives any free ports", port->first);
+            writer_nearly(w, field, "begins at %u, openpai v2 gives any free ports", port->first);
         text_int(w->arena, map, identifier(w, map, port->label, field), port->count);
     }
 }
@@ -304,8 +304,8 @@ static void write_ports(struct job_writer *w, struct text_node *out, const struc
 static int64_t units(struct job_writer *w, uint64_t value, uint64_t unit, const char *path,
                      const char *key)
 {
-    return (int64_t)said_units(w, value, unit, 0,
-                               arena_printf(w->arena, "%s.resources.%s", path, key));
+    return (int64_t)writer_units(w, value, unit, 0,
+                                 arena_printf(w->arena, "%s.resources.%s", path, key));
 }
 
 static void write_resources(struct job_writer *w, struct text_node *out, const struct role *role,
@@ -314,8 +314,8 @@ static void write_resources(struct job_writer *w, struct text_node *out, const s
     struct arena *a = w->arena;
     const struct resources *r = &role->resources;
     if (r->shm == 0)
-        said_alike(w, arena_printf(a, "%s.resources.shm", path),
-                   "is not given, openpai v2 takes %d MB", V2_SHM_MB);
+        writer_alike(w, arena_printf(a, "%s.resources.shm", path),
+                     "is not given, openpai v2 takes %d MB", V2_SHM_MB);
     else if (!default_shm(w, role))
         text_int(a, text_map(a, out, "extraContainerOptions"), "shmMB",
                  units(w, r->shm, MB, path, "shm"));
@@ -335,8 +335,8 @@ static void write_done(struct job_writer *w, struct text_node *out, const struct
     text_int(w->arena, map, "minSucceededInstances",
              done->succeeded.kind == COUNT_NUMBER ? (int64_t)done->succeeded.n : -1);
     if (done->succeeded.kind == COUNT_NEVER)
-        said_nearly(w, arena_printf(w->arena, "%s.done.succeeded", path),
-                    "is never, openpai v2 waits for every role");
+        writer_nearly(w, arena_printf(w->arena, "%s.done.succeeded", path),
+                      "is never, openpai v2 waits for every role");
 }
 
 static bool loose(const struct job_spec *job)
@@ -359,8 +359,8 @@ static void write_role(struct job_writer *w, struct text_node *roles, size_t i)
     struct text_node *out = text_map(w->arena, roles, role->name);
     text_int(w->arena, out, "instances", role->replicas);
     if (role->min != role->replicas)
-        said_nearly(w, arena_printf(w->arena, "%s.replicas", path), "is a range, written as %u",
-                    role->replicas);
+        writer_nearly(w, arena_printf(w->arena, "%s.replicas", path), "is a range, written as %u",
+                      role->replicas);
     write_done(w, out, &role->done, path);
     if (loose(w->job))
         text_int(w->arena, out, "taskRetryCount", retries(&w->job->retry));
@@ -380,9 +380,9 @@ static void write_retry(struct job_writer *w)
         n = 1000000; /* the count has no word for always */
     struct retry back = *have;
     v2_retry(n, of_tasks, &back);
-    if (!said_same_retry(have, &back))
-        said_nearly(w, "retry", "cannot be said exactly in openpai v2, written as %s %lld",
-                    of_tasks ? "taskRetryCount" : "jobRetryCount", (long long)n);
+    if (!writer_same_retry(have, &back))
+        writer_nearly(w, "retry", "cannot be said exactly in openpai v2, written as %s %lld",
+                      of_tasks ? "taskRetryCount" : "jobRetryCount", (long long)n);
     text_int(w->arena, w->out, "jobRetryCount", of_tasks ? 0 : n);
 }
 
@@ -394,8 +394,8 @@ static void write_priority(struct job_writer *w, struct text_node *extras)
     const struct text_node *hived = text_get(extras, "hivedScheduler");
     bool said = hived && text_get(hived, "jobPriorityClass");
     if (!class)
-        said_nearly(w, "priority",
-                    "is %u, openpai v2 knows classes: oppo 1, test 5, prod 8, crit 9", priority);
+        writer_nearly(w, "priority",
+                      "is %u, openpai v2 knows classes: oppo 1, test 5, prod 8, crit 9", priority);
     else if (said || priority != 5)
         set_text(w, member(w, extras, "hivedScheduler"), "jobPriorityClass", class);
 }
@@ -406,8 +406,8 @@ static void write_gpu_types(struct job_writer *w, struct text_node *extras)
         const struct role *role = &w->job->roles[i];
         const struct words *types = &role->resources.gpu_types;
         if (types->n > 1 || (types->n == 1 && role->resources.gpu_milli == 0))
-            said_nearly(w, arena_printf(w->arena, "roles.%s.resources.gpu_type", role->name),
-                        "is not one type of a GPU, left out");
+            writer_nearly(w, arena_printf(w->arena, "roles.%s.resources.gpu_type", role->name),
+                          "is not one type of a GPU, left out");
         else if (types->n == 1) {
             struct text_node *roles = member(w, member(w, extras, "hivedScheduler"), "taskRoles");
             set_text(w, member(w, roles, role->name), "skuType", types->at[0]);
@@ -424,12 +424,12 @@ static void write_storages(struct job_writer *w, struct text_node *extras)
         const char *path = arena_printf(w->arena, "inputs.data[%zu]", i);
         const char *name = mount->from + prefix;
         if (strncmp(mount->from, V2_STORAGE, prefix) != 0 || !*name || strchr(name, '/')) {
-            said_nearly(w, path, "is no storage by name (" V2_STORAGE "NAME) and is left out");
+            writer_nearly(w, path, "is no storage by name (" V2_STORAGE "NAME) and is left out");
             continue;
         }
         if (mount->read_only)
-            said_nearly(w, arena_printf(w->arena, "%s.read_only", path),
-                        "cannot be said in openpai v2 and is left out");
+            writer_nearly(w, arena_printf(w->arena, "%s.read_only", path),
+                          "cannot be said in openpai v2 and is left out");
         list = list ? list : text_list(w->arena, extras, "storages");
         struct text_node *item = text_map(w->arena, list, NULL);
         text_str(w->arena, item, "name", name);
@@ -446,7 +446,7 @@ static void write_notify(struct job_writer *w, struct text_node *extras)
         for (size_t k = 0; k < sizeof events / sizeof events[0]; k++)
             known |= strcmp(events[k], notify->at[i]) == 0;
         if (!known)
-            said_nearly(w, "notify", "has %.60s, which is no event of openpai v2", notify->at[i]);
+            writer_nearly(w, "notify", "has %.60s, which is no event of openpai v2", notify->at[i]);
         else if (!text_get(member(w, extras, "jobStatusChangeNotification"), notify->at[i]))
             text_bool(w->arena, member(w, extras, "jobStatusChangeNotification"), notify->at[i],
                       true);
@@ -462,7 +462,7 @@ static void write_extras(struct job_writer *w)
     if (loose(w->job))
         text_bool(w->arena, extras, "gangAllocation", false);
     else if (w->job->n_gangs)
-        said_nearly(w, "gang", "cannot be said in openpai v2 and is left out");
+        writer_nearly(w, "gang", "cannot be said in openpai v2 and is left out");
     write_priority(w, extras);
     write_gpu_types(w, extras);
     write_storages(w, extras);
@@ -475,9 +475,9 @@ struct text_node *v2_write(struct arena *arena, const struct job_spec *job, stru
 {
     struct job_writer w = { .arena = arena, .job = job, .report = report, .format = "openpai v2" };
     w.out = text_map(arena, NULL, NULL);
-    said_unsaid(&w, &v2_words);
+    writer_unsaid(&w, &v2_words);
     text_int(arena, w.out, "protocolVersion", 2);
-    text_str(arena, w.out, "name", said_name(&w, job->name ? job->name : "job", "-_", "name"));
+    text_str(arena, w.out, "name", writer_name(&w, job->name ? job->name : "job", "-_", "name"));
     text_str(arena, w.out, "type", "job");
     copy_kept(&w, "version");
     copy_kept(&w, "contributor");
@@ -499,5 +499,5 @@ struct text_node *v2_write(struct arena *arena, const struct job_spec *job, stru
 struct job_spec *v2_shape(struct arena *arena, const struct job_spec *job, struct report *report)
 {
     struct job_writer w = { .arena = arena, .job = job, .report = report, .format = "openpai v2" };
-    return said_shape(&w, "_", false);
+    return writer_shape(&w, "_", false);
 }

@@ -8,7 +8,7 @@
  *
  * Caveats: what v1 can only say nearly (half a CPU, names with other characters, a program
  * without a shell) is written nearly and warned about too. */
-#include "dialect/openpai/said.h"
+#include "dialect/openpai/job_writer.h"
 #include "dialect/openpai/v1.h"
 
 #include "base/buf.h"
@@ -30,12 +30,12 @@ static const char *const input_words[] = { "code", "registry_auth", NULL };
 static const char *const code_words[] = { "dir", "limit", NULL };
 static const char *const health_words[] = { "debug_hold", NULL };
 
-static const struct said_words v1_words = { .job = job_words,
-                                            .role = role_words,
-                                            .resource = resource_words,
-                                            .inputs = input_words,
-                                            .code = code_words,
-                                            .health = health_words };
+static const struct writer_words v1_words = { .job = job_words,
+                                              .role = role_words,
+                                              .resource = resource_words,
+                                              .inputs = input_words,
+                                              .code = code_words,
+                                              .health = health_words };
 
 /* ---- environment: v1 has one for all roles ---- */
 
@@ -77,9 +77,9 @@ static void own_env(struct job_writer *w, const struct role *role, const char *p
         const struct pair *env = &role->env.at[i];
         if (dialect_everywhere(w->job, env))
             continue;
-        said_alike(w, arena_printf(w->arena, "%s.env.%s", path, env->name),
-                   "differs from other roles, written into the command");
-        said_export(out, env);
+        writer_alike(w, arena_printf(w->arena, "%s.env.%s", path, env->name),
+                     "differs from other roles, written into the command");
+        writer_export(out, env);
         buf_puts(out, "; ");
     }
 }
@@ -88,8 +88,8 @@ static const char *write_command(struct job_writer *w, const struct role *role, 
 {
     AUTO_BUF struct buf out = BUF_INIT(COMMAND_MAX);
     own_env(w, role, path, &out);
-    said_command(w, role, path, out.len > 0);
-    said_program(&out, role);
+    writer_command(w, role, path, out.len > 0);
+    writer_program(&out, role);
     return arena_strdup(w->arena, buf_str(&out));
 }
 
@@ -99,23 +99,25 @@ static void write_resources(struct job_writer *w, struct text_node *out, const s
     struct arena *a = w->arena;
     if (r->cpu_milli)
         text_int(a, out, "cpuNumber",
-                 (int64_t)said_units(w, r->cpu_milli, 1000, 1,
-                                     arena_printf(a, "%s.resources.cpu", path)));
+                 (int64_t)writer_units(w, r->cpu_milli, 1000, 1,
+                                       arena_printf(a, "%s.resources.cpu", path)));
     const char *memory = arena_printf(a, "%s.resources.memory", path);
     if (r->memory >= r->shm && r->memory) {
-        text_int(a, out, "memoryMB", (int64_t)said_units(w, r->memory, MB, 100, memory));
+        text_int(a, out, "memoryMB", (int64_t)writer_units(w, r->memory, MB, 100, memory));
     } else if (r->shm > (uint64_t)V1_MEMORY_MB * MB) {
-        said_nearly(w, memory, "is written as that of shm, which openpai v1 counts as part of it");
+        writer_nearly(w, memory,
+                      "is written as that of shm, which openpai v1 counts as part of it");
         text_int(a, out, "memoryMB", (int64_t)((r->shm + MB - 1) / MB));
     } else {
-        said_alike(w, memory, "is not given, openpai v1 takes %d MB", V1_MEMORY_MB);
+        writer_alike(w, memory, "is not given, openpai v1 takes %d MB", V1_MEMORY_MB);
     }
     if (r->shm)
-        text_int(a, out, "shmMB",
-                 (int64_t)said_units(w, r->shm, MB, 0, arena_printf(a, "%s.resources.shm", path)));
+        text_int(
+            a, out, "shmMB",
+            (int64_t)writer_units(w, r->shm, MB, 0, arena_printf(a, "%s.resources.shm", path)));
     text_int(
         a, out, "gpuNumber",
-        (int64_t)said_units(w, r->gpu_milli, 1000, 0, arena_printf(a, "%s.resources.gpu", path)));
+        (int64_t)writer_units(w, r->gpu_milli, 1000, 0, arena_printf(a, "%s.resources.gpu", path)));
 }
 
 /* http and ssh are added when v1 is read. */
@@ -136,8 +138,8 @@ static void write_ports(struct job_writer *w, struct text_node *out, const struc
         list = list ? list : text_list(w->arena, out, "portList");
         struct text_node *item = text_map(w->arena, list, NULL);
         text_str(w->arena, item, "label",
-                 said_name(w, port->label, "._~",
-                           arena_printf(w->arena, "%s.ports.%s", path, port->label)));
+                 writer_name(w, port->label, "._~",
+                             arena_printf(w->arena, "%s.ports.%s", path, port->label)));
         text_int(w->arena, item, "beginAt", port->first);
         text_int(w->arena, item, "portNumber", port->count);
     }
@@ -153,8 +155,8 @@ static void write_done(struct job_writer *w, struct text_node *out, const struct
     if (done->succeeded.kind == COUNT_NUMBER)
         text_int(w->arena, out, "minSucceededTaskCount", done->succeeded.n);
     else if (done->succeeded.kind == COUNT_NEVER)
-        said_nearly(w, arena_printf(w->arena, "%s.done.succeeded", path),
-                    "is never, openpai v1 waits for every role");
+        writer_nearly(w, arena_printf(w->arena, "%s.done.succeeded", path),
+                      "is never, openpai v1 waits for every role");
 }
 
 static void write_role(struct job_writer *w, struct text_node *list, const struct role *role)
@@ -164,8 +166,8 @@ static void write_role(struct job_writer *w, struct text_node *list, const struc
     text_str(w->arena, out, "name", role->name);
     text_int(w->arena, out, "taskNumber", role->replicas);
     if (role->min != role->replicas)
-        said_nearly(w, arena_printf(w->arena, "%s.replicas", path), "is a range, written as %u",
-                    role->replicas);
+        writer_nearly(w, arena_printf(w->arena, "%s.replicas", path), "is a range, written as %u",
+                      role->replicas);
     write_resources(w, out, &role->resources, path);
     write_ports(w, out, role, path);
     text_str(w->arena, out, "command", write_command(w, role, path));
@@ -182,8 +184,8 @@ static void write_image(struct job_writer *w)
         if (!image)
             image = own;
         else if (own && strcmp(own, image) != 0)
-            said_nearly(w, arena_printf(w->arena, "roles.%s.image", w->job->roles[i].name),
-                        "is not %s; openpai v1 has one image for the job", image);
+            writer_nearly(w, arena_printf(w->arena, "roles.%s.image", w->job->roles[i].name),
+                          "is not %s; openpai v1 has one image for the job", image);
     }
     if (!image)
         report_note(w->report, "image",
@@ -210,8 +212,8 @@ static void write_gpu_type(struct job_writer *w)
         if (!type)
             type = own;
         else if (strcmp(own, type) != 0)
-            said_nearly(w, arena_printf(w->arena, "roles.%s.resources.gpu_type", role->name),
-                        "is not \"%s\"; openpai v1 has one gpuType for the job", type);
+            writer_nearly(w, arena_printf(w->arena, "roles.%s.resources.gpu_type", role->name),
+                          "is not \"%s\"; openpai v1 has one gpuType for the job", type);
     }
     if (type && *type)
         text_str(w->arena, w->out, "gpuType", type);
@@ -225,9 +227,10 @@ static void write_retry(struct job_writer *w)
         n = have->success.kind == COUNT_ALWAYS ? -2 : -1;
     struct retry back = *have;
     v1_retry(n, &back);
-    if (!said_same_retry(have, &back))
-        said_nearly(w, "retry", "cannot be said exactly in openpai v1, written as retryCount %lld",
-                    (long long)n);
+    if (!writer_same_retry(have, &back))
+        writer_nearly(w, "retry",
+                      "cannot be said exactly in openpai v1, written as retryCount %lld",
+                      (long long)n);
     text_int(w->arena, w->out, "retryCount", n);
 }
 
@@ -253,8 +256,8 @@ struct text_node *v1_write(struct arena *arena, const struct job_spec *job, stru
 {
     struct job_writer w = { .arena = arena, .job = job, .report = report, .format = "openpai v1" };
     w.out = text_map(arena, NULL, NULL);
-    said_unsaid(&w, &v1_words);
-    text_str(arena, w.out, "jobName", said_name(&w, job->name, "-._~", "name"));
+    writer_unsaid(&w, &v1_words);
+    text_str(arena, w.out, "jobName", writer_name(&w, job->name, "-._~", "name"));
     write_image(&w);
     write_text(&w, "authFile", job->inputs.registry_auth);
     write_text(&w, "outputDir", job->output);
@@ -273,5 +276,5 @@ struct text_node *v1_write(struct arena *arena, const struct job_spec *job, stru
 struct job_spec *v1_shape(struct arena *arena, const struct job_spec *job, struct report *report)
 {
     struct job_writer w = { .arena = arena, .job = job, .report = report, .format = "openpai v1" };
-    return said_shape(&w, "._~", true);
+    return writer_shape(&w, "._~", true);
 }

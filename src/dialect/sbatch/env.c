@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "dialect/once.h"
+#include "dialect/place_cache.h"
 #include "dialect/sbatch/batch.h"
 
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static const void *make_names(struct arena *arena, const void *arg)
 
 static const char *const *names_of(struct arena *arena, const struct job_place *place)
 {
-    return place_once(place, arena, "sbatch.names", make_names, place);
+    return place_cache_get(place, arena, "sbatch.names", make_names, place);
 }
 
 const char *sb_host(struct arena *arena, const struct dialect_task *task)
@@ -150,7 +150,7 @@ static const void *make_nodelist(struct arena *arena, const void *arg)
 static const char *nodelist(struct arena *arena, const struct group *g)
 {
     const char *key = arena_printf(arena, "sbatch.nodelist.%u", g->component);
-    return place_once(g->placed.place, arena, key, make_nodelist, g);
+    return place_cache_get(g->placed.place, arena, key, make_nodelist, g);
 }
 
 const char *sb_spread(struct arena *arena, uint32_t tasks, uint32_t nodes)
@@ -247,12 +247,12 @@ static void add_part(const struct target *t, const struct group *g)
     add_list(t, "SLURM_NODELIST", list);
     add_number(t, "SLURM_JOB_NUM_NODES", g->n);
     add_number(t, "SLURM_NNODES", g->n);
-    add(t, "SLURM_JOB_CPUS_PER_NODE", place_once(g->placed.place, a, cpus, make_cpus, g));
+    add(t, "SLURM_JOB_CPUS_PER_NODE", place_cache_get(g->placed.place, a, cpus, make_cpus, g));
     if (tasks) {
         add_number(t, "SLURM_NTASKS", tasks);
         add_number(t, "SLURM_NPROCS", tasks);
     }
-    add(t, "SLURM_TASKS_PER_NODE", place_once(g->placed.place, a, each, make_tasks, g));
+    add(t, "SLURM_TASKS_PER_NODE", place_cache_get(g->placed.place, a, each, make_tasks, g));
     const struct text_node *env = part ? text_get(part, "env") : NULL;
     for (const struct text_node *one = env ? env->first : NULL; one; one = one->next)
         if (one->kind == TEXT_STR)
@@ -332,7 +332,7 @@ static void put_node(const struct writer *w, uint32_t flat)
     const struct job_spec *job = w->placed.job;
     const struct resources *res = &job->roles[w->task->role].resources;
     const char *addresses =
-        place_once(w->placed.place, w->arena, "sbatch.addresses", make_addresses, &w->placed);
+        place_cache_get(w->placed.place, w->arena, "sbatch.addresses", make_addresses, &w->placed);
     put(w, "SLURMD_NODENAME", names_of(w->arena, w->placed.place)[flat]);
     put(w, "SLURM_TOPOLOGY_ADDR", names_of(w->arena, w->placed.place)[flat]);
     put(w, "SLURM_TOPOLOGY_ADDR_PATTERN", "node");

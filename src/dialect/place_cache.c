@@ -1,6 +1,6 @@
 /* A short list, looked through from its beginning: a convention keeps a few texts of a job. Names
  * of variables that tasks do without are on a list of their own, each once. */
-#include "dialect/once.h"
+#include "dialect/place_cache.h"
 
 #include "base/mem.h"
 
@@ -14,24 +14,24 @@ struct text_entry {
     const void *made;
 };
 
-struct place_once {
+struct place_cache {
     struct arena *arena;
     struct text_entry *first;
     const char *left_out[LEFT_OUT_MAX + 1];
     size_t n;
 };
 
-struct place_once *place_once_create(struct arena *arena)
+struct place_cache *place_cache_create(struct arena *arena)
 {
-    struct place_once *once = arena_alloc(arena, sizeof *once);
-    *once = (struct place_once){ .arena = arena };
+    struct place_cache *once = arena_alloc(arena, sizeof *once);
+    *once = (struct place_cache){ .arena = arena };
     return once;
 }
 
-const void *place_once(const struct job_place *place, struct arena *arena, const char *key,
-                       once_make *make, const void *arg)
+const void *place_cache_get(const struct job_place *place, struct arena *arena, const char *key,
+                            place_cache_make *make, const void *arg)
 {
-    struct place_once *once = place->once;
+    struct place_cache *once = place->once;
     if (!once)
         return make(arena, arg);
     for (const struct text_entry *k = once->first; k; k = k->next)
@@ -47,7 +47,7 @@ const void *place_once(const struct job_place *place, struct arena *arena, const
 
 void place_leave_out(const struct job_place *place, const char *name)
 {
-    struct place_once *once = place->once;
+    struct place_cache *once = place->once;
     for (size_t i = 0; once && i < once->n; i++)
         if (strcmp(once->left_out[i], name) == 0)
             return;

@@ -1,7 +1,7 @@
 /* What both writers need: warnings about what OpenPAI has no words for, and shell text. Internal to
  * this folder. */
-#ifndef DIALECT_OPENPAI_SAID_H
-#define DIALECT_OPENPAI_SAID_H
+#ifndef DIALECT_OPENPAI_JOB_WRITER_H
+#define DIALECT_OPENPAI_JOB_WRITER_H
 
 #include "dialect/dialect.h"
 
@@ -17,33 +17,33 @@ struct job_writer {
 
 /* Canonical fields that the format has words for, by the object they are in; each ends with NULL.
  * No list: the object is not looked into. */
-struct said_words {
+struct writer_words {
     const char *const *job, *const *role, *const *resource, *const *inputs, *const *code,
                                                                                 *const *health;
 };
 /* A warning "PATH cannot be said ..." for every field of the job that is not among them. */
-void said_unsaid(struct job_writer *, const struct said_words *);
+void writer_unsaid(struct job_writer *, const struct writer_words *);
 /* A warning "PATH ...": something is lost. */
-void said_nearly(struct job_writer *, const char *path, const char *fmt, ...)
+void writer_nearly(struct job_writer *, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* A note "PATH ...": the same is meant. */
-void said_alike(struct job_writer *, const char *path, const char *fmt, ...)
+void writer_alike(struct job_writer *, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The job with role names of letters, digits and what is in more, each once; digits: may one begin
  * with a digit? A note for each that changes. */
-struct job_spec *said_shape(struct job_writer *, const char *more, bool digits);
+struct job_spec *writer_shape(struct job_writer *, const char *more, bool digits);
 /* name with what is neither a letter, a digit nor in more written as _, and a note then. */
-const char *said_name(struct job_writer *, const char *name, const char *more, const char *path);
+const char *writer_name(struct job_writer *, const char *name, const char *more, const char *path);
 /* value in units, rounded up, with a warning when it is not exact or below least. */
-uint64_t said_units(struct job_writer *, uint64_t value, uint64_t unit, uint64_t least,
-                    const char *path);
+uint64_t writer_units(struct job_writer *, uint64_t value, uint64_t unit, uint64_t least,
+                      const char *path);
 
-void said_export(struct buf *, const struct pair *env); /* "export NAME='value'" */
+void writer_export(struct buf *, const struct pair *env); /* "export NAME='value'" */
 /* run as it is, argv quoted, a Python entry point called. */
-void said_program(struct buf *, const struct role *);
+void writer_program(struct buf *, const struct role *);
 /* Notes for a program that is written as shell text, or with its variables in front. */
-void said_command(struct job_writer *, const struct role *, const char *path, bool variables);
+void writer_command(struct job_writer *, const struct role *, const char *path, bool variables);
 /* The rules give the same ends the same retries. */
-bool said_same_retry(const struct retry *, const struct retry *);
+bool writer_same_retry(const struct retry *, const struct retry *);
 
 #endif

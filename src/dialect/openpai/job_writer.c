@@ -1,6 +1,6 @@
 /* What the writers of both versions share: warnings about canonical fields that OpenPAI has no
  * words for, names in its characters, and the job's commands as shell text. */
-#include "dialect/openpai/said.h"
+#include "dialect/openpai/job_writer.h"
 
 #include "base/buf.h"
 #include "dialect/roles.h"
@@ -10,7 +10,7 @@
 
 /* ---- warnings ---- */
 
-void said_nearly(struct job_writer *w, const char *path, const char *fmt, ...)
+void writer_nearly(struct job_writer *w, const char *path, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -20,7 +20,7 @@ void said_nearly(struct job_writer *w, const char *path, const char *fmt, ...)
     report_warn(w->report, (struct place){ 0 }, path, "%s %s", path, buf_str(&text));
 }
 
-void said_alike(struct job_writer *w, const char *path, const char *fmt, ...)
+void writer_alike(struct job_writer *w, const char *path, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -45,11 +45,11 @@ static void unsaid(struct job_writer *w, const struct text_node *map, const char
         return;
     for (const struct text_node *node = map->first; node; node = node->next)
         if (!among(words, node->key))
-            said_nearly(w, *path ? arena_printf(w->arena, "%s.%s", path, node->key) : node->key,
-                        "cannot be said in %s and is left out", w->format);
+            writer_nearly(w, *path ? arena_printf(w->arena, "%s.%s", path, node->key) : node->key,
+                          "cannot be said in %s and is left out", w->format);
 }
 
-void said_unsaid(struct job_writer *w, const struct said_words *words)
+void writer_unsaid(struct job_writer *w, const struct writer_words *words)
 {
     const struct text_node *tree = job_encode(w->arena, w->job);
     const struct text_node *inputs = text_get(tree, "inputs"), *roles = text_get(tree, "roles");
@@ -65,7 +65,7 @@ void said_unsaid(struct job_writer *w, const struct said_words *words)
     }
 }
 
-const char *said_name(struct job_writer *w, const char *name, const char *more, const char *path)
+const char *writer_name(struct job_writer *w, const char *name, const char *more, const char *path)
 {
     char *out = arena_strdup(w->arena, name);
     bool same = true;
@@ -78,8 +78,8 @@ const char *said_name(struct job_writer *w, const char *name, const char *more, 
         same = false;
     }
     if (!same)
-        said_alike(w, path, "\"%s\" has characters that %s refuses, written as %s", name, w->format,
-                   out);
+        writer_alike(w, path, "\"%s\" has characters that %s refuses, written as %s", name,
+                     w->format, out);
     return out;
 }
 
@@ -91,20 +91,20 @@ static bool role_taken(const struct role *roles, size_t n, const char *name)
     return false;
 }
 
-struct job_spec *said_shape(struct job_writer *w, const char *more, bool digits)
+struct job_spec *writer_shape(struct job_writer *w, const char *more, bool digits)
 {
     const struct job_spec *job = w->job;
     struct role *roles = ARENA_ARRAY(w->arena, job->n_roles + 1, struct role);
     struct role_name *names = ARENA_ARRAY(w->arena, job->n_roles + 1, struct role_name);
     for (size_t i = 0; i < job->n_roles; i++) {
         const char *own = job->roles[i].name, *path = arena_printf(w->arena, "roles.%s", own);
-        const char *name = said_name(w, own, more, path), *first = name;
+        const char *name = writer_name(w, own, more, path), *first = name;
         if (!digits && *name >= '0' && *name <= '9')
             name = arena_printf(w->arena, "_%s", name);
         while (role_taken(roles, i, name))
             name = arena_printf(w->arena, "%s_", name);
         if (name != first)
-            said_alike(w, path, "is written as %s", name);
+            writer_alike(w, path, "is written as %s", name);
         roles[i] = job->roles[i];
         roles[i].name = name;
         names[i] = (struct role_name){ own, name };
@@ -113,21 +113,21 @@ struct job_spec *said_shape(struct job_writer *w, const char *more, bool digits)
                               &(struct role_names){ .at = names, .n = job->n_roles });
 }
 
-uint64_t said_units(struct job_writer *w, uint64_t value, uint64_t unit, uint64_t least,
-                    const char *path)
+uint64_t writer_units(struct job_writer *w, uint64_t value, uint64_t unit, uint64_t least,
+                      const char *path)
 {
     uint64_t n = value / unit + (value % unit ? 1 : 0);
     n = n < least ? least : n;
     if (n * unit != value)
-        said_nearly(w, path, "is written as %llu, %s knows whole numbers from %llu",
-                    (unsigned long long)n, w->format, (unsigned long long)least);
+        writer_nearly(w, path, "is written as %llu, %s knows whole numbers from %llu",
+                      (unsigned long long)n, w->format, (unsigned long long)least);
     return n;
 }
 
 /* ---- shell text ---- */
 
 /* For bash. */
-static void said_quote(struct buf *out, const char *text)
+static void writer_quote(struct buf *out, const char *text)
 {
     buf_putc(out, '\'');
     for (; *text; text++) {
@@ -139,13 +139,13 @@ static void said_quote(struct buf *out, const char *text)
     buf_putc(out, '\'');
 }
 
-void said_export(struct buf *out, const struct pair *env)
+void writer_export(struct buf *out, const struct pair *env)
 {
     buf_addf(out, "export %s=", env->name);
-    said_quote(out, env->value);
+    writer_quote(out, env->value);
 }
 
-void said_program(struct buf *out, const struct role *role)
+void writer_program(struct buf *out, const struct role *role)
 {
     if (role->run)
         buf_puts(out, role->run);
@@ -153,21 +153,21 @@ void said_program(struct buf *out, const struct role *role)
     const struct words argv = role->python ? job_entry(scratch, role) : role->argv;
     for (size_t i = 0; i < argv.n; i++) {
         buf_puts(out, i ? " " : "");
-        said_quote(out, argv.at[i]);
+        writer_quote(out, argv.at[i]);
     }
     arena_destroy(scratch);
 }
 
-void said_command(struct job_writer *w, const struct role *role, const char *path, bool variables)
+void writer_command(struct job_writer *w, const struct role *role, const char *path, bool variables)
 {
     const char *run = arena_printf(w->arena, "%s.run", path);
     if (!role->run)
-        said_alike(w, arena_printf(w->arena, "%s.%s", path, role->python ? "python" : "argv"),
-                   "is written as shell text");
+        writer_alike(w, arena_printf(w->arena, "%s.%s", path, role->python ? "python" : "argv"),
+                     "is written as shell text");
     if (variables)
-        said_alike(w, run, "has its variables in front");
+        writer_alike(w, run, "has its variables in front");
     else if (!role->run)
-        said_alike(w, run, "is that text");
+        writer_alike(w, run, "is that text");
 }
 
 /* ---- retry ---- */
@@ -179,7 +179,7 @@ static bool same_count(struct count a, struct count b)
     return never_a == never_b && (never_a || (a.kind == b.kind && na == nb));
 }
 
-bool said_same_retry(const struct retry *a, const struct retry *b)
+bool writer_same_retry(const struct retry *a, const struct retry *b)
 {
     return same_count(a->platform, b->platform) && same_count(a->conflict, b->conflict) &&
            same_count(a->unknown, b->unknown) && same_count(a->user, b->user) &&

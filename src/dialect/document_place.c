@@ -1,6 +1,6 @@
 /* Places by path, for problems that are found after decoding: what is not written has the place of
  * what it would be in. Works on the tree of the document, which has to be there still. */
-#include "dialect/spot.h"
+#include "dialect/document_place.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,19 +13,21 @@ static struct document_place step(struct document_place from, const struct text_
                                     .path = path };
 }
 
-struct document_place spot_root(const struct text_node *root)
+struct document_place document_place_root(const struct text_node *root)
 {
     return (struct document_place){ .node = root, .place = root->place, .path = "" };
 }
 
-struct document_place spot_in(struct arena *arena, struct document_place from, const char *key)
+struct document_place document_place_in(struct arena *arena, struct document_place from,
+                                        const char *key)
 {
     const char *path =
         *from.path ? arena_printf(arena, "%s.%s", from.path, key) : arena_strdup(arena, key);
     return step(from, from.node ? text_get(from.node, key) : NULL, path);
 }
 
-struct document_place spot_item(struct arena *arena, struct document_place from, size_t index)
+struct document_place document_place_item(struct arena *arena, struct document_place from,
+                                          size_t index)
 {
     const struct text_node *node = from.node ? from.node->first : NULL;
     for (size_t i = 0; node && i < index; i++)
@@ -45,7 +47,8 @@ __attribute__((format(printf, 4, 0))) static struct problem *add(struct report *
                                       : report_warn(r, at.place, at.path, "%s %s", what, text);
 }
 
-struct problem *spot_fail(struct report *r, struct document_place at, const char *fmt, ...)
+struct problem *document_place_fail(struct report *r, struct document_place at, const char *fmt,
+                                    ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -54,7 +57,8 @@ struct problem *spot_fail(struct report *r, struct document_place at, const char
     return p;
 }
 
-struct problem *spot_warn(struct report *r, struct document_place at, const char *fmt, ...)
+struct problem *document_place_warn(struct report *r, struct document_place at, const char *fmt,
+                                    ...)
 {
     va_list ap;
     va_start(ap, fmt);

@@ -1,6 +1,6 @@
 /* What tasks share is made once for each key, and found again; variables that a task does without
  * are named once. */
-#include "dialect/once.h"
+#include "dialect/place_cache.h"
 
 #include "base/mem.h"
 
@@ -27,14 +27,14 @@ static void test_made_once(void **state)
 {
     (void)state;
     struct arena *all = arena_create();
-    struct job_place place = { .n = 2, .once = place_once_create(all) };
+    struct job_place place = { .n = 2, .once = place_cache_create(all) };
     struct made one = { .text = "a,b" }, *of_one = &one, none = { 0 }, *of_none = &none;
     for (unsigned task = 0; task < 3; task++) {
         struct arena *own = arena_create();
         char key[16] = "list";
-        assert_string_equal(place_once(&place, own, key, make, &of_one), "a,b");
+        assert_string_equal(place_cache_get(&place, own, key, make, &of_one), "a,b");
         memset(key, 'x', sizeof key - 1); /* the key was copied */
-        assert_null(place_once(&place, own, "none", make, &of_none));
+        assert_null(place_cache_get(&place, own, "none", make, &of_none));
         arena_destroy(own);
     }
     assert_int_equal(one.times, 1);
@@ -48,8 +48,8 @@ static void test_nothing_kept(void **state)
     struct arena *own = arena_create();
     const struct job_place place = { .n = 1 };
     struct made one = { .text = "a" }, *of_one = &one;
-    assert_string_equal(place_once(&place, own, "list", make, &of_one), "a");
-    assert_string_equal(place_once(&place, own, "list", make, &of_one), "a");
+    assert_string_equal(place_cache_get(&place, own, "list", make, &of_one), "a");
+    assert_string_equal(place_cache_get(&place, own, "list", make, &of_one), "a");
     assert_int_equal(one.times, 2);
     place_leave_out(&place, "LIST");
     assert_null(place_left_out(&place)[0]);
@@ -60,7 +60,7 @@ static void test_left_out(void **state)
 {
     (void)state;
     struct arena *all = arena_create();
-    const struct job_place place = { .n = 1, .once = place_once_create(all) };
+    const struct job_place place = { .n = 1, .once = place_cache_create(all) };
     static const char *const names[] = { "A", "B", "C", "D", "E", "F", "G", "H", "I",
                                          "J", "K", "L", "M", "N", "O", "P", "Q", "R" };
     place_leave_out(&place, "PEERS");
