@@ -1,11 +1,11 @@
 /* The parts of an explanation, for the files that share it: why.c why a job waits and when it
- * starts, ways.c what would start it now, what_if.c what one change would do. */
+ * starts, changes.c what would start it now, what_if.c what one change would do. */
 #ifndef EXPLAIN_PARTS_H
 #define EXPLAIN_PARTS_H
 
 #include "ctl/ctl.h"
 #include "ctl/redact.h"
-#include "explain/foretell.h"
+#include "explain/start_forecast.h"
 #include "explain/view.h"
 #include "sched/when.h"
 
@@ -56,6 +56,6 @@ int what_if(struct ctl *, const struct explain_ask *, bool waits, struct explain
 
 /* What of all that is tried would start the job now. Each was looked at in a pass with everything
  * else that waits. */
-struct change_list ways_find(struct explain *);
+struct change_list changes_find(struct explain *);
 
 #endif

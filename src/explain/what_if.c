@@ -164,6 +164,6 @@ void explain_newcomer(struct ctl *ctl, const struct draft_job *new, struct expla
     view->queue = e.snapshot.queues[e.as.queue].name;
     ask(&e, &base, view);
     if (new->with_ways)
-        view->ways = ways_find(&e);
+        view->ways = changes_find(&e);
     explain_dates(ctl, view);
 }

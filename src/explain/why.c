@@ -131,7 +131,7 @@ static void tell(struct explain *e, const struct sched_snapshot *s)
     const struct start_forecast_request ask = {
         .ctl = e->ctl, .arena = e->arena, .snapshot = s, .job = e->as.id, .as = &row
     };
-    foretell(&ask, &e->told);
+    start_forecast_make(&ask, &e->told);
     find_ahead(e);
 }
 
@@ -398,7 +398,7 @@ static void explain_waiting(const struct reader *reader, const struct asked_job 
     }
     e.as.id = e.job;
     explain_when(&e, &e.snapshot, view);
-    view->ways = ways_find(&e);
+    view->ways = changes_find(&e);
 }
 
 bool explain_start(struct ctl *ctl, struct arena *arena, uint64_t id, struct start_estimate *out)

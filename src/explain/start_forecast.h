@@ -1,12 +1,13 @@
 /* When a waiting job starts, as far as can be known: by limits of run time, and by how long jobs
  * like those that run and wait ran before. Data only; words are made at the edge. */
-#ifndef EXPLAIN_FORETELL_H
-#define EXPLAIN_FORETELL_H
+#ifndef EXPLAIN_START_FORECAST_H
+#define EXPLAIN_START_FORECAST_H
 
 #include "ctl/run_times.h"
 #include "sched/forecast.h"
 
-#define FORETELL_DRAWS 5u /* forecasts by learnt run times, at most; each draws others of them */
+#define START_FORECAST_DRAWS                                                                       \
+    5u /* forecasts by learnt run times, at most; each draws others of them */
 
 struct start_forecast_request {
     struct ctl *ctl;
@@ -24,6 +25,6 @@ struct start_forecast {
     struct run_samples own;     /* run times of jobs like it; n 0: too few are known */
 };
 
-void foretell(const struct start_forecast_request *, struct start_forecast *);
+void start_forecast_make(const struct start_forecast_request *, struct start_forecast *);
 
 #endif

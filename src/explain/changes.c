@@ -417,7 +417,7 @@ static struct change_list resuming(struct explain *e)
     return (struct change_list){ .at = way, .n = 1 };
 }
 
-struct change_list ways_find(struct explain *e)
+struct change_list changes_find(struct explain *e)
 {
     struct change_search w = { .e = e, .others = e->snapshot };
     struct found_change found[KNOBS_MAX];

@@ -1,7 +1,7 @@
 /* Runs forecasts of the queue: one by the limits of the jobs that run, others with run times drawn
  * from how long such jobs ran. Work is counted and bounded; a cluster whose passes are too dear is
  * not forecast. */
-#include "explain/foretell.h"
+#include "explain/start_forecast.h"
 
 #include "base/dice.h"
 #include "base/map.h"
@@ -53,8 +53,8 @@ static uint32_t drawn(const struct telling *t, uint64_t job)
 {
     struct dice dice = { .state = job };
     uint64_t roll = dice_roll(&dice);
-    uint64_t part = (roll / 1000 + t->draw) % FORETELL_DRAWS;
-    return (uint32_t)((roll % 1000 + 1000 * part) / FORETELL_DRAWS);
+    uint64_t part = (roll / 1000 + t->draw) % START_FORECAST_DRAWS;
+    return (uint32_t)((roll % 1000 + 1000 * part) / START_FORECAST_DRAWS);
 }
 
 static uint64_t learnt_ms(void *arg, const struct forecast_run *run)
@@ -97,10 +97,10 @@ static int by_time(const void *a, const void *b)
 /* As many as the work allows, and at least one. */
 static void tell_learnt(struct telling *t, struct start_forecast *out)
 {
-    uint64_t at[FORETELL_DRAWS], spent = 0;
+    uint64_t at[START_FORECAST_DRAWS], spent = 0;
     uint32_t n = 0;
     struct forecast one;
-    for (t->draw = 0; t->draw < FORETELL_DRAWS && spent < WORK_DRAWS; t->draw++) {
+    for (t->draw = 0; t->draw < START_FORECAST_DRAWS && spent < WORK_DRAWS; t->draw++) {
         if (!forecast(t, WORK_DRAW, true, &one))
             break;
         spent += one.spent;
@@ -119,7 +119,7 @@ static void tell_learnt(struct telling *t, struct start_forecast *out)
     out->late_ms = at[n - 1];
 }
 
-void foretell(const struct start_forecast_request *ask, struct start_forecast *out)
+void start_forecast_make(const struct start_forecast_request *ask, struct start_forecast *out)
 {
     struct telling t = { .ask = ask, .asked = map_create() };
     *out = (struct start_forecast){ .learnt = false };
