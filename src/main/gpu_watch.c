@@ -9,7 +9,7 @@
 #include "base/scan.h"
 #include "ctl/account.h"
 #include "gpu/ask.h"
-#include "gpu/known.h"
+#include "gpu/device_slots.h"
 #include "gpu/lines.h"
 #include "main/gpus.h"
 #include "node/gpu_lock.h"
@@ -233,7 +233,7 @@ static void close_all(struct gpu_watch *w, const char *error)
 {
     struct gpu_report *known = w->config.node->report;
     snprintf(w->error, sizeof w->error, "%s", error);
-    gpu_known_fail(known, w->error);
+    gpu_slots_fail(known, w->error);
     for (size_t i = 0; i < known->n; i++) {
         struct verdict now = { .closed = FAILS };
         char label[GPU_LABEL_MAX];
@@ -254,7 +254,7 @@ static void read_answer(struct gpu_watch *w, const struct child_end *end)
         arena_destroy(arena);
         return;
     }
-    if (gpu_known_follow(w->own, known, &now))
+    if (gpu_slots_follow(w->own, known, &now))
         offer(w);
     judge_all(w);
     arena_destroy(w->older);

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "gpu/ask.h"
-#include "gpu/known.h"
+#include "gpu/device_slots.h"
 #include "job/state.h"
 
 #include <stdlib.h>
@@ -38,9 +38,9 @@ static void log_trouble(const struct node_spec *node)
 static struct gpu_report *join(struct arena *a, struct gpu_report *known, struct gpu_report *now)
 {
     if (*now->error)
-        gpu_known_fail(known, now->error);
+        gpu_slots_fail(known, now->error);
     else
-        gpu_known_follow(a, known, now);
+        gpu_slots_follow(a, known, now);
     gpu_bar(known, getenv("CUDA_VISIBLE_DEVICES"));
     return known;
 }
@@ -57,7 +57,7 @@ void gpus_find(struct arena *a, struct store *store, const char *path, struct no
 {
     struct gpu_report *now = ARENA_NEW(a, struct gpu_report);
     struct gpu_report *known = ARENA_NEW(a, struct gpu_report);
-    gpu_known_read(a, path, known);
+    gpu_slots_read(a, path, known);
     gpu_ask_at_start(a, &(struct gpu_ask_start){ .known = known->n > 0, .slow = say_slow }, now);
     bool counts = known->n > 0 && (*now->error || are_held(store));
     node->report = counts ? join(a, known, now) : now;
@@ -71,6 +71,6 @@ void gpus_find(struct arena *a, struct store *store, const char *path, struct no
 void gpus_remember(const char *path, const struct gpu_report *report)
 {
     struct err err;
-    if (gpu_known_write(path, report, &err) < 0)
+    if (gpu_slots_write(path, report, &err) < 0)
         log_warn("gpus.known", "file=%s error=\"%s\"", path, err.what);
 }

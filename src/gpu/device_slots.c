@@ -2,7 +2,7 @@
  * number, where no other one has that now. Numbers are the driver's of now: they move up when it
  * does not list a device any more. The file has the lines of a report (gpu/lines.h), of the offered
  * devices alone and in the order of their slots. */
-#include "gpu/known.h"
+#include "gpu/device_slots.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -107,7 +107,7 @@ static bool is_other(const struct gpu_report *known, const struct gpu_report *no
     return false;
 }
 
-bool gpu_known_follow(struct arena *own, struct gpu_report *known, const struct gpu_report *now)
+bool gpu_slots_follow(struct arena *own, struct gpu_report *known, const struct gpu_report *now)
 {
     bool other = is_other(known, now) || *known->error;
     for (size_t i = 0; i < known->n; i++)
@@ -120,7 +120,7 @@ bool gpu_known_follow(struct arena *own, struct gpu_report *known, const struct 
     return other;
 }
 
-void gpu_known_fail(struct gpu_report *known, const char *error)
+void gpu_slots_fail(struct gpu_report *known, const char *error)
 {
     static const struct gpu_device nothing = { .error = "" };
     known->error = error;
@@ -130,7 +130,7 @@ void gpu_known_fail(struct gpu_report *known, const char *error)
 
 /* ---- the file ---- */
 
-void gpu_known_read(struct arena *arena, const char *path, struct gpu_report *out)
+void gpu_slots_read(struct arena *arena, const char *path, struct gpu_report *out)
 {
     AUTO_FREE char *text = NULL;
     size_t len = 0;
@@ -150,7 +150,7 @@ void gpu_known_read(struct arena *arena, const char *path, struct gpu_report *ou
     }
 }
 
-int gpu_known_write(const char *path, const struct gpu_report *report, struct err *err)
+int gpu_slots_write(const char *path, const struct gpu_report *report, struct err *err)
 {
     AUTO_BUF struct buf lines = BUF_INIT(FILE_MAX);
     struct arena *arena = arena_create();

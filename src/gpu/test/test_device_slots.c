@@ -1,6 +1,6 @@
 /* Devices that come, fail, leave and come back: each keeps its slot. Then the file that gives the
  * slots back to another server, and what its bounds leave out. */
-#include "gpu/known.h"
+#include "gpu/device_slots.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -45,7 +45,7 @@ static struct gpu_device failing(uint32_t number)
 static bool follow(struct fixture *f, struct gpu_device *devices, size_t n)
 {
     const struct gpu_report now = { .driver = "580", .error = "", .at = devices, .n = n };
-    bool other = gpu_known_follow(f->a, &f->known, &now);
+    bool other = gpu_slots_follow(f->a, &f->known, &now);
     if (other)
         gpu_offer(f->a, &f->known, NULL);
     return other;
@@ -117,7 +117,7 @@ static void the_driver_fails(void **state)
 {
     struct fixture *f = *state;
     struct gpu_device three[] = { device(0, "GPU-a"), device(1, "GPU-b"), device(2, "GPU-c") };
-    gpu_known_fail(&f->known, FAILS);
+    gpu_slots_fail(&f->known, FAILS);
     assert_string_equal(f->known.error, FAILS);
     for (size_t i = 0; i < 3; i++)
         assert_false(f->known.at[i].figures[GPU_MEMORY_USED].has);
@@ -129,8 +129,8 @@ static void the_driver_fails(void **state)
 static void read_back(struct fixture *f)
 {
     struct err err;
-    assert_int_equal(gpu_known_write(f->path, &f->known, &err), 0);
-    gpu_known_read(f->a, f->path, &f->known);
+    assert_int_equal(gpu_slots_write(f->path, &f->known, &err), 0);
+    gpu_slots_read(f->a, f->path, &f->known);
 }
 
 static void the_next_server_knows_them(void **state)
@@ -185,15 +185,15 @@ static void no_file_and_bad_files(void **state)
     static const char *const bad[] = { "", "device=0\n", "nonsense", "device=x\nend=1\n" };
     struct gpu_report none;
     struct err err;
-    gpu_known_read(f->a, f->path, &none);
+    gpu_slots_read(f->a, f->path, &none);
     assert_int_equal(none.n, 0);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(file_replace(f->path, bad[i], strlen(bad[i]), 0600, &err), 0);
-        gpu_known_read(f->a, f->path, &none);
+        gpu_slots_read(f->a, f->path, &none);
         assert_int_equal(none.n, 0);
         assert_int_equal(none.n_slots, 0);
     }
-    assert_int_equal(gpu_known_write("/proc/none/file", &f->known, &err), -1);
+    assert_int_equal(gpu_slots_write("/proc/none/file", &f->known, &err), -1);
 }
 
 int main(void)
