@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/socket_path.h"
-#include "http/door.h"
+#include "http/listener.h"
 #include "http/request.h"
 #include "http/tls.h"
 #include "http/visits.h"
@@ -260,7 +260,7 @@ void server_drop(struct http_server *s, int fd)
 
 bool server_is_full(const struct http_server *s)
 {
-    return s->connections + door_waiting(s->doors[LISTEN_PLAIN]) + tls_waiting(s->tls) >=
+    return s->connections + http_listener_waiting(s->doors[LISTEN_PLAIN]) + tls_waiting(s->tls) >=
            s->config.max_connections + CONNECTIONS_SPARE;
 }
 
@@ -270,7 +270,7 @@ static int open_door(struct http_server *s, enum listener_kind kind, int fd, str
         close(fd);
         return -1;
     }
-    s->doors[kind] = door_open(s, kind, fd);
+    s->doors[kind] = http_listener_open(s, kind, fd);
     s->open++;
     return 0;
 }
@@ -354,7 +354,7 @@ static void on_closed(uv_handle_t *handle)
     closed(handle->type == UV_POLL ? ((struct listener *)handle->data)->server : handle->data);
 }
 
-void door_gone(struct http_server *s)
+void http_listener_gone(struct http_server *s)
 {
     closed(s);
 }
@@ -374,7 +374,7 @@ void http_server_destroy(struct http_server *s)
         request_wake(r);
     }
     for (unsigned i = 0; i < LISTEN_KINDS; i++)
-        door_close(TAKE(s->doors[i]));
+        http_listener_close(TAKE(s->doors[i]));
     for (unsigned i = 0; i < LISTEN_KINDS; i++) {
         if (!s->at[i].daemon)
             continue;

@@ -196,7 +196,7 @@ struct s3 *s3_open(const struct target_place *place, struct err *err)
                                             .key = have.key,
                                             .secret = have.secret,
                                             .token = have.token };
-        s->http = http_signed_create(&signer, err);
+        s->http = http_signed_client_create(&signer, err);
     }
     if (s->http)
         return s;
@@ -208,7 +208,7 @@ void s3_close(struct s3 *s)
 {
     if (!s)
         return;
-    http_signed_destroy(s->http);
+    http_signed_client_destroy(s->http);
     arena_destroy(s->arena);
     free(s);
 }
@@ -344,15 +344,15 @@ static void wait_ms(uint64_t ms)
 static int call_once(const struct s3 *s, const struct s3_ask *ask, const char *url,
                      struct http_signed_answer *answer, struct err *err)
 {
-    const struct http_signed_ask call = { .method = ask->method,
-                                          .url = url,
-                                          .headers = ask->headers,
-                                          .body = ask->body,
-                                          .len = ask->len,
-                                          .answer_max =
-                                              ask->answer_max ? ask->answer_max : ANSWER_MAX,
-                                          .limit_ms = CALL_MS };
-    if (http_signed_call(s->http, &call, answer, err) < 0) {
+    const struct http_signed_request call = { .method = ask->method,
+                                              .url = url,
+                                              .headers = ask->headers,
+                                              .body = ask->body,
+                                              .len = ask->len,
+                                              .answer_max =
+                                                  ask->answer_max ? ask->answer_max : ANSWER_MAX,
+                                              .limit_ms = CALL_MS };
+    if (http_signed_client_call(s->http, &call, answer, err) < 0) {
         err_in(err, "%.150s", s->where);
         return err_hint(err, "%s",
                         err->code == ERR_CANNOT

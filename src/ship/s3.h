@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "base/pairs.h"
-#include "http/signed.h"
+#include "http/signed_client.h"
 #include "ship/target.h"
 
 struct s3;
@@ -23,7 +23,7 @@ const char *s3_prefix_encoded(const struct s3 *);
 struct s3_ask {
     const char *method;
     const char *name;            /* of an object, behind the prefix; NULL: the bucket */
-    const char *query;           /* as http/signed.h wants it; NULL: none */
+    const char *query;           /* as http/signed_client.h wants it; NULL: none */
     const struct pairs *headers; /* or NULL */
     const void *body;            /* or NULL */
     size_t len, answer_max;      /* answer_max 0: what a list or a refusal needs */

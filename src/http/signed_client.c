@@ -1,6 +1,6 @@
 /* One handle, so that a connection serves call after call. What is hashed here is the body, as its
  * content: the signature over it is libcurl's. */
-#include "http/signed.h"
+#include "http/signed_client.h"
 
 #include "base/mem.h"
 
@@ -21,7 +21,8 @@ struct http_signed_client {
     char *key, *secret, *token;
 };
 
-struct http_signed_client *http_signed_create(const struct http_signer *signer, struct err *err)
+struct http_signed_client *http_signed_client_create(const struct http_signer *signer,
+                                                     struct err *err)
 {
     CURL *curl = curl_easy_init();
     if (!curl) {
@@ -45,7 +46,7 @@ static void forget(char *secret)
     free(secret);
 }
 
-void http_signed_destroy(struct http_signed_client *s)
+void http_signed_client_destroy(struct http_signed_client *s)
 {
     if (!s)
         return;
@@ -95,7 +96,7 @@ static struct curl_slist *add_header(struct curl_slist *list, const char *name, 
 }
 
 static struct curl_slist *make_headers(const struct http_signed_client *s,
-                                       const struct http_signed_ask *ask)
+                                       const struct http_signed_request *ask)
 {
     unsigned char hash[crypto_hash_sha256_BYTES];
     char text[HASH_TEXT];
@@ -125,7 +126,7 @@ static void set_trust(CURL *curl)
 
 /* A body is always a post's, whatever the method is called: then libcurl has all of it, and sends
  * it again by itself where a kept connection turns out to be closed. */
-static void set_call(const struct http_signed_client *s, const struct http_signed_ask *ask)
+static void set_call(const struct http_signed_client *s, const struct http_signed_request *ask)
 {
     CURL *curl = s->curl;
     curl_easy_reset(curl);
@@ -180,8 +181,8 @@ static int say_trouble(CURLcode rc, struct http_signed_answer *answer, struct er
                                          : curl_easy_strerror(rc));
 }
 
-int http_signed_call(struct http_signed_client *s, const struct http_signed_ask *ask,
-                     struct http_signed_answer *answer, struct err *err)
+int http_signed_client_call(struct http_signed_client *s, const struct http_signed_request *ask,
+                            struct http_signed_answer *answer, struct err *err)
 {
     long status = 0;
     curl_off_t length = -1;

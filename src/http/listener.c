@@ -2,7 +2,7 @@
  * and its first byte is 0x16 (a handshake record), which begins no HTTP request; so one byte is
  * looked at without taking it. Most clients have sent it when they are accepted; those that have
  * not wait here, until they say something or are sent away (visits.c). */
-#include "http/door.h"
+#include "http/listener.h"
 
 #include "base/mem.h"
 #include "http/visits.h"
@@ -40,7 +40,7 @@ static void free_door_at_last(struct http_listener *door)
 {
     if (--door->open > 0)
         return;
-    door_gone(door->server);
+    http_listener_gone(door->server);
     free(door);
 }
 
@@ -175,7 +175,8 @@ static void on_knock(uv_poll_t *poll, int status, int events)
 
 /* ---- life ---- */
 
-struct http_listener *door_open(struct http_server *server, enum listener_kind kind, int fd)
+struct http_listener *http_listener_open(struct http_server *server, enum listener_kind kind,
+                                         int fd)
 {
     struct http_listener *door = mem_new(sizeof *door);
     door->server = server;
@@ -194,7 +195,7 @@ static void on_own_closed(uv_handle_t *handle)
     free_door_at_last(handle->data);
 }
 
-void door_close(struct http_listener *door)
+void http_listener_close(struct http_listener *door)
 {
     if (!door || door->closing)
         return;
@@ -206,7 +207,7 @@ void door_close(struct http_listener *door)
     close(door->fd);
 }
 
-unsigned door_waiting(const struct http_listener *door)
+unsigned http_listener_waiting(const struct http_listener *door)
 {
     return door ? door->waiting : 0;
 }

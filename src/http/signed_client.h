@@ -6,8 +6,8 @@
  * web proxies are used.
  *
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html */
-#ifndef HTTP_SIGNED_H
-#define HTTP_SIGNED_H
+#ifndef HTTP_SIGNED_CLIENT_H
+#define HTTP_SIGNED_CLIENT_H
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -22,10 +22,10 @@ struct http_signer {
 };
 struct http_signed_client;
 /* Keeps its connection. The texts are copied. NULL: libcurl does not start. */
-struct http_signed_client *http_signed_create(const struct http_signer *, struct err *);
-void http_signed_destroy(struct http_signed_client *); /* NULL-safe */
+struct http_signed_client *http_signed_client_create(const struct http_signer *, struct err *);
+void http_signed_client_destroy(struct http_signed_client *); /* NULL-safe */
 
-struct http_signed_ask {
+struct http_signed_request {
     const char *method, *url;    /* whole, encoded as above */
     const struct pairs *headers; /* signed too; or NULL */
     const void *body;            /* its hash is signed; NULL: none */
@@ -42,7 +42,7 @@ struct http_signed_answer {
 };
 /* 0 whenever an answer came whole, whatever its status. ERR_UNAVAILABLE: nobody answers, or not to
  * the end; ERR_TIMEOUT; ERR_CANNOT: its certificate is not good. */
-int http_signed_call(struct http_signed_client *, const struct http_signed_ask *,
-                     struct http_signed_answer *, struct err *);
+int http_signed_client_call(struct http_signed_client *, const struct http_signed_request *,
+                            struct http_signed_answer *, struct err *);
 
 #endif
