@@ -12,8 +12,8 @@
  * Members say BEAT once a second and the leader loses who is silent, as ever. */
 #include "base/arena.h"
 #include "base/mem.h"
-#include "launch/door.h"
 #include "launch/leader.h"
+#include "launch/rdzv_listener.h"
 #include "wire/rendezvous.h"
 
 #include <arpa/inet.h>
@@ -136,7 +136,7 @@ static void connect_one(struct load *load, struct one *one, uint16_t port)
     if (one->fd < 0 || connect(one->fd, (struct sockaddr *)&at, sizeof at) != 0)
         fail("connecting");
     (void)setsockopt(one->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (door_preface(preface, NULL, &err) != 0)
+    if (rdzv_listener_preface(preface, NULL, &err) != 0)
         fail(err.what);
     buf_puts(&out, preface);
     send_all(one, &out);

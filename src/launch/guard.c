@@ -40,7 +40,7 @@ size_t guard_sweep(const char *cookie, pid_t except)
     unsigned looks = 0, clean = 0;
     for (;;) {
         struct sweep sweep = { .self = getpid(), .except = except };
-        leftover_each(cookie, kill_one, &sweep);
+        stray_each(cookie, kill_one, &sweep);
         first = looks++ == 0 ? sweep.found : first;
         clean = sweep.found == 0 ? clean + 1 : 0;
         if (clean == 2 || clock_mono_ms() > until)

@@ -4,7 +4,7 @@
 #ifndef LAUNCH_GUARD_H
 #define LAUNCH_GUARD_H
 
-#include "launch/leftover.h"
+#include "launch/stray_process.h"
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -3,10 +3,10 @@
 #include "launch/launch.h"
 
 #include "flags/flags.h"
-#include "launch/door.h"
 #include "launch/error_file.h"
 #include "launch/guard.h"
 #include "launch/member.h"
+#include "launch/rdzv_listener.h"
 #include "launch/settings_make.h"
 
 #include <fcntl.h>
@@ -85,7 +85,7 @@ static int run(const struct settings *settings, struct err *err)
     char cookie[2 * COOKIE_BYTES + 1], preface[RDZV_PREFACE_MAX + 1];
     uv_loop_t loop;
     int hold = -1;
-    if (door_preface(preface, settings->token, err) != 0 || make_cookie(cookie, err) != 0)
+    if (rdzv_listener_preface(preface, settings->token, err) != 0 || make_cookie(cookie, err) != 0)
         return -1;
     /* Before the loop: the guard is a copy of this process and keeps none of its descriptors. */
     if (guard_start(cookie, &hold) < 0)

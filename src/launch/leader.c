@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "conn/conn.h"
-#include "launch/door.h"
+#include "launch/rdzv_listener.h"
 #include "rdzv/host.h"
 
 #include <stdio.h>
@@ -339,22 +339,23 @@ static void on_c10d(void *arg, int fd, const void *bytes, size_t len)
 int leader_listen(struct leader *leader, struct listen_place *place, struct err *err)
 {
     struct rdzv_listener_sink sink = { .caller = on_caller, .c10d = on_c10d, .arg = leader };
-    struct rdzv_listener *door = door_open(leader->loop, place, leader->preface, sink, err);
+    struct rdzv_listener *door =
+        rdzv_listener_open(leader->loop, place, leader->preface, sink, err);
     if (!door)
         return -1;
-    door_close(leader->door);
+    rdzv_listener_close(leader->door);
     leader->door = door;
     return 0;
 }
 
 void leader_close_door(struct leader *leader)
 {
-    door_close(TAKE(leader->door));
+    rdzv_listener_close(TAKE(leader->door));
 }
 
 uint16_t leader_port(const struct leader *leader)
 {
-    return leader->door ? door_port(leader->door) : 0;
+    return leader->door ? rdzv_listener_port(leader->door) : 0;
 }
 
 size_t leader_callers(const struct leader *leader)
@@ -524,7 +525,7 @@ struct leader *leader_create(uv_loop_t *loop, const struct settings *settings, u
     leader->settings = settings;
     leader->own = own_member;
     leader->sink = sink;
-    if (door_preface(leader->preface, settings->token, &err) != 0)
+    if (rdzv_listener_preface(leader->preface, settings->token, &err) != 0)
         BUG("%s", err.what); /* launch_main has looked at it */
     leader->by_id = map_create();
     leader->arena = arena_create();
@@ -554,7 +555,7 @@ void leader_destroy(struct leader *leader)
     leader->sink.alone = NULL;
     rdzv_host_destroy(TAKE(leader->host));
     conn_close(TAKE(leader->probe));
-    door_close(TAKE(leader->door));
+    rdzv_listener_close(TAKE(leader->door));
     while (leader->callers.n > 0) {
         struct caller *caller = leader->callers.at[leader->callers.n - 1];
         conn_close(caller->conn);

@@ -23,7 +23,7 @@ struct leader *leader_create(uv_loop_t *, const struct settings *, uint64_t own_
                              struct leader_sink);
 void leader_destroy(struct leader *); /* NULL-safe */
 
-/* Listens; place as for door_open (door.h). */
+/* Listens; place as for rdzv_listener_open (rdzv_listener.h). */
 struct listen_place;
 int leader_listen(struct leader *, struct listen_place *, struct err *);
 void leader_close_door(struct leader *);

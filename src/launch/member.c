@@ -8,11 +8,11 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "flags/flags.h"
-#include "launch/agent_note.h"
+#include "launch/agent_event.h"
 #include "launch/check.h"
 #include "launch/error_file.h"
+#include "launch/leader_conn.h"
 #include "launch/ranks.h"
-#include "launch/seat.h"
 #include "launch/store.h"
 #include "launch/streams.h"
 #include "launch/summary.h"
@@ -113,7 +113,7 @@ static void trace(const struct member *member, const char *moment)
 static void tell_leader(struct member *member, struct buf *frames)
 {
     if (!frames->overflow)
-        seat_send(member->seat, frames);
+        leader_conn_send(member->seat, frames);
 }
 
 static void tell_event(struct member *member, const char *type, const char *text)
@@ -130,7 +130,7 @@ static bool tell_job(struct member *member, const char *type, const char *text)
 {
     const struct settings *s = member->settings;
     if (s->meeting != MEET_AGENT)
-        return s->agent_socket && agent_note(s->agent_socket, s->agent_cookie, type, text);
+        return s->agent_socket && agent_event(s->agent_socket, s->agent_cookie, type, text);
     tell_event(member, type, text);
     return true;
 }
@@ -159,7 +159,7 @@ static void finish(struct member *member, int exit_code)
         return;
     member->phase = PHASE_OVER;
     member->exit_code = exit_code;
-    if (member->ended && seat_leads(member->seat) && seat_others(member->seat) > 0)
+    if (member->ended && leader_conn_leads(member->seat) && leader_conn_others(member->seat) > 0)
         uv_timer_start(&member->linger, on_linger_over, LINGER_MS, 0);
     else
         uv_stop(member->loop);
@@ -333,12 +333,12 @@ static int open_store(struct member *member, struct err *err)
 {
     if (member->next_store)
         return 0;
-    if (seat_shares_port(member->seat)) {
+    if (leader_conn_shares_port(member->seat)) {
         member->next_store = store_open_unbound(member->loop, &store_default_limits);
-        member->next_port = seat_lead_port(member->seat);
+        member->next_port = leader_conn_lead_port(member->seat);
         return 0;
     }
-    const char *addr = seat_listen_addr(member->seat);
+    const char *addr = leader_conn_listen_addr(member->seat);
     member->next_store = store_open(member->loop, addr, 0, &store_default_limits, err);
     if (!member->next_store && strcmp(addr, "*") != 0) /* others reach it by another address */
         member->next_store = store_open(member->loop, "*", 0, &store_default_limits, err);
@@ -383,18 +383,18 @@ static void send_join(struct member *member)
         return;
     }
     if (settings->terms.check && !member->check)
-        member->check = check_create(member->loop, settings, seat_listen_addr(member->seat),
+        member->check = check_create(member->loop, settings, leader_conn_listen_addr(member->seat),
                                      on_checked, member);
     arena_reset(member->memory);
     struct rdzv_join join = {
         .member = member->id,
         .run_id = settings->run_id,
         .node = member->node,
-        .addr = seat_addr(member->seat),
+        .addr = leader_conn_addr(member->seat),
         .node_rank = settings->node_rank,
         .ranks = settings->ranks,
         .store_port = member->next_port,
-        .lead_port = seat_lead_port(member->seat),
+        .lead_port = leader_conn_lead_port(member->seat),
         .check_port = member->check ? check_port(member->check) : 0,
         .spent = member->spent,
         .terms = settings->terms,
@@ -502,7 +502,7 @@ static void change_store(struct member *member)
     struct store_server *former = TAKE(member->store);
     if (member->round.group_rank == 0)
         member->store = TAKE(member->next_store);
-    seat_serve_store(member->seat, member->store);
+    leader_conn_serve_store(member->seat, member->store);
     store_close(former);
 }
 
@@ -554,7 +554,7 @@ static int hear_round(struct member *member, const struct rdzv_frame_data *frame
     keep_round(member, frame);
     trace(member, "round");
     change_store(member);
-    seat_know(member->seat, &member->round);
+    leader_conn_know(member->seat, &member->round);
     member->phase = PHASE_RUNNING;
     if (ranks_start(member->ranks, &member->round, member->spent, &err) != 0) {
         member->phase = PHASE_WAITING;
@@ -714,7 +714,7 @@ static int open_all(struct member *member, const char *cookie, struct err *err)
         member->warm = warm_create(member->loop, settings, cookie, on_warm_says, member);
     member->ranks =
         ranks_create(member->loop, settings, member->streams, member->warm, cookie, ranks);
-    member->seat = seat_create(member->loop, settings, member->id, seat);
+    member->seat = leader_conn_create(member->loop, settings, member->id, seat);
     return 0;
 }
 
@@ -748,7 +748,7 @@ static void close_all(struct member *member)
     check_destroy(member->check);
     watchdog_destroy(member->watchdog);
     torch_events_destroy(member->events);
-    seat_destroy(member->seat);
+    leader_conn_destroy(member->seat);
     store_close(member->store);
     store_close(member->next_store);
     streams_destroy(member->streams);
@@ -779,7 +779,7 @@ int member_run(uv_loop_t *loop, const struct settings *settings, const char *coo
         say(&member, "%s", err.what);
         leave_word(&member, err.what);
     } else {
-        seat_start(member.seat);
+        leader_conn_start(member.seat);
         if (member.phase != PHASE_OVER)
             (void)uv_run(loop, UV_RUN_DEFAULT);
     }

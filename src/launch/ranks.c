@@ -15,12 +15,12 @@
 #include "base/vec.h"
 #include "launch/exit_gate.h"
 #include "launch/guard.h"
-#include "launch/leftover.h"
 #include "launch/rank_bind.h"
 #include "launch/rank_env.h"
 #include "launch/rank_judge.h"
 #include "launch/rank_oom.h"
 #include "launch/rank_spawn.h"
+#include "launch/stray_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -314,7 +314,7 @@ static bool was_killed(const struct ranks *ranks, pid_t pid)
 static enum stray_process_mark mark_of(const struct ranks *ranks, const struct stray_child *child)
 {
     if (child->leaving || was_killed(ranks, child->pid) || of_round(ranks, child->session))
-        return LEFTOVER_OURS;
+        return STRAY_OURS;
     return leftover_mark(child->pid, ranks->cookie);
 }
 
@@ -324,8 +324,8 @@ static enum stray_process_mark mark_of(const struct ranks *ranks, const struct s
  * own: it is looked at again, a few times. */
 static bool kill_left(struct ranks *ranks)
 {
-    AUTO_FREE struct stray_child *children = mem_new(LEFTOVER_CHILDREN_MAX * sizeof *children);
-    size_t n = leftover_children(children), found = 0, hidden = 0;
+    AUTO_FREE struct stray_child *children = mem_new(STRAY_CHILDREN_MAX * sizeof *children);
+    size_t n = stray_children(children), found = 0, hidden = 0;
     for (size_t i = 0; i < n; i++) {
         const struct stray_child *child = &children[i];
         if (is_known(ranks, child->pid))
@@ -336,8 +336,8 @@ static bool kill_left(struct ranks *ranks)
             continue;
         }
         enum stray_process_mark mark = mark_of(ranks, child);
-        hidden += mark == LEFTOVER_NOTHING_TO_SEE;
-        if (mark != LEFTOVER_OURS)
+        hidden += mark == STRAY_NOTHING_TO_SEE;
+        if (mark != STRAY_OURS)
             continue;
         found++;
         if (kill(child->pid, SIGKILL) == 0 && !was_killed(ranks, child->pid))
@@ -404,8 +404,8 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 static void on_orphans(uv_timer_t *timer)
 {
     struct ranks *ranks = timer->data;
-    AUTO_FREE struct stray_child *children = mem_new(LEFTOVER_CHILDREN_MAX * sizeof *children);
-    size_t n = leftover_children(children), n_dead = 0;
+    AUTO_FREE struct stray_child *children = mem_new(STRAY_CHILDREN_MAX * sizeof *children);
+    size_t n = stray_children(children), n_dead = 0;
     pid_t dead[ORPHANS_MAX];
     for (size_t i = 0; i < n && n_dead < ORPHANS_MAX; i++) {
         if (!children[i].ended || is_known(ranks, children[i].pid))

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "launch/settings.h"
 #include "launch/streams.h"
-#include "launch/warm.h"
+#include "launch/warm_interpreter.h"
 
 #include <uv.h>
 

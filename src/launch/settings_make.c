@@ -7,8 +7,8 @@
 #include "flags/flags.h"
 #include "launch/devices.h"
 #include "launch/flag_lists.h"
-#include "launch/meeting.h"
 #include "launch/rdzv_conf.h"
+#include "launch/rdzv_settings.h"
 
 #include <string.h>
 
@@ -322,7 +322,7 @@ static void read_watchdog(struct making *m)
     m->s->timer_file = path && *path ? path
                                      : arena_printf(m->arena, "%s/watchdog_timer_%s",
                                                     folder && *folder ? folder : "/tmp",
-                                                    meeting_random_id(m->arena));
+                                                    rdzv_settings_random_id(m->arena));
 }
 
 static int read_signals(struct making *m, struct err *err)
@@ -404,7 +404,7 @@ static int read_meeting(struct making *m, struct err *err)
     if (s->local_addr && !*s->local_addr)
         s->local_addr = NULL;
     s->strict_quorum = flags_on(m->flags, "strict-quorum");
-    return meeting_decide(s, m->arena, m->flags, &m->conf, say, err);
+    return rdzv_settings_decide(s, m->arena, m->flags, &m->conf, say, err);
 }
 
 int settings_make(struct settings *out, struct arena *a, enum launch_name name, int argc,

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "launch/leftover.h"
+#include "launch/stray_process.h"
 #include "text/json.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ static void forget(struct watchdog *dog, pid_t pid)
 static void end_process(struct watchdog *dog, const struct hang_timer *timer)
 {
     struct ended_rank ended = { .pid = timer->pid };
-    if (leftover_mark(timer->pid, dog->cookie) != LEFTOVER_OURS)
+    if (leftover_mark(timer->pid, dog->cookie) != STRAY_OURS)
         return;
     (void)snprintf(ended.reason, sizeof ended.reason, "its hang timer \"%s\" expired",
                    timer->scope);

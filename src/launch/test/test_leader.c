@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "launch/door.h"
 #include "launch/leader.h"
+#include "launch/rdzv_listener.h"
 
 #define PATIENCE_MS 120000u
 #define CALLERS     3
@@ -158,7 +158,7 @@ static void connect_caller(struct scene *scene, int i, const char *token)
     struct err err;
     struct heard *heard = &scene->callers[i];
     struct conn_events sink = { .frame = on_frame, .closed = on_lost, .arg = heard };
-    assert_int_equal(door_preface(preface, token, &err), 0);
+    assert_int_equal(rdzv_listener_preface(preface, token, &err), 0);
     struct conn_terms terms = launcher_terms;
     terms.handshake_ms = 0;
     heard->conn = conn_connect(

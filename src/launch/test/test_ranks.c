@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/proc_stat.h"
 #include "launch/guard.h"
-#include "launch/leftover.h"
+#include "launch/stray_process.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -531,8 +531,8 @@ static void test_leftovers_are_killed(void **state)
     ranks_stop(world->ranks, 0, 10 * PATIENCE_MS);
     assert_true(ever(world, is_gone));
     assert_false(runs(daemon));
-    static struct stray_child children[LEFTOVER_CHILDREN_MAX];
-    size_t n = leftover_children(children);
+    static struct stray_child children[STRAY_CHILDREN_MAX];
+    size_t n = stray_children(children);
     for (size_t i = 0; i < n; i++)
         assert_true(children[i].ended);
 }
@@ -580,7 +580,7 @@ static void test_leftovers_without_a_main_thread(void **state)
     pid_t daemon = (pid_t)strtol(text_of(world, "daemon"), NULL, 10);
     struct proc_stat stat;
     assert_true(proc_stat_read(daemon, &stat) && !stat.ended);
-    assert_true(leftover_carries(daemon, COOKIE));
+    assert_true(stray_carries(daemon, COOKIE));
     ranks_stop(world->ranks, 0, 10 * PATIENCE_MS);
     assert_true(ever(world, is_gone));
     assert_false(proc_stat_read(daemon, &stat) && !stat.ended);
@@ -608,7 +608,7 @@ struct pair_of_pids {
 
 static bool both_carry(const struct pair_of_pids *pair)
 {
-    return leftover_carries(pair->rank, COOKIE) && leftover_carries(pair->daemon, COOKIE);
+    return stray_carries(pair->rank, COOKIE) && stray_carries(pair->daemon, COOKIE);
 }
 
 static bool both_ended(const struct pair_of_pids *pair)
@@ -674,7 +674,7 @@ static void test_sweep_by_cookie(void **state)
     pid_t pids[ARRAY_LEN(cases)];
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         pids[i] = sleeper(cases[i].cookie);
-        assert_int_equal(leftover_carries(pids[i], "one-77"), cases[i].ours);
+        assert_int_equal(stray_carries(pids[i], "one-77"), cases[i].ours);
     }
     assert_int_equal(guard_sweep("one-77", pids[0]), 3);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "launch/devices.h"
 #include "launch/flag_lists.h"
-#include "launch/meeting.h"
+#include "launch/rdzv_settings.h"
 #include "launch/resolve.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Telling callers apart. A caller has KNOCK_MS to say who it is, and so many may stand at the door;
  * beyond that the oldest has to go, so that strangers cannot lock others out. */
-#include "launch/door.h"
+#include "launch/rdzv_listener.h"
 
 #include "base/mem.h"
 #include "base/vec.h"
@@ -36,7 +36,7 @@ struct rdzv_listener {
     struct listener *listener;
 };
 
-int door_preface(char out[RDZV_PREFACE_MAX + 1], const char *token, struct err *err)
+int rdzv_listener_preface(char out[RDZV_PREFACE_MAX + 1], const char *token, struct err *err)
 {
     size_t n = token ? strlen(token) : 0;
     bool well = !token || (n > 0 && n <= TOKEN_MAX);
@@ -121,8 +121,9 @@ static void on_knock(void *arg, int fd)
 
 /* ---- the door ---- */
 
-struct rdzv_listener *door_open(uv_loop_t *loop, struct listen_place *place, const char *preface,
-                                struct rdzv_listener_sink sink, struct err *err)
+struct rdzv_listener *rdzv_listener_open(uv_loop_t *loop, struct listen_place *place,
+                                         const char *preface, struct rdzv_listener_sink sink,
+                                         struct err *err)
 {
     int fd = listener_open_tcp(place, err);
     if (fd < 0)
@@ -136,7 +137,7 @@ struct rdzv_listener *door_open(uv_loop_t *loop, struct listen_place *place, con
     return door;
 }
 
-void door_close(struct rdzv_listener *door)
+void rdzv_listener_close(struct rdzv_listener *door)
 {
     if (!door)
         return;
@@ -147,7 +148,7 @@ void door_close(struct rdzv_listener *door)
     free(door);
 }
 
-uint16_t door_port(const struct rdzv_listener *door)
+uint16_t rdzv_listener_port(const struct rdzv_listener *door)
 {
     return listener_port(door->listener);
 }

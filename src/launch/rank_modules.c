@@ -15,7 +15,7 @@
  * Not on it: tensorflow and jax (threads and devices at import), pyarrow and cv2 (their own thread
  * pools), deepspeed and horovod (look at the rank's environment and devices), tokenizers (refuses
  * to use threads after a fork). */
-#include "launch/warm_look.h"
+#include "launch/rank_modules.h"
 
 #include "base/mem.h"
 
@@ -57,7 +57,7 @@ static unsigned module_of(const char *path)
     return 0;
 }
 
-int warm_look(pid_t pid, struct rank_modules *out)
+int rank_modules_look(pid_t pid, struct rank_modules *out)
 {
     char path[48], line[1024];
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
@@ -84,7 +84,7 @@ int warm_look(pid_t pid, struct rank_modules *out)
     return 0;
 }
 
-void warm_names(unsigned bits, const char *separator, struct buf *out)
+void rank_modules_names(unsigned bits, const char *separator, struct buf *out)
 {
     for (unsigned m = 0; m < ARRAY_LEN(modules); m++)
         if (bits & (1u << m)) {
@@ -94,7 +94,7 @@ void warm_names(unsigned bits, const char *separator, struct buf *out)
         }
 }
 
-bool warm_entry_matters(const char *entry)
+bool rank_modules_variable(const char *entry)
 {
     static const char *const prefixes[] = {
         "OMP_",     "GOMP_",   "KMP_",  "MKL_", "OPENBLAS_", "BLIS_",   "NUMEXPR_",        "NPY_",

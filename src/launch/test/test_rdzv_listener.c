@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "launch/door.h"
+#include "launch/rdzv_listener.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -100,8 +100,8 @@ static struct rdzv_listener *open_door(struct scene *scene, const char *token,
     char preface[RDZV_PREFACE_MAX + 1];
     struct err err;
     struct rdzv_listener_sink sink = { .caller = on_caller, .c10d = on_c10d, .arg = scene };
-    assert_int_equal(door_preface(preface, token, &err), 0);
-    return door_open(&scene->loop, place, preface, sink, &err);
+    assert_int_equal(rdzv_listener_preface(preface, token, &err), 0);
+    return rdzv_listener_open(&scene->loop, place, preface, sink, &err);
 }
 
 static int set_up(void **state)
@@ -122,7 +122,7 @@ static int tear_down(void **state)
     struct scene *scene = *state;
     conn_close(scene->near.conn);
     conn_close(scene->far.conn);
-    door_close(scene->door);
+    rdzv_listener_close(scene->door);
     uv_close((uv_handle_t *)&scene->alarm, NULL);
     (void)uv_run(&scene->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&scene->loop), 0);
@@ -134,8 +134,8 @@ static void call(struct scene *scene, const char *token)
 {
     char preface[RDZV_PREFACE_MAX + 1];
     struct err err;
-    assert_int_equal(door_preface(preface, token, &err), 0);
-    struct conn_target to = { .addr = "127.0.0.1", .port = door_port(scene->door) };
+    assert_int_equal(rdzv_listener_preface(preface, token, &err), 0);
+    struct conn_target to = { .addr = "127.0.0.1", .port = rdzv_listener_port(scene->door) };
     scene->near.conn = conn_connect(&scene->loop, &to, &launcher_terms, events_of(&scene->near));
     buf_puts(conn_out(scene->near.conn), preface);
 }
@@ -184,7 +184,8 @@ static void a_wrong_token_is_seen(void **state)
 /* A blocking client's socket, connected to the door. */
 static int stranger(struct scene *scene)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(door_port(scene->door)) };
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_port = htons(rdzv_listener_port(scene->door)) };
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(fd, (const struct sockaddr *)&at, sizeof at), 0);
@@ -265,7 +266,7 @@ static void a_caller_has_its_time(void **state)
 static void doors_say_why_they_do_not_open(void **state)
 {
     struct scene *scene = *state;
-    struct listen_place taken = { .addr = "127.0.0.1", .port = door_port(scene->door) };
+    struct listen_place taken = { .addr = "127.0.0.1", .port = rdzv_listener_port(scene->door) };
     struct listen_place foreign = { .addr = "192.0.2.1" };
     struct listen_place named = { .addr = "n1.cluster" };
     char preface[RDZV_PREFACE_MAX + 1];
@@ -275,8 +276,8 @@ static void doors_say_why_they_do_not_open(void **state)
     assert_null(open_door(scene, NULL, &foreign));
     assert_true(foreign.foreign && !foreign.taken);
     assert_null(open_door(scene, NULL, &named));
-    assert_int_equal(door_preface(preface, "two words", &err), -1);
-    assert_int_equal(door_preface(preface, "", &err), -1);
+    assert_int_equal(rdzv_listener_preface(preface, "two words", &err), -1);
+    assert_int_equal(rdzv_listener_preface(preface, "", &err), -1);
 }
 
 int main(void)

@@ -3,15 +3,15 @@
  * their group ranks; reaching itself, this launcher leads, so that all who are left end up with the
  * same one without a vote. Looking never ends by itself before join_ms, and the ranks run on
  * meanwhile. */
-#include "launch/seat.h"
+#include "launch/leader_conn.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "conn/conn.h"
 #include "conn/listener.h"
-#include "launch/door.h"
 #include "launch/leader.h"
+#include "launch/rdzv_listener.h"
 #include "launch/resolve.h"
 
 #include <arpa/inet.h>
@@ -82,7 +82,7 @@ static bool name_says_more(const struct leader_conn *seat)
     return is_loopback(seat->endpoint) && !is_numeric(host) && strcmp(host, "localhost") != 0;
 }
 
-const char *seat_addr(const struct leader_conn *seat)
+const char *leader_conn_addr(const struct leader_conn *seat)
 {
     const struct settings *settings = seat->settings;
     if (settings->local_addr)
@@ -96,35 +96,35 @@ const char *seat_addr(const struct leader_conn *seat)
     return seat->local[0] ? seat->local : seat->host;
 }
 
-const char *seat_listen_addr(const struct leader_conn *seat)
+const char *leader_conn_listen_addr(const struct leader_conn *seat)
 {
-    const char *addr = seat_addr(seat);
+    const char *addr = leader_conn_addr(seat);
     if (strcmp(addr, "localhost") == 0 || is_numeric(addr))
         return addr;
     return "*";
 }
 
-uint16_t seat_lead_port(const struct leader_conn *seat)
+uint16_t leader_conn_lead_port(const struct leader_conn *seat)
 {
     return leader_port(seat->leader);
 }
 
-bool seat_leads(const struct leader_conn *seat)
+bool leader_conn_leads(const struct leader_conn *seat)
 {
     return leader_leads(seat->leader);
 }
 
-size_t seat_others(const struct leader_conn *seat)
+size_t leader_conn_others(const struct leader_conn *seat)
 {
     return leader_callers(seat->leader);
 }
 
-bool seat_shares_port(const struct leader_conn *seat)
+bool leader_conn_shares_port(const struct leader_conn *seat)
 {
-    return seat->settings->meeting == MEET_STATIC && seat->at_endpoint && seat_leads(seat);
+    return seat->settings->meeting == MEET_STATIC && seat->at_endpoint && leader_conn_leads(seat);
 }
 
-void seat_serve_store(struct leader_conn *seat, struct store_server *store)
+void leader_conn_serve_store(struct leader_conn *seat, struct store_server *store)
 {
     leader_serve_store(seat->leader, store);
 }
@@ -139,7 +139,7 @@ static void be_welcome(struct leader_conn *seat)
     seat->moves = 0;
 }
 
-void seat_send(struct leader_conn *seat, const struct buf *frames)
+void leader_conn_send(struct leader_conn *seat, const struct buf *frames)
 {
     size_t done = 0, used;
     struct rdzv_frame_data frame;
@@ -158,7 +158,7 @@ void seat_send(struct leader_conn *seat, const struct buf *frames)
     }
 }
 
-void seat_know(struct leader_conn *seat, const struct rdzv_round *round)
+void leader_conn_know(struct leader_conn *seat, const struct rdzv_round *round)
 {
     if (seat->settings->meeting == MEET_ALONE || seat->settings->meeting == MEET_AGENT)
         return;
@@ -299,7 +299,7 @@ static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame
 static void open_own_door(struct leader_conn *seat)
 {
     struct err err;
-    struct listen_place place = { .addr = seat_listen_addr(seat) };
+    struct listen_place place = { .addr = leader_conn_listen_addr(seat) };
     if (seat->settings->meeting == MEET_AGENT || leader_port(seat->leader) != 0)
         return;
     if (strcmp(place.addr, "localhost") == 0)
@@ -585,8 +585,8 @@ static void on_own_alone(void *arg)
 
 /* ---- making ---- */
 
-struct leader_conn *seat_create(uv_loop_t *loop, const struct settings *settings, uint64_t member,
-                                struct leader_conn_sink sink)
+struct leader_conn *leader_conn_create(uv_loop_t *loop, const struct settings *settings,
+                                       uint64_t member, struct leader_conn_sink sink)
 {
     struct leader_conn *seat = mem_new(sizeof *seat);
     struct err err;
@@ -597,7 +597,7 @@ struct leader_conn *seat_create(uv_loop_t *loop, const struct settings *settings
     seat->settings = settings;
     seat->member = member;
     seat->sink = sink;
-    if (door_preface(seat->preface, settings->token, &err) != 0)
+    if (rdzv_listener_preface(seat->preface, settings->token, &err) != 0)
         BUG("%s", err.what); /* launch_main has looked at it */
     if (gethostname(seat->host, sizeof seat->host) != 0 || seat->host[sizeof seat->host - 1])
         snprintf(seat->host, sizeof seat->host, "localhost");
@@ -609,7 +609,7 @@ struct leader_conn *seat_create(uv_loop_t *loop, const struct settings *settings
     return seat;
 }
 
-void seat_start(struct leader_conn *seat)
+void leader_conn_start(struct leader_conn *seat)
 {
     if (seat->settings->meeting == MEET_ALONE)
         lead(seat, false);
@@ -626,7 +626,7 @@ static void on_handle_closed(uv_handle_t *handle)
     free(seat);
 }
 
-void seat_destroy(struct leader_conn *seat)
+void leader_conn_destroy(struct leader_conn *seat)
 {
     if (!seat)
         return;

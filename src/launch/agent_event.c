@@ -1,6 +1,6 @@
 /* A connection for each: they are as rare as what they tell. The agent reads what was sent before
  * the end of the connection. */
-#include "launch/agent_note.h"
+#include "launch/agent_event.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -11,7 +11,7 @@
 
 #define NOTE_MAX 8192u
 
-bool agent_note(const char *path, const char *cookie, const char *type, const char *text)
+bool agent_event(const char *path, const char *cookie, const char *type, const char *text)
 {
     AUTO_BUF struct buf out = BUF_INIT(NOTE_MAX);
     AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -13,7 +13,7 @@
 #include "launch/guard.h"
 #include "launch/rank_env.h"
 #include "launch/rank_spawn.h"
-#include "launch/warm.h"
+#include "launch/warm_interpreter.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
  * demand. Started while a round runs; used for the next one; never in the way: when it is not
  * ready, or not safe to fork (threads of unknown pools, CUDA in use), ranks start cold and the
  * reason is told once. Only for PROGRAM_SCRIPT and PROGRAM_MODULE. */
-#ifndef LAUNCH_WARM_H
-#define LAUNCH_WARM_H
+#ifndef LAUNCH_WARM_INTERPRETER_H
+#define LAUNCH_WARM_INTERPRETER_H
 
 #include "launch/settings.h"
 

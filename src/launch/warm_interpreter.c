@@ -10,7 +10,7 @@
  *
  * Nothing here is needed for correctness: every failure ends the parked interpreter and its bench,
  * says why once, and leaves the ranks to be started cold. */
-#include "launch/warm.h"
+#include "launch/warm_interpreter.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -18,7 +18,7 @@
 #include "base/scan.h"
 #include "base/vec.h"
 #include "launch/rank_env.h"
-#include "launch/warm_look.h"
+#include "launch/rank_modules.h"
 #include "launch/warm_pack.h"
 #include "launch/warm_start.h"
 
@@ -201,7 +201,7 @@ static void park(struct warm_interpreter *warm)
     if (warm->settings->preload)
         buf_puts(&names, warm->settings->preload);
     else
-        warm_names(warm->modules, ",", &names);
+        rank_modules_names(warm->modules, ",", &names);
     warm->loaded = warm->modules;
     struct warm_start start = {
         .argv = warm->argv,
@@ -245,7 +245,7 @@ static void on_look(uv_timer_t *timer)
     uint64_t now = clock_mono_ms();
     if (warm->phase == WARM_IDLE)
         return;
-    if (now - warm->since > LOOK_LIMIT_MS || warm_look(warm->rank, &sight) < 0) {
+    if (now - warm->since > LOOK_LIMIT_MS || rank_modules_look(warm->rank, &sight) < 0) {
         /* What it had imported when it ended is no guide; the next round is looked at anew. */
         if (warm->phase == WARM_LOOKING)
             warm->phase = WARM_IDLE;
@@ -321,7 +321,7 @@ static void announce(struct warm_interpreter *warm)
     if (warm->settings->preload)
         buf_puts(&names, warm->settings->preload);
     else
-        warm_names(warm->loaded, ", ", &names);
+        rank_modules_names(warm->loaded, ", ", &names);
     say(warm, "warm: %s parked, %lu MB", names.len > 0 ? names.data : "plain Python",
         (warm->kib + 512) / 1024);
 }
@@ -437,7 +437,7 @@ static const char *differs(char *const *a, char *const *b)
     for (; *a; a++) {
         size_t len = strcspn(*a, "=") + 1;
         char *const *at = b;
-        if (!warm_entry_matters(*a))
+        if (!rank_modules_variable(*a))
             continue;
         while (*at && strncmp(*at, *a, len) != 0)
             at++;

@@ -1,7 +1,7 @@
 /* Walks of /proc for the launcher and its guard. Everything is a snapshot: callers repeat until
  * nothing is left. The environment of a process is matched as a stream, so that its size does not
  * matter and nothing is allocated (the guard works when memory is gone). */
-#include "launch/leftover.h"
+#include "launch/stray_process.h"
 
 #include "base/mem.h"
 #include "base/proc_stat.h"
@@ -51,21 +51,21 @@ enum stray_process_mark leftover_mark(pid_t pid, const char *cookie)
     char text[4096];
     AUTO_CLOSE int fd = proc_open_environ(pid);
     if (fd < 0)
-        return LEFTOVER_NOTHING_TO_SEE;
+        return STRAY_NOTHING_TO_SEE;
     struct match match = { .part = IN_NAME };
     size_t len = strlen(cookie), bytes = 0;
     for (ssize_t n; (n = read(fd, text, sizeof text)) > 0; bytes += (size_t)n)
         for (ssize_t i = 0; i < n; i++)
             if (match_step(&match, cookie, len, text[i]))
-                return LEFTOVER_OURS;
+                return STRAY_OURS;
     if (match_step(&match, cookie, len, '\0')) /* a last entry without its end */
-        return LEFTOVER_OURS;
-    return bytes > 0 ? LEFTOVER_STRANGER : LEFTOVER_NOTHING_TO_SEE;
+        return STRAY_OURS;
+    return bytes > 0 ? STRAY_STRANGER : STRAY_NOTHING_TO_SEE;
 }
 
-bool leftover_carries(pid_t pid, const char *cookie)
+bool stray_carries(pid_t pid, const char *cookie)
 {
-    return leftover_mark(pid, cookie) == LEFTOVER_OURS;
+    return leftover_mark(pid, cookie) == STRAY_OURS;
 }
 
 /* ---- children ---- */
@@ -73,7 +73,7 @@ bool leftover_carries(pid_t pid, const char *cookie)
 static size_t add_child(struct stray_child *out, size_t n, pid_t pid, bool any_parent)
 {
     struct proc_stat stat;
-    if (n == LEFTOVER_CHILDREN_MAX || !proc_stat_read(pid, &stat) ||
+    if (n == STRAY_CHILDREN_MAX || !proc_stat_read(pid, &stat) ||
         (!any_parent && stat.parent != getpid()))
         return n;
     out[n] = (struct stray_child){
@@ -125,7 +125,7 @@ static size_t children_of_thread(pid_t thread, struct stray_child *out, size_t n
     return n;
 }
 
-size_t leftover_children(struct stray_child out[LEFTOVER_CHILDREN_MAX])
+size_t stray_children(struct stray_child out[STRAY_CHILDREN_MAX])
 {
     if (access("/proc/thread-self/children", R_OK) != 0)
         return children_by_scan(out);
@@ -141,13 +141,13 @@ size_t leftover_children(struct stray_child out[LEFTOVER_CHILDREN_MAX])
 
 /* ---- everyone ---- */
 
-void leftover_each(const char *cookie, void (*each)(void *arg, pid_t), void *arg)
+void stray_each(const char *cookie, void (*each)(void *arg, pid_t), void *arg)
 {
     DIR *dir = opendir("/proc");
     if (!dir)
         return;
     for (pid_t pid; (pid = next_number(dir)) != 0;)
-        if (leftover_carries(pid, cookie))
+        if (stray_carries(pid, cookie))
             each(arg, pid);
     closedir(dir);
 }

@@ -1,7 +1,7 @@
 /* The rules of torch's run.py (2.13) and of dlrover-run for who meets where, and what a muster job
  * changes about them: inside one the server leads. Where the foreign defaults can only hang (two
  * nodes that both wait at 127.0.0.1) the command is refused with what to write. */
-#include "launch/meeting.h"
+#include "launch/rdzv_settings.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -111,7 +111,7 @@ static int endpoint_address(struct choice *c, struct err *err)
 
 /* ---- run id ---- */
 
-const char *meeting_random_id(struct arena *a)
+const char *rdzv_settings_random_id(struct arena *a)
 {
     unsigned char b[16];
     if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b) {
@@ -148,7 +148,7 @@ static int decide_run_id(struct choice *c, struct err *err)
                         : arena_printf(c->arena, "standalone_%llu",
                                        (unsigned long long)(clock_wall_ms() / 1000));
     else if (c->standalone || (s->meeting == MEET_ALONE && by_itself(c) && !keeps))
-        s->run_id = meeting_random_id(c->arena);
+        s->run_id = rdzv_settings_random_id(c->arena);
     else if (!given && job && (s->meeting == MEET_AGENT || dlrover))
         s->run_id = job;
     else
@@ -161,7 +161,7 @@ static int decide_run_id(struct choice *c, struct err *err)
         }
     if (*s->run_id)
         return 0;
-    s->run_id = meeting_random_id(c->arena); /* torchrun does so for an empty one */
+    s->run_id = rdzv_settings_random_id(c->arena); /* torchrun does so for an empty one */
     return 0;
 }
 
@@ -366,9 +366,9 @@ static int decide(struct choice *c, struct err *err)
     return static_address(c, err);
 }
 
-int meeting_decide(struct settings *s, struct arena *a, const struct flags *flags,
-                   const struct rdzv_conf *conf, void (*say)(void *arg, const char *sentence),
-                   struct err *err)
+int rdzv_settings_decide(struct settings *s, struct arena *a, const struct flags *flags,
+                         const struct rdzv_conf *conf, void (*say)(void *arg, const char *sentence),
+                         struct err *err)
 {
     const char *socket = env_text("MUSTER_LAUNCH_SOCKET"),
                *cookie = env_text("MUSTER_ATTEMPT_COOKIE");

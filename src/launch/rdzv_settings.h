@@ -1,0 +1,16 @@
+/* Whom this launcher meets and how: the meeting, its address, the run id, the node rank. Reads the
+ * flags, the job's environment and --rdzv-conf; terms.min and terms.max are set already. */
+#ifndef LAUNCH_RDZV_SETTINGS_H
+#define LAUNCH_RDZV_SETTINGS_H
+
+#include "flags/flags.h"
+#include "launch/rdzv_conf.h"
+#include "launch/settings.h"
+
+/* say: sentences about what was given and is not used. */
+int rdzv_settings_decide(struct settings *, struct arena *, const struct flags *,
+                         const struct rdzv_conf *, void (*say)(void *arg, const char *sentence),
+                         struct err *err);
+const char *rdzv_settings_random_id(struct arena *); /* a UUID, as uuid.uuid4() of Python */
+
+#endif
