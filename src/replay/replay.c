@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "ctl/clock.h"
 #include "job/gpu.h"
-#include "replay/deaf.h"
+#include "replay/null_engine.h"
 #include "store/seal.h"
 
 #include <stdio.h>
@@ -158,7 +158,7 @@ static int open_core(struct replay *r, const struct recording_header *h, const c
         return -1;
     if (open_seal(r, h, err))
         return -1;
-    r->engine = deaf_create(h->caps, on_recover, r);
+    r->engine = null_engine_create(h->caps, on_recover, r);
     r->admin = h->admin;
     struct ctl_config config = { .nodes = h->nodes, .n_nodes = h->n_nodes };
     if (r->config.settings(r->config.settings_arg, r->made, h, &config, err))

@@ -1,6 +1,6 @@
 /* An engine whose calls all succeed. It reports no facts: those of the recording are handed to the
  * core by the replay. */
-#include "replay/deaf.h"
+#include "replay/null_engine.h"
 
 #include "base/mem.h"
 
@@ -87,7 +87,7 @@ static const struct engine_ops ops = { .name = "deaf",
                                        .caps = caps,
                                        .destroy = destroy };
 
-struct engine *deaf_create(unsigned can, void (*heard)(void *arg), void *arg)
+struct engine *null_engine_create(unsigned can, void (*heard)(void *arg), void *arg)
 {
     struct null_engine *deaf = mem_new(sizeof *deaf);
     deaf->base.ops = &ops;
