@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "ctl/backup.h"
 #include "ship/backup_file.h"
-#include "ship/errand.h"
+#include "ship/delivery_request.h"
 #include "store/pages.h"
 
 #include <inttypes.h>
@@ -136,7 +136,7 @@ static void start(struct shipper *s, enum doing doing, const struct pending_file
                                              .input = parcel ? parcel->fd : -1,
                                              .limit_ms = errands[doing].limit_ms };
     s->tried_ms = clock_mono_ms();
-    s->child = errand_start(&s->config, &errand, done, s, &err);
+    s->child = delivery_request_start(&s->config, &errand, done, s, &err);
     if (s->child)
         s->doing = doing;
     else
@@ -151,7 +151,7 @@ static const struct text_node *read_answer(struct shipper *s, struct arena *a,
     bool anew;
     s->doing = IDLE;
     s->child = NULL;
-    const struct text_node *root = errand_answer(&s->config, a, end, &anew, &err);
+    const struct text_node *root = delivery_request_answer(&s->config, a, end, &anew, &err);
     if (root)
         return root;
     fail(s, &err);

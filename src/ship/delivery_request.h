@@ -1,6 +1,6 @@
 /* What the child of deliver.h is told, and what it says. */
-#ifndef SHIP_ERRAND_H
-#define SHIP_ERRAND_H
+#ifndef SHIP_DELIVERY_REQUEST_H
+#define SHIP_DELIVERY_REQUEST_H
 
 #include "api/child.h"
 #include "ship/shipper.h"
@@ -14,10 +14,10 @@ struct delivery_request {
     uint64_t limit_ms;
 };
 /* NULL: it could not be started. */
-struct child *errand_start(const struct shipper_config *, const struct delivery_request *,
-                           child_done *, void *arg, struct err *);
+struct child *delivery_request_start(const struct shipper_config *, const struct delivery_request *,
+                                     child_done *, void *arg, struct err *);
 /* The answer, in arena. NULL: it failed; anew as in deliver.h. */
-const struct text_node *errand_answer(const struct shipper_config *, struct arena *,
-                                      const struct child_end *, bool *anew, struct err *);
+const struct text_node *delivery_request_answer(const struct shipper_config *, struct arena *,
+                                                const struct child_end *, bool *anew, struct err *);
 
 #endif

@@ -1,6 +1,6 @@
 /* The question to the child is an argument of the program, in JSON. It is not secret: credentials
  * are none of it. */
-#include "ship/errand.h"
+#include "ship/delivery_request.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -62,8 +62,9 @@ static char *make_ask(const struct shipper_config *config, const struct delivery
     return buf_take(&text);
 }
 
-struct child *errand_start(const struct shipper_config *config, const struct delivery_request *e,
-                           child_done *done, void *arg, struct err *err)
+struct child *delivery_request_start(const struct shipper_config *config,
+                                     const struct delivery_request *e, child_done *done, void *arg,
+                                     struct err *err)
 {
     AUTO_FREE char *ask = make_ask(config, e);
     char *args[] = { (char *)DELIVER_NAME, ask, NULL };
@@ -75,8 +76,9 @@ struct child *errand_start(const struct shipper_config *config, const struct del
     return child_start(config->loop, &line, done, arg, err);
 }
 
-const struct text_node *errand_answer(const struct shipper_config *config, struct arena *a,
-                                      const struct child_end *end, bool *anew, struct err *err)
+const struct text_node *delivery_request_answer(const struct shipper_config *config,
+                                                struct arena *a, const struct child_end *end,
+                                                bool *anew, struct err *err)
 {
     struct report report;
     report_init(&report, a);
