@@ -282,7 +282,7 @@ static const struct text_node *result_of(struct run *run, const struct sim_setti
     say_speed(run, sim);
     const struct text_node *result = result_make(run->arena, &config, sim);
     if (simulation_explained(sim)) {
-        const struct explained_figures f = explained_figures(simulation_explained(sim));
+        const struct explain_check_figures f = explain_check_figures(simulation_explained(sim));
         run->untrue += f.beaten + f.wrong;
     }
     run->violations += promises_counts(simulation_promises(sim)).late[BREAK_NONE];

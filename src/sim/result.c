@@ -179,8 +179,8 @@ static void put_explained(struct arena *a, struct text_node *root, struct simula
     struct explain_check *e = simulation_explained(sim);
     if (!e)
         return;
-    const struct explained_figures f = explained_figures(e);
-    const struct explain_check_failure *wrong = explained_wrong(e);
+    const struct explain_check_figures f = explain_check_figures(e);
+    const struct explain_check_failure *wrong = explain_check_wrong(e);
     const uint64_t from_ms = simulation_score(sim)->from_ms;
     struct text_node *map = text_map(a, root, "explained");
     put(a, map, "asked", f.asked);

@@ -92,7 +92,7 @@ static void thin(struct score *t)
 
 static void add_point(struct score *t, uint64_t at_ms)
 {
-    struct cluster_usage_sums sums = books_sums(t->books);
+    struct cluster_usage_sums sums = cluster_usage_sums(t->books);
     struct point point = { .at_ms = at_ms,
                            .gpu_used = sums.gpu_used,
                            .gpu_all = sums.gpu_all,
@@ -100,7 +100,7 @@ static void add_point(struct score *t, uint64_t at_ms)
                            .cpu_all = sums.cpu_all,
                            .waiting = t->waiting,
                            .running = t->running,
-                           .fragmented = books_fragmented(t->books) };
+                           .fragmented = cluster_usage_fragmented(t->books) };
     uint64_t free = sums.gpu_all > sums.gpu_used ? sums.gpu_all - sums.gpu_used : 0;
     t->use.gpu_free += (double)free * (double)t->every_ms;
     t->use.wasted += (double)free * (double)t->every_ms * point.fragmented;
@@ -111,7 +111,7 @@ void score_time(struct score *t, uint64_t now_ms)
 {
     if (now_ms <= t->now_ms)
         return;
-    struct cluster_usage_sums sums = books_sums(t->books);
+    struct cluster_usage_sums sums = cluster_usage_sums(t->books);
     add_use(&t->use, &sums, (double)(now_ms - t->now_ms));
     if (t->arriving)
         add_use(&t->use_arriving, &sums, (double)(now_ms - t->now_ms));

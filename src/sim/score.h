@@ -4,7 +4,7 @@
 #define SIM_SCORE_H
 
 #include "base/vec.h"
-#include "sim/books.h"
+#include "sim/cluster_usage.h"
 #include "store/store.h"
 
 enum size_class { SIZE_1, SIZE_8, SIZE_64, SIZE_MORE, SIZE_N };

@@ -57,7 +57,7 @@ struct simulation {
     struct map *evicted; /* jobs that give way: ids to rows of the score + 1 */
     struct promises *promises;
     struct explain_check *explained; /* NULL: nobody asks */
-    struct explained_changes so_far;
+    struct explain_check_changes so_far;
     VEC(uint64_t) to_explain; /* jobs that came in this moment */
     bool asked_last;          /* of all that waited when the last job came */
     size_t next;              /* arrival */
@@ -241,8 +241,8 @@ static void count_start(struct simulation *sim, const struct plan_entry *entry)
         return;
     record->counted_ms = sim->now + lasts(sim, spec_of(sim, entry->job));
     if (sim->explained)
-        explained_start(sim->explained, entry->job, sim->now,
-                        sim->config.workload->arrivals[record->arrival].run_ms, &sim->so_far);
+        explain_check_start(sim->explained, entry->job, sim->now,
+                            sim->config.workload->arrivals[record->arrival].run_ms, &sim->so_far);
 }
 
 static void on_planned(void *arg, const struct plan_entry *entry)
@@ -296,7 +296,7 @@ static struct sim_run on_run(void *arg, const struct launch *launch, const struc
                              .memory = task->memory,
                              .gpu_milli = task->gpu_milli };
     happens(sim);
-    run.held = books_take(sim->books, launch->node, &ask, task->gpus, task->n_gpus);
+    run.held = cluster_usage_take(sim->books, launch->node, &ask, task->gpus, task->n_gpus);
     if (!record)
         return run;
     const struct arrival *arrival = &sim->config.workload->arrivals[record->arrival];
@@ -332,7 +332,7 @@ static void on_over(void *arg, const struct engine_fact *fact, const struct sim_
     if (started_ms && (fact->ending.by != BY_ITSELF || fact->ending.lost))
         score_lost(&sim->score, run->held, fact->at_ms - started_ms,
                    (uintptr_t)map_get(sim->evicted, fact->generation.job));
-    books_give(sim->books, run->held);
+    cluster_usage_give(sim->books, run->held);
 }
 
 static void on_answer(void *arg, const struct ctl_answer *answer)
@@ -390,7 +390,7 @@ static void make_books(struct simulation *sim)
                                     .weight = w->patterns[i].jobs * spec->roles[k].replicas }));
         }
     }
-    sim->books = books_create(sim->config.nodes, sim->config.n_nodes, asks.at, asks.n);
+    sim->books = cluster_usage_create(sim->config.nodes, sim->config.n_nodes, asks.at, asks.n);
     vec_fini(&asks);
     size_t jobs = 1;
     for (size_t i = 0; i < w->n_arrivals; i++)
@@ -438,7 +438,7 @@ struct simulation *simulation_create(const struct simulation_config *config, str
     sim->jobs = map_create();
     sim->evicted = map_create();
     sim->promises = promises_create(sim->now);
-    sim->explained = config->explain_every ? explained_create() : NULL;
+    sim->explained = config->explain_every ? explain_check_create() : NULL;
     make_changes(sim);
     make_books(sim);
     score_init(&sim->score, sim->books, sim->now);
@@ -458,11 +458,11 @@ void simulation_destroy(struct simulation *sim)
         sim->engine->ops->destroy(sim->engine);
     store_close(sim->store);
     score_fini(&sim->score);
-    books_destroy(sim->books);
+    cluster_usage_destroy(sim->books);
     map_destroy(sim->jobs);
     map_destroy(sim->evicted);
     promises_destroy(sim->promises);
-    explained_destroy(sim->explained);
+    explain_check_destroy(sim->explained);
     vec_fini(&sim->to_explain);
     vec_fini(&sim->changes);
     vec_fini(&sim->coming);
@@ -519,7 +519,7 @@ static void change_nodes(struct simulation *sim)
         happens(sim);
         sim_node(sim->engine, change->node, change->up);
         sim_advance(sim->engine, sim->now); /* what ran there is over before the node is gone */
-        books_set_up(sim->books, change->node, change->up);
+        cluster_usage_set_up(sim->books, change->node, change->up);
         if (!change->up)
             promises_node_lost(sim->promises);
         sim->so_far.nodes_came += change->up;
@@ -533,7 +533,7 @@ static void ask_one(struct simulation *sim, uint64_t job, bool first)
     struct arena *arena = arena_create();
     struct start_estimate told;
     if (explain_start(sim->ctl, arena, job, &told))
-        explained_ask(sim->explained, &told, sim->now, &sim->so_far, first);
+        explain_check_ask(sim->explained, &told, sim->now, &sim->so_far, first);
     arena_destroy(arena);
 }
 

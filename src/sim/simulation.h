@@ -4,7 +4,7 @@
 #define SIM_SIMULATION_H
 
 #include "ctl/ctl.h"
-#include "sim/explained.h"
+#include "sim/explain_check.h"
 #include "sim/promises.h"
 #include "sim/score.h"
 #include "sim/settings.h"

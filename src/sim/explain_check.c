@@ -1,6 +1,6 @@
 /* Keeps the answers that explain gave in a simulation and compares each with when the job started.
  * It knows the jobs that started, so it can say whether those named as ahead were. */
-#include "sim/explained.h"
+#include "sim/explain_check.h"
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -14,7 +14,7 @@ struct answer {
     struct start_estimate told;
     uint64_t *ahead; /* sorted */
     size_t since;    /* of the starts */
-    struct explained_changes changes;
+    struct explain_check_changes changes;
     bool first;
 };
 struct start {
@@ -24,11 +24,11 @@ struct explain_check {
     struct map *answers; /* by job */
     VEC(struct start) starts;
     VEC(double) by_limit, best;
-    struct explained_figures figures;
+    struct explain_check_figures figures;
     struct explain_check_failure wrong;
 };
 
-struct explain_check *explained_create(void)
+struct explain_check *explain_check_create(void)
 {
     struct explain_check *e = mem_new(sizeof *e);
     e->answers = map_create();
@@ -46,7 +46,7 @@ static void drop(void *at)
     }
 }
 
-void explained_destroy(struct explain_check *e)
+void explain_check_destroy(struct explain_check *e)
 {
     if (!e)
         return;
@@ -63,8 +63,8 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-void explained_ask(struct explain_check *e, const struct start_estimate *told, uint64_t now_ms,
-                   const struct explained_changes *changes, bool first)
+void explain_check_ask(struct explain_check *e, const struct start_estimate *told, uint64_t now_ms,
+                       const struct explain_check_changes *changes, bool first)
 {
     struct answer *a = mem_new(sizeof *a);
     *a = (struct answer){ .other = map_remove(e->answers, told->job),
@@ -96,7 +96,7 @@ static void not_so(struct explain_check *e, const struct answer *a, uint64_t now
 }
 
 static void check_bound(struct explain_check *e, const struct answer *a, uint64_t now_ms,
-                        const struct explained_changes *c)
+                        const struct explain_check_changes *c)
 {
     if (!a->told.not_before_ms)
         return;
@@ -124,7 +124,7 @@ static bool is_set(const struct explain_check *e, const struct answer *a, uint64
 }
 
 static void check_set(struct explain_check *e, const struct answer *a, uint64_t now_ms,
-                      const struct explained_changes *c)
+                      const struct explain_check_changes *c)
 {
     if (!a->told.ahead_known)
         return;
@@ -162,8 +162,8 @@ static void count_errors(struct explain_check *e, const struct answer *a, uint64
     vec_push(&e->best, error_of(best, now_ms, span));
 }
 
-void explained_start(struct explain_check *e, uint64_t job, uint64_t now_ms, uint64_t run_ms,
-                     const struct explained_changes *changes)
+void explain_check_start(struct explain_check *e, uint64_t job, uint64_t now_ms, uint64_t run_ms,
+                         const struct explain_check_changes *changes)
 {
     struct answer *answers = map_remove(e->answers, job);
     for (const struct answer *a = answers; a; a = a->other) {
@@ -189,9 +189,9 @@ static double percentile(const double *at, size_t n, unsigned p)
     return n ? at[rank ? rank - 1 : 0] : 0;
 }
 
-struct explained_figures explained_figures(struct explain_check *e)
+struct explain_check_figures explain_check_figures(struct explain_check *e)
 {
-    struct explained_figures *f = &e->figures;
+    struct explain_check_figures *f = &e->figures;
     if (f->estimates) {
         qsort(e->by_limit.at, e->by_limit.n, sizeof *e->by_limit.at, by_size);
         qsort(e->best.at, e->best.n, sizeof *e->best.at, by_size);
@@ -203,7 +203,7 @@ struct explained_figures explained_figures(struct explain_check *e)
     return *f;
 }
 
-const struct explain_check_failure *explained_wrong(const struct explain_check *e)
+const struct explain_check_failure *explain_check_wrong(const struct explain_check *e)
 {
     return e->wrong.job ? &e->wrong : NULL;
 }

@@ -1,6 +1,6 @@
 /* Each node keeps the waste of its free devices; only nodes that changed are looked at again. The
  * measure is that of "Beware of Fragmentation" (USENIX ATC 2023) over tasks that ask for GPUs. */
-#include "sim/books.h"
+#include "sim/cluster_usage.h"
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -62,8 +62,8 @@ static void mark(struct cluster_usage *books, uint32_t at)
     vec_push(&books->stale, at);
 }
 
-struct cluster_usage *books_create(const struct node_spec *nodes, size_t n, const struct ask *asks,
-                                   size_t n_asks)
+struct cluster_usage *cluster_usage_create(const struct node_spec *nodes, size_t n,
+                                           const struct ask *asks, size_t n_asks)
 {
     struct cluster_usage *books = mem_new(sizeof *books);
     books->nodes = mem_new((n ? n : 1) * sizeof *books->nodes);
@@ -89,7 +89,7 @@ struct cluster_usage *books_create(const struct node_spec *nodes, size_t n, cons
     return books;
 }
 
-void books_destroy(struct cluster_usage *books)
+void cluster_usage_destroy(struct cluster_usage *books)
 {
     if (!books)
         return;
@@ -133,8 +133,8 @@ static void move(struct cluster_usage *books, struct node *node, const struct ta
     mark(books, (uint32_t)(node - books->nodes));
 }
 
-struct task_usage *books_take(struct cluster_usage *books, const char *name, const struct ask *ask,
-                              const uint32_t *gpus, uint32_t n_gpus)
+struct task_usage *cluster_usage_take(struct cluster_usage *books, const char *name,
+                                      const struct ask *ask, const uint32_t *gpus, uint32_t n_gpus)
 {
     struct node *node = find(books, name);
     if (!node)
@@ -151,13 +151,13 @@ struct task_usage *books_take(struct cluster_usage *books, const char *name, con
     return hold;
 }
 
-void books_give(struct cluster_usage *books, struct task_usage *hold)
+void cluster_usage_give(struct cluster_usage *books, struct task_usage *hold)
 {
     move(books, &books->nodes[hold->node], hold, false);
     free(hold);
 }
 
-bool books_set_up(struct cluster_usage *books, const char *name, bool up)
+bool cluster_usage_set_up(struct cluster_usage *books, const char *name, bool up)
 {
     struct node *node = find(books, name);
     if (!node || node->down == !up)
@@ -171,7 +171,7 @@ bool books_set_up(struct cluster_usage *books, const char *name, bool up)
     return true;
 }
 
-struct cluster_usage_sums books_sums(const struct cluster_usage *books)
+struct cluster_usage_sums cluster_usage_sums(const struct cluster_usage *books)
 {
     return books->sums;
 }
@@ -209,7 +209,7 @@ static uint64_t wasted(const struct cluster_usage *books, const struct node *nod
     return sum;
 }
 
-uint32_t books_fragmented(struct cluster_usage *books)
+uint32_t cluster_usage_fragmented(struct cluster_usage *books)
 {
     for (size_t i = 0; i < books->stale.n; i++) {
         struct node *node = &books->nodes[books->stale.at[i]];

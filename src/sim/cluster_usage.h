@@ -1,7 +1,7 @@
 /* What nodes have and what is taken of it, kept beside the scheduler's own accounts for measuring:
  * amounts in use and how much of what is free is of use to nobody. */
-#ifndef SIM_BOOKS_H
-#define SIM_BOOKS_H
+#ifndef SIM_CLUSTER_USAGE_H
+#define SIM_CLUSTER_USAGE_H
 
 #include "job/job.h"
 #include "sched/cluster.h"
@@ -24,18 +24,20 @@ struct cluster_usage_sums {
 
 struct cluster_usage;
 /* asks: what is typical; those without GPUs do not matter. */
-struct cluster_usage *books_create(const struct node_spec *, size_t n, const struct ask *,
-                                   size_t n_asks);
-void books_destroy(struct cluster_usage *); /* NULL-safe */
-/* node: its name. The hold is given to books_give, or freed with the books. NULL: no such node. */
-struct task_usage *books_take(struct cluster_usage *, const char *node, const struct ask *,
-                              const uint32_t *gpus, uint32_t n_gpus);
-void books_give(struct cluster_usage *, struct task_usage *);         /* frees it */
-bool books_set_up(struct cluster_usage *, const char *node, bool up); /* false: no such node */
-struct cluster_usage_sums books_sums(const struct cluster_usage *);
+struct cluster_usage *cluster_usage_create(const struct node_spec *, size_t n, const struct ask *,
+                                           size_t n_asks);
+void cluster_usage_destroy(struct cluster_usage *); /* NULL-safe */
+/* node: its name. The hold is given to cluster_usage_give, or freed with the books. NULL: no such
+ * node. */
+struct task_usage *cluster_usage_take(struct cluster_usage *, const char *node, const struct ask *,
+                                      const uint32_t *gpus, uint32_t n_gpus);
+void cluster_usage_give(struct cluster_usage *, struct task_usage *); /* frees it */
+bool cluster_usage_set_up(struct cluster_usage *, const char *node,
+                          bool up); /* false: no such node */
+struct cluster_usage_sums cluster_usage_sums(const struct cluster_usage *);
 /* Of a million parts of the free GPUs, how many a task drawn from the asks could not use where they
  * are: its node has too little of something else or is of another type, or what is free of the
  * device, or of devices together, is too small. 0 when none is free. */
-uint32_t books_fragmented(struct cluster_usage *);
+uint32_t cluster_usage_fragmented(struct cluster_usage *);
 
 #endif
