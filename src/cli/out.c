@@ -6,7 +6,7 @@
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/cmd.h"
-#include "cli/visible.h"
+#include "cli/visible_text.h"
 #include "job/state.h"
 #include "text/json.h"
 
@@ -61,7 +61,7 @@ static ssize_t write_stream(void *cookie, const char *text, size_t len)
         n = len - done < PIECE_MAX ? len - done : PIECE_MAX;
         buf_clear(&shown);
         buf_clear(&typed);
-        visible_add(&s->visible, text + done, n, &shown);
+        visible_text_add(&s->visible, text + done, n, &shown);
         if (s->how == OUT_TYPED)
             put_returns(&shown, &typed);
         const struct buf *out = s->how == OUT_TYPED ? &typed : &shown;
@@ -74,7 +74,7 @@ static int close_stream(void *cookie)
 {
     struct stream *s = cookie;
     AUTO_BUF struct buf left = BUF_INIT(PIECE_MAX);
-    visible_end(&s->visible, &left);
+    visible_text_end(&s->visible, &left);
     int rc = write_all(s->fd, left.data, left.len);
     free(s);
     return rc;
@@ -111,8 +111,8 @@ void out_screen(int fd, const struct buf *text)
 void out_visible(const char *text, size_t len, struct buf *out)
 {
     struct visible_text v = { .n = 0 };
-    visible_add(&v, text, len, out);
-    visible_end(&v, out);
+    visible_text_add(&v, text, len, out);
+    visible_text_end(&v, out);
 }
 
 /* ---- documents, phrases ---- */

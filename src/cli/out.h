@@ -7,8 +7,9 @@
 
 #include <stdio.h>
 
-/* Standard output and standard error, where they are terminals, get text only (cli/visible.h) from
- * here on, whoever prints. To be called once, and again after one of them became another file. */
+/* Standard output and standard error, where they are terminals, get text only (cli/visible_text.h)
+ * from here on, whoever prints. To be called once, and again after one of them became another file.
+ */
 void out_guard(void);
 /* A stream of its own to a descriptor, which stays open when it is closed. */
 enum out_how {

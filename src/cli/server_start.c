@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/kept.h"
 #include "cli/out.h"
+#include "cli/settings_file.h"
 #include "text/json.h"
 #include "text/remedies.h"
 
@@ -288,7 +288,7 @@ static void say_kept(const struct cli *cli, const struct pairs *given)
 {
     for (size_t i = 0; i < given->n && !cli->quiet && !cli->json; i++) {
         const struct pair *one = &given->at[i];
-        if (!kept_is(one->name) || !*one->value)
+        if (!settings_file_is(one->name) || !*one->value)
             continue;
         fprintf(stderr, "%s=%s is kept for the servers of this state directory (\"%s\" drops it)\n",
                 one->name, one->value, out_command(cli, REMEDY_DROP_KEPT, one->name));
@@ -319,7 +319,7 @@ int server_set(struct cli *cli, const struct pairs *given, struct err *err)
     } else if (changes > 0 && !cli->json && !cli->quiet) {
         fputs("the server was started anew with these settings; its jobs go on\n", stderr);
     }
-    if (kept_add(cli->arena, cli->state_dir, given, err) < 0)
+    if (settings_file_add(cli->arena, cli->state_dir, given, err) < 0)
         return -1;
     say_kept(cli, given);
     return 0;

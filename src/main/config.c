@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "cli/kept.h"
+#include "cli/settings_file.h"
 #include "cli/state_dir.h"
 #include "text/yaml.h"
 
@@ -309,7 +309,7 @@ static int read_kept(struct arena *a, const char *dir, struct pairs *kept, struc
 {
     struct err none;
     AUTO_FREE char *found = state_dir_find(dir, &none);
-    return found ? kept_read(a, found, kept, err) : 0;
+    return found ? settings_file_read(a, found, kept, err) : 0;
 }
 
 int config_load(struct arena *a, const char *const *flags, struct config *config, struct err *err)

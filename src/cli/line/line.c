@@ -132,7 +132,7 @@ int line_read(struct arena *a, int argc, char **argv, const struct line_request 
                                                line_srun };
     *out = (struct line_job){ .said = { .at = ARENA_ARRAY(a, LINE_SAID_MAX, const char *) } };
     struct line_reader r = { .arena = a, .asked = asked, .argc = argc, .argv = argv, .out = out };
-    line_front(&r);
+    line_wrappers(&r);
     for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
         int rc = readers[i](&r, err);
         if (rc != 0)

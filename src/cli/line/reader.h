@@ -27,7 +27,7 @@ line_reader_fn line_torchrun, line_torch_launch, line_accelerate, line_deepspeed
 
 void line_say(struct line_reader *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Takes variables and wrappers (env, nohup, conda run ...) off the front of the line. */
-void line_front(struct line_reader *);
+void line_wrappers(struct line_reader *);
 
 /* "torchrun" of /opt/bin/torchrun. */
 const char *line_base_name(const char *word);

@@ -175,7 +175,7 @@ static void fronts(void **state)
         struct line_reader r = { .arena = a, .argv = argv, .out = &job };
         AUTO_BUF struct buf out = BUF_INIT(4096);
         r.argc = split(a, rows[i].line, argv);
-        line_front(&r);
+        line_wrappers(&r);
         for (size_t k = 0; k < job.env.n; k++)
             buf_addf(&out, "%s=%s ", job.env.at[k].name, job.env.at[k].value);
         buf_puts(&out, "|");

@@ -74,7 +74,7 @@ static int never_called(struct engine *e, const struct launch *launch, struct er
 /* ---- a job that comes back from its rows ---- */
 
 /* It wants a place, and a commit that fails brings it back from its rows: it is given one place. */
-static void gets_its_place_cache_get(void **state)
+static void gets_its_place_once(void **state)
 {
     struct world *w = *state;
     uint64_t full = world_submit(w, JOB("a", "4")), half = world_submit(w, JOB("b", "2"));
@@ -530,7 +530,7 @@ static void what_was_read_lasts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(gets_its_place_cache_get),
+        TEST(gets_its_place_once),
         TEST(full_disk_is_over),
         TEST(launches_keep_their_order),
         TEST(launch_after_a_refused_one_waits),

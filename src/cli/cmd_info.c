@@ -6,9 +6,9 @@
 #include "base/shell_word.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/kept.h"
 #include "cli/manual.h"
 #include "cli/out.h"
+#include "cli/settings_file.h"
 #include "cli/table.h"
 #include "job/job.h"
 #include "text/json.h"
@@ -54,7 +54,7 @@ static struct text_node *settings_here(struct cli *cli, struct err *err)
 
 static int drop_kept(struct cli *cli, const char *name, bool live, struct err *err)
 {
-    int rc = kept_drop(cli->arena, cli->state_dir, name, err);
+    int rc = settings_file_drop(cli->arena, cli->state_dir, name, err);
     if (rc < 0)
         return -1;
     if (rc == 0) {
@@ -104,7 +104,7 @@ static int run_config(struct cli *cli, const void *opts_, int argc, char **argv,
     bool live = call_server_lives(cli);
     if (o->drop)
         return drop_kept(cli, o->drop, live, err);
-    if (!cli->url && kept_read(cli->arena, cli->state_dir, &kept, err) < 0)
+    if (!cli->url && settings_file_read(cli->arena, cli->state_dir, &kept, err) < 0)
         return -1;
     if (live || cli->url) {
         root = call_get(cli, "/v1/config", err);

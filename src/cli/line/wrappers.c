@@ -113,7 +113,7 @@ static void take_variables(struct line_reader *r)
     skip(r, n);
 }
 
-void line_front(struct line_reader *r)
+void line_wrappers(struct line_reader *r)
 {
     r->front.at = ARENA_ARRAY(r->arena, (size_t)r->argc, const char *);
     for (;;) {

@@ -1,6 +1,6 @@
 /* Text for a terminal: what passes, what is shown instead, and that neither depends on how it was
  * cut. Random texts of escape sequences leave the terminal alone. */
-#include "cli/visible.h"
+#include "cli/visible_text.h"
 
 #include "base/dice.h"
 #include "base/scan.h"
@@ -50,8 +50,8 @@ static void show(const char *text, size_t len, size_t piece, struct buf *out)
 {
     struct visible_text v = { .n = 0 };
     for (size_t i = 0; i < len; i += piece)
-        visible_add(&v, text + i, len - i < piece ? len - i : piece, out);
-    visible_end(&v, out);
+        visible_text_add(&v, text + i, len - i < piece ? len - i : piece, out);
+    visible_text_end(&v, out);
 }
 
 static void shows_what_is_no_text(void **state)

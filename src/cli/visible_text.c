@@ -1,6 +1,6 @@
 /* Byte by byte, so that it does not matter how a stream is cut. Of an escape sequence that is no
  * colour only the ESC is shown another way: without it the rest is text. */
-#include "cli/visible.h"
+#include "cli/visible_text.h"
 
 #include "base/scan.h"
 
@@ -109,7 +109,7 @@ static void settle(struct visible_text *v, struct buf *out)
     }
 }
 
-void visible_add(struct visible_text *v, const char *text, size_t len, struct buf *out)
+void visible_text_add(struct visible_text *v, const char *text, size_t len, struct buf *out)
 {
     for (size_t i = 0; i < len;) {
         size_t run = 0;
@@ -124,7 +124,7 @@ void visible_add(struct visible_text *v, const char *text, size_t len, struct bu
     }
 }
 
-void visible_end(struct visible_text *v, struct buf *out)
+void visible_text_end(struct visible_text *v, struct buf *out)
 {
     while (v->n > 0) {
         show_held(v, out);

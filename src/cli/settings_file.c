@@ -1,6 +1,6 @@
 /* The file settings.json of the state directory: {"nodes": "4x16cpu,64Gi"}. Only what somebody
  * gave is in it, never what a server found out, so that a new device of the machine is seen. */
-#include "cli/kept.h"
+#include "cli/settings_file.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 
 #define KEPT_MAX (1u << 20)
 
-bool kept_is(const char *key)
+bool settings_file_is(const char *key)
 {
     static const char *const passing[] = { "state_dir", "record", "record_max", "log_level" };
     for (size_t i = 0; i < ARRAY_LEN(passing); i++)
@@ -21,7 +21,7 @@ bool kept_is(const char *key)
     return true;
 }
 
-int kept_read(struct arena *a, const char *state_dir, struct pairs *out, struct err *err)
+int settings_file_read(struct arena *a, const char *state_dir, struct pairs *out, struct err *err)
 {
     AUTO_FREE char *path = file_join(state_dir, "settings.json");
     AUTO_FREE char *text = NULL;
@@ -38,7 +38,7 @@ int kept_read(struct arena *a, const char *state_dir, struct pairs *out, struct 
         return err_hint(err, "remove it; what is in it is given again by flags of the server");
     }
     for (const struct text_node *n = root->first; n; n = n->next)
-        if (n->kind == TEXT_STR && kept_is(n->key))
+        if (n->kind == TEXT_STR && settings_file_is(n->key))
             pairs_set(out, a, n->key, n->str);
     return 0;
 }
@@ -59,21 +59,22 @@ static int write_all(struct arena *a, const char *state_dir, const struct pairs 
     return file_replace(path, text.data, text.len, 0600, err);
 }
 
-int kept_add(struct arena *a, const char *state_dir, const struct pairs *given, struct err *err)
+int settings_file_add(struct arena *a, const char *state_dir, const struct pairs *given,
+                      struct err *err)
 {
     struct pairs all = { .n = 0 };
-    if (kept_read(a, state_dir, &all, err) < 0)
+    if (settings_file_read(a, state_dir, &all, err) < 0)
         return -1;
     for (size_t i = 0; i < given->n; i++)
-        if (kept_is(given->at[i].name))
+        if (settings_file_is(given->at[i].name))
             pairs_set(&all, a, given->at[i].name, given->at[i].value);
     return write_all(a, state_dir, &all, err);
 }
 
-int kept_drop(struct arena *a, const char *state_dir, const char *key, struct err *err)
+int settings_file_drop(struct arena *a, const char *state_dir, const char *key, struct err *err)
 {
     struct pairs all = { .n = 0 };
-    if (kept_read(a, state_dir, &all, err) < 0)
+    if (settings_file_read(a, state_dir, &all, err) < 0)
         return -1;
     if (!pairs_get(&all, key))
         return 0;

@@ -1,6 +1,6 @@
 /* Settings that are kept with a state directory: what is kept, replaced and dropped, and what a
  * file says that is none of ours. Each test has a directory of its own. */
-#include "cli/kept.h"
+#include "cli/settings_file.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -45,7 +45,7 @@ static void add(struct fix *f, const char *name, const char *value)
     struct pairs given = { 0 };
     struct err err;
     pairs_set(&given, f->arena, name, value);
-    assert_int_equal(kept_add(f->arena, f->dir, &given, &err), 0);
+    assert_int_equal(settings_file_add(f->arena, f->dir, &given, &err), 0);
 }
 
 /* The value that a server which comes after reads; NULL: none is kept. */
@@ -53,7 +53,7 @@ static const char *kept(struct fix *f, const char *name)
 {
     struct pairs all = { 0 };
     struct err err;
-    assert_int_equal(kept_read(f->arena, f->dir, &all, &err), 0);
+    assert_int_equal(settings_file_read(f->arena, f->dir, &all, &err), 0);
     return pairs_get(&all, name);
 }
 
@@ -84,12 +84,12 @@ static void what_is_of_one_run_is_not(void **state)
     static const char *const passing[] = { "state_dir", "record", "record_max", "log_level" };
     struct fix *f = *state;
     for (size_t i = 0; i < ARRAY_LEN(passing); i++) {
-        assert_false(kept_is(passing[i]));
+        assert_false(settings_file_is(passing[i]));
         add(f, passing[i], "x");
         assert_null(kept(f, passing[i]));
     }
     assert_int_equal(access(f->path, F_OK), -1); /* nothing to keep, no file */
-    assert_true(kept_is("queues"));
+    assert_true(settings_file_is("queues"));
     write_file(f, "{\"record\": \"/r\", \"queues\": \"a\"}");
     assert_null(kept(f, "record"));
     assert_string_equal(kept(f, "queues"), "a");
@@ -111,12 +111,12 @@ static void one_is_dropped(void **state)
 {
     struct fix *f = *state;
     struct err err;
-    assert_int_equal(kept_drop(f->arena, f->dir, "nodes", &err), 0);
+    assert_int_equal(settings_file_drop(f->arena, f->dir, "nodes", &err), 0);
     add(f, "nodes", "1x1cpu");
     add(f, "queues", "a");
-    assert_int_equal(kept_drop(f->arena, f->dir, "node", &err), 0); /* the whole name */
-    assert_int_equal(kept_drop(f->arena, f->dir, "nodes", &err), 1);
-    assert_int_equal(kept_drop(f->arena, f->dir, "nodes", &err), 0);
+    assert_int_equal(settings_file_drop(f->arena, f->dir, "node", &err), 0); /* the whole name */
+    assert_int_equal(settings_file_drop(f->arena, f->dir, "nodes", &err), 1);
+    assert_int_equal(settings_file_drop(f->arena, f->dir, "nodes", &err), 0);
     assert_string_equal(kept(f, "queues"), "a");
 }
 
@@ -132,12 +132,12 @@ static void files_of_somebody_else(void **state)
         size_t len;
         write_file(f, texts[i]);
         pairs_set(&given, f->arena, "queues", "a");
-        assert_int_equal(kept_read(f->arena, f->dir, &all, &err), -1);
+        assert_int_equal(settings_file_read(f->arena, f->dir, &all, &err), -1);
         assert_int_equal(err.code, ERR_INPUT);
         assert_non_null(strstr(err.what, f->path));
         assert_non_null(strstr(err.hint, "remove it"));
-        assert_int_equal(kept_add(f->arena, f->dir, &given, &err), -1);
-        assert_int_equal(kept_drop(f->arena, f->dir, "nodes", &err), -1);
+        assert_int_equal(settings_file_add(f->arena, f->dir, &given, &err), -1);
+        assert_int_equal(settings_file_drop(f->arena, f->dir, "nodes", &err), -1);
         assert_int_equal(file_read(f->path, 100, &after, &len, &err), 0);
         assert_string_equal(after, texts[i]);
     }
