@@ -390,6 +390,7 @@ static const char *send_one(struct agents *w, struct sim_agent *a)
     if (!a->dead && !a->cut && a->comes_again) {
         a->comes_again = false;
         a->heard = true;
+        a->since_ms = 0;
         tell(w, &(struct engine_fact){ .kind = FACT_AGENT_JOINED,
                                        .generation = a->generation,
                                        .node = node_name(w, a->node),
@@ -525,6 +526,42 @@ const char *agents_node(struct agents *w, size_t node)
     return did;
 }
 
+static const char *turn_silent(struct agents *w, size_t node)
+{
+    struct sim_node *state = &w->state[node];
+    if (state->gone)
+        return turn_machine(w, node);
+    state->down = !state->down;
+    cut_all(w, node, state->down);
+    return state->down ? "is silent" : "is there";
+}
+
+static size_t draw_machine(const struct agents *w)
+{
+    size_t first = w->at.n ? dice_below(w->dice, (uint32_t)w->at.n) : 0;
+    for (size_t i = 0; i < w->at.n; i++) {
+        const struct sim_agent *a = w->at.at[(first + i) % w->at.n];
+        if (!a->dead && !a->released && is_machine(w, a->node))
+            return a->node;
+    }
+    return w->n_fixed + dice_below(w->dice, (uint32_t)(w->n_nodes - w->n_fixed));
+}
+
+const char *agents_silence(struct agents *w)
+{
+    size_t node = draw_machine(w);
+    const char *did = turn_silent(w, node);
+    bool all = dice_below(w->dice, 4) == 0;
+    node_news(w, node);
+    for (size_t i = w->n_fixed; all && i < w->n_nodes; i++)
+        if (w->state[i].down != w->state[node].down && !w->state[i].gone) {
+            turn_silent(w, i);
+            node_news(w, i);
+        }
+    snprintf(w->said, sizeof w->said, "%s %s", node_name(w, (uint32_t)node), did);
+    return w->said;
+}
+
 void agents_heal(struct agents *w)
 {
     w->quiet = true;
@@ -632,6 +669,9 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
     if (crash_point(w->crash))
         return 0;
     w->starts++;
+    struct sim_agent *a = find(w, launch->generation, node);
+    if (a)
+        a->asked = true;
     if (w->state[node].down || w->state[node].gone || w->refuse > 0) {
         w->refuse -= w->refuse > 0;
         say_start(w, launch, "refused");
@@ -641,7 +681,6 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
         return -1;
     if (crash_point(w->crash))
         return 0; /* a directory, and nobody in it */
-    struct sim_agent *a = find(w, launch->generation, node);
     if (a && a->dead && (a->told || !a->known))
         a = NULL;
     say_start(w, launch, !a ? "a new agent" : a->dead ? "a dead agent" : "an agent");
@@ -812,6 +851,9 @@ void agents_lost_server(struct agents *w)
     for (size_t i = 0; i < w->at.n; i++) {
         w->at.at[i]->told = w->at.at[i]->heard = w->at.at[i]->silent = false;
         w->at.at[i]->comes_again = w->at.at[i]->joined;
+        w->at.at[i]->old = true;
+        w->at.at[i]->asked = false;
+        w->at.at[i]->since_ms = 0;
         for (size_t k = 0; k < w->at.at[i]->facts.n; k++)
             w->at.at[i]->facts.at[k].sent = false;
     }

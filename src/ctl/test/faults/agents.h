@@ -60,13 +60,16 @@ struct sim_agent {
     uint64_t seq, acked;
     unsigned char token_hash[32];
     bool joined, releasing, released;
-    bool comes_again; /* it says that it joined, to the server that lives now */
-    bool dead;        /* and what it ran with it */
-    bool told;        /* the server that lives now was told of its death */
-    bool known;       /* that server expects it */
-    bool cut;         /* its connection is: acknowledgements are lost, facts wait */
-    bool heard;       /* by the server that lives now, which may call it silent from then on */
-    bool silent;      /* that server was told so */
+    bool comes_again;  /* it says that it joined, to the server that lives now */
+    bool dead;         /* and what it ran with it */
+    bool told;         /* the server that lives now was told of its death */
+    bool known;        /* that server expects it */
+    bool cut;          /* its connection is: acknowledgements are lost, facts wait */
+    bool heard;        /* by the server that lives now, which may call it silent from then on */
+    bool silent;       /* that server was told so */
+    bool old;          /* that server knows it from the records, */
+    bool asked;        /* and has launched something there since */
+    uint64_t since_ms; /* it is silent, as that server was seen to say; 0: not yet */
     VEC(struct sim_task) tasks;
     VEC(struct sim_fact) facts;
 };
@@ -128,6 +131,9 @@ void agents_cut(struct agents *);         /* the connection of one; what it held
 /* Goes down with all on it, or comes up; a machine is silent, leaves, comes, or has grown. What it
  * did, for people. */
 const char *agents_node(struct agents *, size_t);
+/* The machine of an agent that lives is silent, or is there again; now and then all of them at
+ * once; where no agent has one, a machine comes. What it did, for people. */
+const char *agents_silence(struct agents *);
 void agents_heal(struct agents *);       /* all nodes there, all connections too, quiet */
 bool agents_idle(const struct agents *); /* nothing lives, nothing waits to be sent */
 size_t agents_alive(const struct agents *);

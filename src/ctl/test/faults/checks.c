@@ -296,6 +296,8 @@ void check_step(struct trial *t)
     check_nodes(t);
     check_counts(t);
     check_agents(t);
+    if (t->ctl->facts.n == 0)
+        check_silence(t);
     check_stopped(t);
     check_limits(t);
     if (!t->ctl->plan_due)

@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
+#include "ctl/quiet.h"
+#include "ctl/silence.h"
 #include "store/db.h"
 #include "store/end.h"
 
@@ -272,7 +274,37 @@ void __wrap_facts_hear(struct ctl *ctl, const struct engine_fact *fact)
     const struct live_job *job = live_find(ctl->live, fact->generation.job);
     if (planted(PLANTED_OLD_FACTS) && job)
         changed.generation.number = job->row.generation;
+    if (planted(PLANTED_SILENT_DEATH) && fact->kind == FACT_AGENT_SILENT)
+        changed.kind = FACT_AGENT_GONE;
     __real_facts_hear(ctl, &changed);
+}
+
+void __real_silence_restore(struct ctl *, struct live_job *, const struct silence_memory *);
+void __wrap_silence_restore(struct ctl *, struct live_job *, const struct silence_memory *);
+void __wrap_silence_restore(struct ctl *ctl, struct live_job *job,
+                            const struct silence_memory *memory)
+{
+    if (!planted(PLANTED_FORGOTTEN_SILENCE))
+        __real_silence_restore(ctl, job, memory);
+    for (size_t i = 0; planted(PLANTED_RENEWED_SILENCE) && i < job->agents.n; i++)
+        if (job->agents.at[i].silent_ms)
+            job->agents.at[i].silent_ms = core_now(ctl);
+}
+
+void __real_silence_recover(struct ctl *);
+void __wrap_silence_recover(struct ctl *);
+void __wrap_silence_recover(struct ctl *ctl)
+{
+    if (!planted(PLANTED_TRUSTING_START))
+        __real_silence_recover(ctl);
+}
+
+void __real_quiet_end(struct live_job *, const char *node);
+void __wrap_quiet_end(struct live_job *, const char *node);
+void __wrap_quiet_end(struct live_job *job, const char *node)
+{
+    if (!planted(PLANTED_ENDLESS_SILENCE))
+        __real_quiet_end(job, node);
 }
 
 static void start_twice(struct live_job *job)

@@ -14,7 +14,13 @@
     X(EARLY_MARK, "early-mark",                                                                    \
       "the end mark is written before the commit, and leads the records")                          \
     X(KEPT_COMMIT, "kept-commit", "what a failed commit left in the log stays there")              \
-    X(OLD_TOKEN, "old-token", "a job's token is accepted in its next generation")
+    X(OLD_TOKEN, "old-token", "a job's token is accepted in its next generation")                  \
+    X(FORGOTTEN_SILENCE, "forgotten-silence",                                                      \
+      "a commit that fails forgets who was not heard since the start")                             \
+    X(RENEWED_SILENCE, "renewed-silence", "silence begins anew with a commit that fails")          \
+    X(TRUSTING_START, "trusting-start", "a server that starts takes all machines for heard")       \
+    X(ENDLESS_SILENCE, "endless-silence", "who joins again is silent still")                       \
+    X(SILENT_DEATH, "silent-death", "an agent that is silent is taken for gone")
 #define PLANTED_ENUM(id, name, what) PLANTED_##id,
 enum planted { PLANTED_NONE, PLANTED_FAULTS(PLANTED_ENUM) PLANTED_N };
 #undef PLANTED_ENUM

@@ -342,7 +342,7 @@ static void begin(struct trial *t, struct bench *bench, uint64_t seed, bool trac
     disk_begin(&bench->disk, &bench->empty);
     agents_init(&t->agents, &t->crash, &t->dice);
     for (size_t i = ARRAY_LEN(nodes) - MACHINES; i < ARRAY_LEN(nodes); i++)
-        t->agents.state[i].gone = true;
+        t->agents.state[i].gone = dice_below(&t->dice, 2);
     t->agents.seed = hash_u64(seed);
     t->agents.trace = trace;
     clients_init(&t->clients, &t->crash, &t->dice);

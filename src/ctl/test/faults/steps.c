@@ -130,6 +130,14 @@ static void disk_fails(struct trial *t)
               disk->fails);
 }
 
+/* What is known of a silence is tried by commits that fail while it lasts. */
+static void silence_falls(struct trial *t)
+{
+    trial_say(t, "%s", agents_silence(&t->agents));
+    if (below(t, 4) == 0)
+        disk_fails(t);
+}
+
 static void disk_fills(struct trial *t)
 {
     struct disk *disk = &t->bench->disk;
@@ -193,10 +201,11 @@ static const struct {
     void (*run)(struct trial *);
     unsigned weight;
 } kinds[] = {
-    { submit, 24 },      { command, 28 },    { agent_acts, 92 },   { facts_come, 32 },
-    { time_passes, 24 }, { clock_jumps, 2 }, { agent_dies, 4 },    { connection_breaks, 4 },
-    { node_turns, 4 },   { node_drains, 2 }, { launches_fail, 2 }, { disk_fails, 2 },
-    { disk_fills, 2 },   { arm, 3 },         { restart, 2 },       { show_token, 4 },
+    { submit, 24 },       { command, 28 },    { agent_acts, 92 },   { facts_come, 32 },
+    { time_passes, 24 },  { clock_jumps, 2 }, { agent_dies, 4 },    { connection_breaks, 4 },
+    { node_turns, 4 },    { node_drains, 2 }, { launches_fail, 2 }, { disk_fails, 2 },
+    { disk_fills, 2 },    { arm, 3 },         { restart, 2 },       { show_token, 4 },
+    { silence_falls, 4 },
 };
 
 /* A dead server is followed by another one, which may die as well. */

@@ -5,7 +5,8 @@
  *   a submission, a command on a job, a restart, a drained node, declared queues
  *   an agent does one thing; a fact reaches the server; an agent dies; a connection breaks, and the
  *   agent is silent or comes again; a node goes down or comes up; a machine is silent with all that
- *   it runs, leaves, comes, or comes with more; launches are refused
+ *   it runs, also all of them at once and while the disk fails, leaves, comes, or comes with more;
+ *   launches are refused
  *   time passes; the wall clock jumps, forward or back; the machine is started anew, and its wall
  *   clock may say anything then
  *   the server dies now, or at some write, sync, answer, launch, stop or acknowledgement to come,
@@ -22,6 +23,8 @@
  *   s  what a job counts of its tasks is what they are; a task's phase, its state and its attempt
  *      say the same; no phase follows one that it may not follow
  *   s  each agent that lives is of the current generation of a job that holds places
+ *   s  who is silent is known, and who is heard; a silence goes on from where it began; agents that
+ *      a server that was started anew has not heard are known for that until they join
  *   s  each waiting job has a reason; a stopped one does not wait or run
  *   s  a token is good for the generation that lives, and for no other
  *   s  limits end what is over them and nothing before, whatever the wall clock was set to; the
@@ -101,6 +104,7 @@ void steps_run(struct trial *); /* all of them */
 void steps_quiet(struct trial *);
 /* checks.c */
 void check_step(struct trial *);
+void check_silence(struct trial *); /* check_silence.c; of a core at rest */
 void check_start(struct trial *);
 void check_end(struct trial *);
 void check_state(struct trial *, struct buf *out); /* the live state as text */
