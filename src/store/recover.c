@@ -116,21 +116,29 @@ static uint64_t highest(sqlite3 *db, const char *floor, const char *with_members
     return more(ask_number(db, floor), ask_number(db, with_members));
 }
 
+/* How far the rows go. */
+static void read_reach(sqlite3 *db, struct reading *r)
+{
+    r->number = highest(db, FLOOR("number", "job", "number"), HIGHEST("number"));
+    r->job_id = highest(db, FLOOR("id", "job", "job_id"), HIGHEST("id"));
+    r->event = ask_number(db, FLOOR("seq", "event", "event"));
+    r->event_at = ask_number(db, "SELECT at FROM event ORDER BY seq DESC LIMIT 1");
+    r->jobs = ask_number(db, "SELECT count(*) FROM job");
+}
+
+/* One whose first page is lost does not even say which tables it has. */
 static void read_records(const char *path, struct reading *r)
 {
     *r = (struct reading){ .db = NULL };
     if (sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
-        ask_number(r->db, "PRAGMA user_version") == 0) {
+        ask_number(r->db, "PRAGMA user_version") == 0 ||
+        ask_number(r->db, "SELECT count(*) FROM sqlite_master WHERE name = 'job'") == 0) {
         sqlite3_close(r->db);
         r->db = NULL;
         return;
     }
     r->whole = is_whole(r->db);
-    r->number = highest(r->db, FLOOR("number", "job", "number"), HIGHEST("number"));
-    r->job_id = highest(r->db, FLOOR("id", "job", "job_id"), HIGHEST("id"));
-    r->event = ask_number(r->db, FLOOR("seq", "event", "event"));
-    r->event_at = ask_number(r->db, "SELECT at FROM event ORDER BY seq DESC LIMIT 1");
-    r->jobs = ask_number(r->db, "SELECT count(*) FROM job");
+    read_reach(r->db, r);
 }
 
 /* A WAL that ends early may put old pages over newer ones: what is whole counts first. */
@@ -280,7 +288,17 @@ static void find_unknown(const struct work *w, sqlite3 *db)
     sqlite3_finalize(s);
 }
 
-static int build(const struct work *w, const struct reading *best, const struct reading *old,
+/* From pages of which none says what they are. */
+static int take_pages(const struct work *w, sqlite3 *db, struct reading *r, struct err *err)
+{
+    const char *copy = copy_records(w, "pages", 2, err);
+    int rc = copy ? salvage_pages(copy, db, &w->out->row_by_row, err) : SQLITE_IOERR;
+    if (rc == SQLITE_OK)
+        read_reach(db, r);
+    return rc;
+}
+
+static int build(const struct work *w, struct reading *best, const struct reading *old,
                  const char *path, struct err *err)
 {
     sqlite3 *db = NULL;
@@ -288,8 +306,10 @@ static int build(const struct work *w, const struct reading *best, const struct 
     w->out->row_by_row = best->db && !best->whole;
     if (rc == SQLITE_OK && best->whole)
         rc = copy_whole(best->db, db);
-    else if (rc == SQLITE_OK)
+    else if (rc == SQLITE_OK && best->db)
         rc = salvage_rows(best->db, db);
+    else if (rc == SQLITE_OK)
+        rc = take_pages(w, db, best, err);
     if (rc == SQLITE_OK) {
         finish_deletions(db);
         leave_out_orphans(db, w->out);

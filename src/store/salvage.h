@@ -2,10 +2,16 @@
 #ifndef STORE_SALVAGE_H
 #define STORE_SALVAGE_H
 
-#include <sqlite3.h>
+#include "base/err.h"
 
-/* from: damaged, of a version that is known; NULL: nothing of it can be read. to: empty; gets the
+#include <sqlite3.h>
+#include <stdbool.h>
+
+/* from: damaged, of a version that is known. to: empty; gets the
  * tables of that version. A code of SQLite: of what went wrong in `to`. */
 int salvage_rows(sqlite3 *from, sqlite3 *to);
+/* The same of a file whose first page is lost: path is a copy of it and its log that is nobody's
+ * and is changed. *found: tables of ours were found in its pages. */
+int salvage_pages(const char *path, sqlite3 *to, bool *found, struct err *err);
 
 #endif
