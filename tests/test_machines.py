@@ -17,7 +17,7 @@ import pytest
 from accounts import Account, Shared
 from conftest import Starter
 from elsewhere import told
-from harness import Json, Server, kill, native, program, until_there, wait_for
+from harness import Json, Server, free_port, kill, native, program, until_there, wait_for
 
 AGENTS = ("--agents", "127.0.0.1:0")
 
@@ -137,6 +137,39 @@ def test_a_server_that_starts_anew(server: Server, tmp_path: Path) -> None:
         attempts = server.wait(number)["task_list"][0]["attempts"]
         assert [one["exit_code"] for one in attempts] == [5]
         assert "why" not in wait_state(server, "up")
+
+
+def markers(code: Path) -> list[Path]:
+    return list(code.glob(".muster-shared-*"))
+
+
+def test_no_file_stays_in_a_directory_of_code(start: Starter, tmp_path: Path) -> None:
+    """By a file of its own there a machine knows the directory of a job's code as the one that the
+    server has. It goes with the last run, and with the next server when one was killed."""
+    port = free_port()
+    server = start(nodes="name=here,1cpu,1Gi", flags=("--agents", f"127.0.0.1:{port}"))
+    home, code, go = tmp_path / "m1", tmp_path / "code", tmp_path / "go"
+    code.mkdir()
+    write_conf(server, home, add(server))
+    with host(home):
+        wait_state(server, "up")
+        for killed in ("never", "while it runs", "at its end"):
+            text = native("long", f"pwd; {until_there(go)}", resources={"cpu": 2})
+            number = server.submit(text, cwd=str(code))
+            server.wait(number, "running")
+            assert len(markers(code)) == 1
+            if killed == "while it runs":
+                server.kill()
+            go.touch()
+            if killed == "while it runs":
+                server.start()
+            assert server.wait(number)["state"] == "succeeded"
+            assert server.log(number).strip() == str(code)
+            if killed == "at its end":
+                server.kill()
+                server.start()
+            wait_for(lambda: not markers(code), what="no marker is left")
+            go.unlink()
 
 
 ASK = """

@@ -725,12 +725,13 @@ static const char *find_slurm(struct server *s)
 static void add_machines(struct server *s)
 {
     s->packer = (struct packer_config){ .loop = &s->loop, .program = own_program(s->arena) };
-    s->engine = machines_beside(s->engine,
-                                &(struct machines_config){ .loop = &s->loop,
-                                                           .link = s->link,
-                                                           .packer = packer_of(&s->packer),
-                                                           .allocates = !s->no_allocations },
-                                &s->machines);
+    const struct machines_config config = { .loop = &s->loop,
+                                            .link = s->link,
+                                            .packer = packer_of(&s->packer),
+                                            .notes =
+                                                arena_printf(s->arena, "%s/markers", s->files.dir),
+                                            .allocates = !s->no_allocations };
+    s->engine = machines_beside(s->engine, &config, &s->machines);
 }
 
 static void take_caller(void *arg, int fd, const char *address)

@@ -486,6 +486,11 @@ static void recover_run(struct machines *m, struct machine_run *run, const struc
         link_stage_code(m->link, k->generation, k->node, path);
 }
 
+static bool lives(const void *arg, struct generation g)
+{
+    return has_runs(arg, g);
+}
+
 static int machines_recover(struct engine *e, const struct engine_known *known, size_t n,
                             struct err *err)
 {
@@ -499,6 +504,7 @@ static int machines_recover(struct engine *e, const struct engine_known *known, 
         else
             tell_later(m, run, "its machine is none of this server any more");
     }
+    staging_sweep(m->staging, lives, m);
     return 0;
 }
 
@@ -578,8 +584,8 @@ struct engine *machines_create(const struct machines_config *config)
     m->leave_ms = config->leave_ms ? config->leave_ms : LEAVE_MS;
     m->allocates = config->allocates;
     m->runs = smap_create();
-    m->staging =
-        staging_create(config->packer, (struct staging_sink){ .done = on_staged, .arg = m });
+    m->staging = staging_create(config->packer, config->notes,
+                                (struct staging_sink){ .done = on_staged, .arg = m });
     m->machines = smap_create();
     m->reports = arena_create();
     m->hosts = hosts_create(

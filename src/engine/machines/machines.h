@@ -16,7 +16,9 @@ struct machines_config {
     struct link_hub *link; /* outlives the engine */
     uint64_t leave_ms;     /* how long agents wait for their logs and facts to be taken; 0: a day */
     struct machines_packer packer; /* start NULL: jobs whose code lies here are refused */
-    bool allocates;                /* ENGINE_ALLOCATES: whoever adds nodes asks for some */
+    const char *notes; /* folder, for files that it leaves in directories of code while jobs of them
+                        * run; NULL: it leaves none */
+    bool allocates;    /* ENGINE_ALLOCATES: whoever adds nodes asks for some */
 };
 /* A node is up while its host is connected, and down from when it is not: unreachable, which says
  * nothing of its runs. A run is gone when its host says that nothing of it lives, when its machine

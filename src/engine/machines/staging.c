@@ -1,11 +1,13 @@
 /* An archive has its SHA-256 as its name as soon as it is whole, so what a restarted server finds
- * is what its runs were started with: all nodes of a generation have the same code. */
+ * is what its runs were started with: all nodes of a generation have the same code. Effects beside
+ * archives: a marker in a directory of code, and a note of it, from the packing to the drop. */
 #include "engine/machines/staging.h"
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/scan.h"
 #include "base/tar_tree.h"
 #include "wire/host.h"
 
@@ -17,7 +19,6 @@
 
 #define KEY_SIZE    40
 #define HASH_DIGITS 64u
-#define MARKER      "marker" /* what the file is, for the next server */
 
 struct stage {
     struct staging *all;
@@ -31,12 +32,29 @@ struct staging {
     struct machines_packer packer;
     struct staging_sink sink;
     struct smap *stages; /* by key_of() */
+    char *notes;         /* NULL: no markers are made */
 };
 
 static const char *key_of(char out[KEY_SIZE], struct generation g)
 {
     snprintf(out, KEY_SIZE, "%llu.%u", (unsigned long long)g.job, g.number);
     return out;
+}
+
+static bool read_key(const char *text, struct generation *g)
+{
+    const char *dot = strchr(text, '.');
+    char job[KEY_SIZE];
+    uint64_t number;
+    size_t len = dot ? (size_t)(dot - text) : 0;
+    if (!len || len >= sizeof job)
+        return false;
+    memcpy(job, text, len);
+    job[len] = '\0';
+    if (!scan_u64(job, 0, UINT64_MAX, &g->job) || !scan_u64(dot + 1, 0, UINT32_MAX, &number))
+        return false;
+    g->number = (uint32_t)number;
+    return true;
 }
 
 static struct stage *find(const struct staging *all, struct generation g)
@@ -59,11 +77,13 @@ static void free_stage(void *value)
     free(stage);
 }
 
-struct staging *staging_create(struct machines_packer packer, struct staging_sink sink)
+struct staging *staging_create(struct machines_packer packer, const char *notes,
+                               struct staging_sink sink)
 {
     struct staging *all = mem_new(sizeof *all);
     all->packer = packer;
     all->sink = sink;
+    all->notes = notes ? mem_strdup(notes) : NULL;
     all->stages = smap_create();
     return all;
 }
@@ -73,6 +93,7 @@ void staging_destroy(struct staging *all)
     if (!all)
         return;
     smap_destroy_with(all->stages, free_stage);
+    free(all->notes);
     free(all);
 }
 
@@ -94,19 +115,23 @@ static void forget(struct stage *stage)
     free_stage(stage);
 }
 
-/* ---- the marker ---- */
+/* ---- markers ---- */
 
-static char *note_of(const struct stage *stage)
+/* A note for each marker that is there, in a folder of their own: a server that starts anew finds
+ * those of jobs that are gone too. */
+static char *note_of(const struct staging *all, struct generation g)
 {
-    return file_join(stage->folder, MARKER);
+    char key[KEY_SIZE];
+    return all->notes ? file_join(all->notes, key_of(key, g)) : NULL;
 }
 
-/* What an earlier server noted. */
-static void read_marker(struct stage *stage)
+/* What was noted, also by an earlier server. */
+static char *read_note(const struct staging *all, struct generation g)
 {
-    AUTO_FREE char *path = note_of(stage);
+    AUTO_FREE char *path = note_of(all, g);
+    char *text = NULL;
     size_t len;
-    (void)file_read(path, HOST_MARKER, &stage->marker, &len, NULL);
+    return path && file_read(path, HOST_MARKER, &text, &len, NULL) == 0 ? text : NULL;
 }
 
 /* Noted before it is made, so that one that a killed server left is found. A directory that cannot
@@ -115,32 +140,47 @@ static void make_marker(struct stage *stage, const char *dir)
 {
     unsigned char raw[2][16];
     char name[33], text[33];
-    AUTO_FREE char *path = note_of(stage);
+    AUTO_FREE char *path = note_of(stage->all, stage->generation);
     randombytes_buf(raw, sizeof raw);
     sodium_bin2hex(name, sizeof name, raw[0], sizeof raw[0]);
     sodium_bin2hex(text, sizeof text, raw[1], sizeof raw[1]);
     AUTO_FREE char *file = mem_printf("%s/" TAR_TREE_MARKER "%s", dir, name);
     AUTO_FREE char *marker = mem_printf("%s %s", text, file);
-    if (dir[0] != '/' || strlen(marker) > HOST_MARKER || strchr(dir, '\n') ||
+    if (!path || dir[0] != '/' || strlen(marker) > HOST_MARKER || strchr(dir, '\n') ||
+        file_mkdirs(stage->all->notes, 0700, NULL) != 0 ||
         file_replace(path, marker, strlen(marker), 0600, NULL) != 0 ||
         file_replace(file, text, strlen(text), 0644, NULL) != 0)
         return;
     stage->marker = TAKE(marker);
 }
 
-static void remove_marker(const struct stage *stage)
+static void remove_marker(const struct staging *all, struct generation g)
 {
-    AUTO_FREE char *note = note_of(stage);
-    const char *space = stage->marker ? strchr(stage->marker, ' ') : NULL;
+    AUTO_FREE char *path = note_of(all, g);
+    AUTO_FREE char *marker = read_note(all, g);
+    const char *space = marker ? strchr(marker, ' ') : NULL;
     if (space)
         (void)unlink(space + 1);
-    (void)unlink(note);
+    if (path)
+        (void)unlink(path);
 }
 
 const char *staging_marker(const struct staging *all, struct generation g)
 {
     const struct stage *stage = find(all, g);
     return stage ? stage->marker : NULL;
+}
+
+void staging_sweep(struct staging *all, staging_lives_fn *lives, const void *arg)
+{
+    DIR *dir = all->notes ? opendir(all->notes) : NULL;
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        struct generation g;
+        if (read_key(entry->d_name, &g) && !lives(arg, g))
+            remove_marker(all, g);
+    }
+    if (dir)
+        closedir(dir);
 }
 
 /* ---- packing ---- */
@@ -166,7 +206,7 @@ static void on_packed(void *arg, const struct machines_packed *packed, const str
                  packed->left);
     if (failed) {
         (void)unlink(stage->part);
-        remove_marker(stage);
+        remove_marker(all, g);
         forget(stage); /* the next launch tries again */
     }
     all->sink.done(all->sink.arg, g, failed ? &err : NULL);
@@ -183,7 +223,7 @@ const char *staging_find(struct staging *all, struct generation g, const char *f
             continue;
         stage = add(all, g, folder);
         stage->path = file_join(folder, entry->d_name);
-        read_marker(stage);
+        stage->marker = read_note(all, g);
     }
     if (dir)
         closedir(dir);
@@ -203,9 +243,7 @@ int staging_get(struct staging *all, struct generation g, const struct machines_
         return -1;
     stage = add(all, g, folder);
     stage->part = file_join(folder, "part");
-    read_marker(stage);
-    remove_marker(stage);
-    free(TAKE(stage->marker));
+    remove_marker(all, g); /* of a server that was killed before it had packed */
     make_marker(stage, what->dir);
     (void)unlink(stage->part); /* of a server that was killed */
     struct machines_pack pack = *what;
@@ -213,7 +251,7 @@ int staging_get(struct staging *all, struct generation g, const struct machines_
     stage->packing = all->packer.start(all->packer.arg, &pack, on_packed, stage, err);
     if (stage->packing)
         return 0;
-    remove_marker(stage);
+    remove_marker(all, g);
     forget(stage);
     return -1;
 }
@@ -227,10 +265,10 @@ const char *staging_path(const struct staging *all, struct generation g)
 void staging_drop(struct staging *all, struct generation g)
 {
     struct stage *stage = find(all, g);
+    remove_marker(all, g); /* also one that was never looked for: its machine is none any more */
     if (!stage)
         return;
     if (stage->path)
         (void)unlink(stage->path);
-    remove_marker(stage);
     forget(stage);
 }

@@ -15,7 +15,8 @@ struct staging_sink {
     void (*done)(void *arg, struct generation, const struct err *);
     void *arg;
 };
-struct staging *staging_create(struct machines_packer, struct staging_sink);
+/* notes: a folder for what markers there are, which later servers are given too. */
+struct staging *staging_create(struct machines_packer, const char *notes, struct staging_sink);
 void staging_destroy(struct staging *); /* what is packed now is given up */
 
 /* folder: for archives of that generation, where earlier ones are found again. 1: *path is its
@@ -28,6 +29,9 @@ const char *staging_path(const struct staging *, struct generation); /* NULL: no
 /* "TEXT PATH" of a file in the directory itself, for machines that see it: there the directory is
  * used. NULL: there is none. */
 const char *staging_marker(const struct staging *, struct generation);
-void staging_drop(struct staging *, struct generation); /* its archive goes */
+void staging_drop(struct staging *, struct generation); /* its archive and its marker go */
+/* The markers that an earlier server left for generations that do not live go. */
+typedef bool staging_lives_fn(const void *arg, struct generation);
+void staging_sweep(struct staging *, staging_lives_fn *, const void *arg);
 
 #endif

@@ -65,20 +65,26 @@ static void start_well(struct fix *f, const struct launch *launch)
     assert_int_equal(rc, 0);
 }
 
-/* The machine of these tests sees the server's directories: as one that does not, its marker gone.
- */
-static void hide_marker(const struct project *c)
+static unsigned count_markers(const struct project *c, bool remove)
 {
     DIR *dir = opendir(c->dir);
     unsigned n = 0;
     assert_non_null(dir);
     for (struct dirent *entry; (entry = readdir(dir));)
         if (strncmp(entry->d_name, ".muster-shared-", strlen(".muster-shared-")) == 0) {
-            assert_int_equal(unlinkat(dirfd(dir), entry->d_name, 0), 0);
+            if (remove)
+                assert_int_equal(unlinkat(dirfd(dir), entry->d_name, 0), 0);
             n++;
         }
     closedir(dir);
-    assert_int_equal(n, 1);
+    return n;
+}
+
+/* The machine of these tests sees the server's directories: as one that does not, its marker gone.
+ */
+static void hide_marker(const struct project *c)
+{
+    assert_int_equal(count_markers(c, true), 1);
 }
 
 /* What it said, once it is over. */
@@ -299,6 +305,37 @@ static void a_restarted_server_has_packed_it(void **state)
     assert_string_equal(text, "as it was\n");
 }
 
+/* Killed while it packs, or after: what the next one does not run any more it leaves no file of. */
+static void a_killed_server_leaves_a_marker(const struct project *c, bool runs)
+{
+    struct fix *f = c->f;
+    struct err err;
+    struct launch_task task;
+    struct launch launch = fix_launch(f, &task, "true");
+    launch.work_dir = c->dir;
+    write_text(c->dir, "word", "12345");
+    start_well(f, &launch);
+    assert_int_equal(count_markers(c, false), 1);
+    fix_close_server(f);
+    assert_int_equal(count_markers(c, false), 1);
+    fix_open_server(f);
+    if (runs)
+        fix_recover(f);
+    else
+        assert_int_equal(f->engine->ops->recover(f->engine, NULL, 0, &err), 0);
+    assert_int_equal(count_markers(c, false), runs ? 1 : 0);
+}
+
+static void a_marker_of_what_is_over_goes(void **state)
+{
+    a_killed_server_leaves_a_marker(*state, false);
+}
+
+static void a_marker_of_what_runs_stays(void **state)
+{
+    a_killed_server_leaves_a_marker(*state, true);
+}
+
 static void a_stop_while_it_is_packed(void **state)
 {
     struct project *c = *state;
@@ -328,6 +365,8 @@ int main(void)
         TEST(files_of_the_server_travel),
         TEST(a_directory_that_the_machine_sees_is_used),
         TEST(too_much_is_refused_with_what_to_do),
+        TEST(a_marker_of_what_is_over_goes),
+        TEST(a_marker_of_what_runs_stays),
         TEST(a_restarted_server_has_packed_it),
         TEST(a_stop_while_it_is_packed),
     };

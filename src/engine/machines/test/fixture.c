@@ -50,8 +50,9 @@ void fix_open_server(struct fix *f)
 {
     const struct engine_sink sink = { .fact = on_fact, .arg = f };
     f->door.hub = f->hub = link_create(&f->loop, sink);
-    f->engine = machines_create(
-        &(struct machines_config){ .loop = &f->loop, .link = f->hub, .packer = f->packer });
+    AUTO_FREE char *notes = file_join(f->dir, "markers");
+    f->engine = machines_create(&(struct machines_config){
+        .loop = &f->loop, .link = f->hub, .packer = f->packer, .notes = notes });
     f->engine->sink = sink;
     fix_add_machine(f);
     door_open(&f->door, &f->loop, f->socket);
