@@ -190,7 +190,7 @@ static const struct text_node *await_start(struct cli *cli, const char *name, bo
         if (all ? has_all(p) : !is(p, "submitting"))
             return p;
         if (!all && clock_mono_ms() - from > SUBMIT_MS) {
-            err_set(err, ERR_TIMEOUT, "pilot %s: Slurm has not answered: %.160s", name,
+            err_set(err, ERR_TIMEOUT, "pilot %s is not submitted yet: %.160s", name,
                     answer_text(p, "slurm", answer_text(p, "reason", "")));
             err_hint(err, "it is still asked; the list of pilots says how far it is");
             return NULL;

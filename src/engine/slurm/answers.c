@@ -246,47 +246,62 @@ bool slurm_has_partition(struct arena *arena, const char *text, const char *part
 
 /* ---- what went wrong ---- */
 
-/* Parts of Slurm's own messages (slurm_strerror), which it does not translate. */
-static const struct {
+/* Parts of Slurm's own messages (slurm_strerror, job_reason_string, sbatch), which it does not
+ * translate. The first that is found counts. limit: which one is reached, for people. */
+static const struct known_problem {
     const char *part;
     enum slurm_problem problem;
+    const char *limit;
 } problems[] = {
-    { "Unable to contact slurm controller", SLURM_PROBLEM_DOWN },
-    { "Socket timed out", SLURM_PROBLEM_DOWN },
-    { "Zero Bytes were transmitted", SLURM_PROBLEM_DOWN },
-    { "Connection refused", SLURM_PROBLEM_DOWN },
-    { "Communication connection failure", SLURM_PROBLEM_DOWN },
-    { "in standby mode", SLURM_PROBLEM_DOWN },
-    { "temporarily unable", SLURM_PROBLEM_DOWN },
-    { "If munged is up", SLURM_PROBLEM_DOWN },
-    { "Munge encode failed", SLURM_PROBLEM_DOWN },
-    { "Protocol authentication error", SLURM_PROBLEM_DOWN },
-    { "Access/permission denied", SLURM_PROBLEM_DENIED },
-    { "User not authorized", SLURM_PROBLEM_DENIED },
-    { "Job violates accounting", SLURM_PROBLEM_DENIED },
-    { "Invalid job id", SLURM_PROBLEM_UNKNOWN_JOB },
-    { "already completed", SLURM_PROBLEM_UNKNOWN_JOB },
-    { "Invalid partition", SLURM_PROBLEM_REQUEST },
-    { "invalid partition", SLURM_PROBLEM_REQUEST },
-    { "Requested node configuration", SLURM_PROBLEM_REQUEST },
-    { "Node count specification", SLURM_PROBLEM_REQUEST },
-    { "Invalid account", SLURM_PROBLEM_REQUEST },
-    { "Invalid qos", SLURM_PROBLEM_REQUEST },
-    { "Invalid generic resource", SLURM_PROBLEM_REQUEST },
-    { "Invalid node name", SLURM_PROBLEM_REQUEST },
-    { "Requested time limit", SLURM_PROBLEM_REQUEST },
-    { "Invalid feature", SLURM_PROBLEM_REQUEST },
-    { "Memory specification", SLURM_PROBLEM_REQUEST },
-    { "Invalid --", SLURM_PROBLEM_REQUEST },
-    { "unrecognized option", SLURM_PROBLEM_REQUEST },
+    { "unable to accept job", SLURM_PROBLEM_FULL, "MaxJobCount of slurm.conf" },
+    { "Slurm job queue full", SLURM_PROBLEM_FULL, "MaxJobCount of slurm.conf" },
+    { "AssocMaxSubmitJobLimit", SLURM_PROBLEM_FULL, "MaxSubmitJobs of the association" },
+    { "AssocGrpSubmitJobsLimit", SLURM_PROBLEM_FULL, "GrpSubmitJobs of the association" },
+    { "QOSMaxSubmitJobPerUserLimit", SLURM_PROBLEM_FULL, "MaxSubmitJobsPerUser of the QOS" },
+    { "QOSMaxSubmitJobPerAccountLimit", SLURM_PROBLEM_FULL, "MaxSubmitJobsPerAccount of the QOS" },
+    { "QOSGrpSubmitJobsLimit", SLURM_PROBLEM_FULL, "GrpSubmitJobs of the QOS" },
+    { "Unable to contact slurm controller", SLURM_PROBLEM_DOWN, NULL },
+    { "Socket timed out", SLURM_PROBLEM_DOWN, NULL },
+    { "Zero Bytes were transmitted", SLURM_PROBLEM_DOWN, NULL },
+    { "Connection refused", SLURM_PROBLEM_DOWN, NULL },
+    { "Communication connection failure", SLURM_PROBLEM_DOWN, NULL },
+    { "in standby mode", SLURM_PROBLEM_DOWN, NULL },
+    { "temporarily unable", SLURM_PROBLEM_DOWN, NULL },
+    { "If munged is up", SLURM_PROBLEM_DOWN, NULL },
+    { "Munge encode failed", SLURM_PROBLEM_DOWN, NULL },
+    { "Protocol authentication error", SLURM_PROBLEM_DOWN, NULL },
+    { "Access/permission denied", SLURM_PROBLEM_DENIED, NULL },
+    { "User not authorized", SLURM_PROBLEM_DENIED, NULL },
+    { "Job violates accounting", SLURM_PROBLEM_DENIED, NULL },
+    { "Invalid job id", SLURM_PROBLEM_UNKNOWN_JOB, NULL },
+    { "already completed", SLURM_PROBLEM_UNKNOWN_JOB, NULL },
+    { "Invalid partition", SLURM_PROBLEM_REQUEST, NULL },
+    { "invalid partition", SLURM_PROBLEM_REQUEST, NULL },
+    { "Requested node configuration", SLURM_PROBLEM_REQUEST, NULL },
+    { "Node count specification", SLURM_PROBLEM_REQUEST, NULL },
+    { "Invalid account", SLURM_PROBLEM_REQUEST, NULL },
+    { "Invalid qos", SLURM_PROBLEM_REQUEST, NULL },
+    { "Invalid generic resource", SLURM_PROBLEM_REQUEST, NULL },
+    { "Invalid node name", SLURM_PROBLEM_REQUEST, NULL },
+    { "Requested time limit", SLURM_PROBLEM_REQUEST, NULL },
+    { "Invalid feature", SLURM_PROBLEM_REQUEST, NULL },
+    { "Memory specification", SLURM_PROBLEM_REQUEST, NULL },
+    { "Invalid --", SLURM_PROBLEM_REQUEST, NULL },
+    { "unrecognized option", SLURM_PROBLEM_REQUEST, NULL },
 };
+
+static const struct known_problem *find_problem(const char *text)
+{
+    static const struct known_problem other = { .problem = SLURM_PROBLEM_OTHER };
+    for (size_t i = 0; i < ARRAY_LEN(problems); i++)
+        if (strstr(text, problems[i].part))
+            return &problems[i];
+    return &other;
+}
 
 enum slurm_problem slurm_read_problem(const char *text)
 {
-    for (size_t i = 0; i < ARRAY_LEN(problems); i++)
-        if (strstr(text, problems[i].part))
-            return problems[i].problem;
-    return SLURM_PROBLEM_OTHER;
+    return find_problem(text)->problem;
 }
 
 /* "sbatch: error: Batch job submission failed: Invalid qos" without what stands before. */
@@ -307,17 +322,20 @@ static const char *cause_of(const char *line)
 
 int slurm_set_problem(const char *command, const char *text, struct err *err)
 {
-    static const enum err_code codes[] = { [SLURM_PROBLEM_OTHER] = ERR_CANNOT,
-                                           [SLURM_PROBLEM_DOWN] = ERR_UNAVAILABLE,
-                                           [SLURM_PROBLEM_DENIED] = ERR_DENIED,
-                                           [SLURM_PROBLEM_REQUEST] = ERR_INPUT,
-                                           [SLURM_PROBLEM_UNKNOWN_JOB] = ERR_NOT_FOUND };
+    static const enum err_code codes[] = {
+        [SLURM_PROBLEM_OTHER] = ERR_CANNOT,  [SLURM_PROBLEM_DOWN] = ERR_UNAVAILABLE,
+        [SLURM_PROBLEM_FULL] = ERR_FULL,     [SLURM_PROBLEM_DENIED] = ERR_DENIED,
+        [SLURM_PROBLEM_REQUEST] = ERR_INPUT, [SLURM_PROBLEM_UNKNOWN_JOB] = ERR_NOT_FOUND
+    };
     AUTO_FREE char *copy = mem_strdup(text);
     char *rest = copy;
     const char *said = "it failed and said nothing";
+    const struct known_problem *known = find_problem(text);
+    if (known->limit)
+        return err_set(err, codes[known->problem], "Slurm takes no more jobs now (%s)",
+                       known->limit);
     for (char *line; (line = strsep(&rest, "\n"));)
         if (*line && strncmp(line, "Try ", 4) != 0)
             said = line;
-    return err_set(err, codes[slurm_read_problem(text)], "Slurm (%s): %.180s", command,
-                   cause_of(said));
+    return err_set(err, codes[known->problem], "Slurm (%s): %.180s", command, cause_of(said));
 }

@@ -67,16 +67,19 @@ bool slurm_has_partition(struct arena *, const char *text, const char *partition
 bool slurm_read_span(const char *text, uint64_t *ms); /* "1-02:03:04" "9:40"; UNLIMITED: false */
 
 /* What a command that failed said on stderr. DOWN: Slurm cannot be asked, which says nothing of
- * anything. UNKNOWN_JOB: it knows no such job (any more). */
+ * anything. FULL: it takes no more jobs for now, by a limit on those that are submitted.
+ * UNKNOWN_JOB: it knows no such job (any more). */
 enum slurm_problem {
     SLURM_PROBLEM_OTHER,
     SLURM_PROBLEM_DOWN,
+    SLURM_PROBLEM_FULL,
     SLURM_PROBLEM_DENIED,
     SLURM_PROBLEM_REQUEST, /* what was asked for cannot be had here: partition, account, sizes */
     SLURM_PROBLEM_UNKNOWN_JOB
 };
 enum slurm_problem slurm_read_problem(const char *text);
-/* The same as an error: the last line that says something, without the name of the command. */
+/* The same as an error: the limit that is reached, or the last line that says something, without
+ * the name of the command. */
 int slurm_set_problem(const char *command, const char *text, struct err *err);
 
 #endif

@@ -17,6 +17,7 @@
 #define OUT_MAX    (8u << 20)
 #define SAID_MAX   (16u << 10)
 #define DEFAULT_MS 20000u
+#define FULL_MS    180000u /* that sbatch tries for, where it cannot be ended: 120 s and its calls */
 
 struct child {
     struct slurm_commands *all; /* NULL: they were destroyed */
@@ -28,7 +29,7 @@ struct child {
     char *input;
     unsigned open;  /* handles */
     unsigned going; /* the process, its outputs */
-    bool late, out_over, said_over, good;
+    bool late, out_over, said_over, good, full;
     struct buf text, problem;
     char room[16384];
     uint64_t limit_ms;
@@ -103,7 +104,10 @@ static void answer(struct child *c)
     struct slurm_answer said = { .text = c->good ? buf_str(&c->text) : NULL };
     const char *name = slurm_command_name(c->command);
     struct err err;
-    if (c->late) {
+    if (c->full && !c->late) {
+        said.full = true;
+        slurm_set_problem(name, buf_str(&c->problem), &err);
+    } else if (c->late) {
         err_set(&err, ERR_UNAVAILABLE, "Slurm (%s) does not answer within %llu s", name,
                 (unsigned long long)c->limit_ms / 1000);
         said.down = true;
@@ -146,8 +150,9 @@ static void on_exit_of(uv_process_t *process, int64_t status, int number)
     struct child *c = process->data;
     uv_timer_stop(&c->deadline);
     c->good = status == 0 && number == 0 && !c->late;
-    c->going++;    /* until the outputs are looked at */
-    if (c->late) { /* what it started may hold them open */
+    c->full = c->full && !c->good; /* it was taken in the end */
+    c->going++;                    /* until the outputs are looked at */
+    if (c->late) {                 /* what it started may hold them open */
         end_output(c, &c->out_over, &c->out);
         end_output(c, &c->said_over, &c->said);
     }
@@ -169,6 +174,20 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
     *room = uv_buf_init(c->room, sizeof c->room);
 }
 
+/* sbatch tries for two minutes by itself, and no other can be submitted meanwhile. Behind a prefix
+ * it goes on when the prefix is killed: it is waited for there. */
+static void hear_full(struct child *c)
+{
+    if (c->command != SLURM_SBATCH || c->full ||
+        slurm_read_problem(buf_str(&c->problem)) != SLURM_PROBLEM_FULL)
+        return;
+    c->full = true;
+    if (c->all && c->all->n_prefix)
+        uv_timer_start(&c->deadline, on_late, FULL_MS, 0);
+    else
+        uv_process_kill(&c->process, SIGKILL);
+}
+
 static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *room)
 {
     struct child *c = stream->data;
@@ -177,6 +196,8 @@ static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *room)
         end_output(c, out ? &c->out_over : &c->said_over, out ? &c->out : &c->said);
     else
         buf_add(out ? &c->text : &c->problem, room->base, (size_t)n);
+    if (n > 0 && !out)
+        hear_full(c);
 }
 
 static void on_written(uv_write_t *write, int status)

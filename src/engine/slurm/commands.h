@@ -25,6 +25,7 @@ struct slurm_answer {
     const struct err *err;
     bool down;    /* Slurm cannot be asked */
     bool unknown; /* it knows no such job */
+    bool full;    /* it takes no more jobs now; one that was being submitted may be there yet */
 };
 typedef void slurm_answer_fn(void *arg, const struct slurm_answer *);
 struct slurm_call {

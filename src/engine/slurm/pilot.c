@@ -17,6 +17,7 @@
 #define SHIFT_MS       30000u  /* ends that differ by less are the same */
 #define TIME_MOST_MS   (400ull * 86400000u)
 #define MIB            (UINT64_C(1) << 20)
+#define FULL_WAIT_MS   10000u  /* until it is submitted again */
 #define JOIN_MOST_MS   600000u /* a node that has not joined by then will not */
 
 const char *pilot_state_word(enum pilot_state state)
@@ -419,11 +420,33 @@ static bool hear_over(struct pilot *p, const char *why, const struct slurm_job *
     return change_text(&p->reason, why) || changed;
 }
 
+void pilot_hear_full(struct pilot *p, const char *why, uint64_t now_ms)
+{
+    p->full_ms = now_ms;
+    p->absent = 0;
+    if (p->state == PILOT_SUBMITTING)
+        pilot_set_reason(p, "%s", why);
+}
+
+/* The sbatch that was ended may have been taken all the same. */
+static bool is_wait_over(const struct pilot *p, uint64_t now_ms)
+{
+    bool back = now_ms < p->full_ms; /* the clock was set back */
+    return p->absent >= 2 && (back || now_ms - p->full_ms >= FULL_WAIT_MS);
+}
+
 static bool hear_absence(struct pilot *p, const struct pilot_world *world)
 {
     bool unsure = !*p->id && world->now_ms < p->at_ms + SUBMIT_MOST_MS;
     if (p->absent < 2)
         p->absent++;
+    if (p->full_ms) {
+        if (is_wait_over(p, world->now_ms)) {
+            p->submitted = false;
+            p->full_ms = 0;
+        }
+        return false;
+    }
     if (p->absent < 2 || unsure)
         return false;
     if (!*p->id)
@@ -450,6 +473,7 @@ bool pilot_hear(struct pilot *p, const struct slurm_job *job, const struct pilot
         return p->submitted && hear_absence(p, world);
     p->absent = 0;
     p->submitted = true; /* its name is nobody else's */
+    p->full_ms = 0;
     bool changed = change_text(&p->id, job->id);
     if (slurm_state_is_over(job->state))
         return hear_over(p, why_over(job), job, world) || changed;

@@ -72,8 +72,9 @@ struct pilot {
     char *reason;               /* Slurm's: why it waits; why it is over */
     uint64_t start_ms, ends_ms; /* wall clock, expected or so; 0: not known */
     VEC(struct pilot_host) hosts;
-    unsigned absent; /* answers in a row without it */
-    bool submitted;  /* sbatch was started, by this server or an earlier one */
+    unsigned absent;  /* answers in a row without it */
+    uint64_t full_ms; /* wall clock: Slurm took no more jobs then; 0: it did not say so */
+    bool submitted;   /* sbatch was started, by this server or an earlier one */
 };
 /* nonce: makes its name in Slurm no other's. */
 struct pilot *pilot_create(const char *name, const char *nonce, const char *by,
@@ -85,6 +86,9 @@ void pilot_destroy(struct pilot *);    /* NULL-safe */
 struct text_node *pilot_row(struct arena *, const struct pilot *);
 struct pilot *pilot_of_row(const char *name, const struct text_node *);
 
+/* Slurm takes no more jobs now: it is submitted again (`submitted` is false then) after some
+ * seconds in which Slurm does not know it. */
+void pilot_hear_full(struct pilot *, const char *why, uint64_t now_ms);
 struct pilot_world { /* what is known beside Slurm's answer */
     uint64_t now_ms; /* wall clock */
     size_t reached;  /* its hosts that are connected */

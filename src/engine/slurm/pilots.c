@@ -173,6 +173,9 @@ static void on_submitted(void *arg, const struct slurm_answer *answer)
         p->state = p->state == PILOT_SUBMITTING ? PILOT_PENDING : p->state;
         log_info("pilot.submitted", "pilot=%s allocation=%s nodes=%u", p->name, id, p->ask.nodes);
         memset(e->join, 0, sizeof e->join);
+    } else if (answer->full) {
+        log_warn("pilot.full", "pilot=%s reason=\"%s\"", p->name, answer->err->what);
+        pilot_hear_full(p, answer->err->what, clock_wall_ms());
     } else if (answer->down) {
         p->at_ms = clock_wall_ms(); /* it may be there: that is looked for, for a while */
         pilot_set_reason(p, "%s", answer->err->what);
@@ -198,13 +201,30 @@ static void fail_submit(struct entry *e, const struct err *err)
     own_changed(e);
 }
 
+/* Another one was not taken a moment ago: this one is not even tried. */
+static bool say_full(struct entry *e)
+{
+    for (size_t i = 0; i < e->all->entries.n; i++) {
+        const struct pilot *other = e->all->entries.at[i]->pilot;
+        if (!other->full_ms || other->state != PILOT_SUBMITTING)
+            continue;
+        if (strcmp(e->pilot->reason, other->reason) != 0) {
+            pilot_set_reason(e->pilot, "%s", other->reason);
+            own_changed(e);
+        }
+        return true;
+    }
+    return false;
+}
+
 /* A script that is read from stdin: the commands may run on another machine. */
 static void submit(struct entry *e)
 {
     struct pilots *all = e->all;
     AUTO_BUF struct buf script = BUF_INIT(SLURM_SCRIPT_MAX);
     struct err err;
-    if (e->pilot->submitted || !*e->join || slurm_is_busy(all->commands, SLURM_SBATCH))
+    if (e->pilot->submitted || !*e->join || slurm_is_busy(all->commands, SLURM_SBATCH) ||
+        say_full(e))
         return;
     int rc = all->sink.script(all->sink.arg, e->join, &script, &err);
     if (rc == 0)

@@ -128,6 +128,18 @@ static void problems_are_told_apart(void **state)
         { "scancel: error: Kill job error on job id 7: Access/permission denied\n",
           "Slurm (squeue): Kill job error on job id 7: Access/permission denied",
           SLURM_PROBLEM_DENIED },
+        { "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n",
+          "Slurm takes no more jobs now (MaxJobCount of slurm.conf)", SLURM_PROBLEM_FULL },
+        { "sbatch: error: AssocMaxSubmitJobLimit\n"
+          "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job "
+          "submit limit, user's size and/or time limits)\n",
+          "Slurm takes no more jobs now (MaxSubmitJobs of the association)", SLURM_PROBLEM_FULL },
+        { "sbatch: error: QOSMaxNodePerJobLimit\n"
+          "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job "
+          "submit limit, user's size and/or time limits)\n",
+          "Slurm (squeue): Job violates accounting/QOS policy (job submit limit, user's size "
+          "and/or time limits)",
+          SLURM_PROBLEM_DENIED },
         { "", "Slurm (squeue): it failed and said nothing", SLURM_PROBLEM_OTHER },
     };
     (void)state;

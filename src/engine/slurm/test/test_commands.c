@@ -23,7 +23,7 @@ struct trial {
     struct slurm_commands *commands;
     unsigned answers;
     char text[512], problem[256];
-    bool good, down, unknown;
+    bool good, down, unknown, full;
 };
 
 static void write_command(const struct trial *t, const char *name, const char *body)
@@ -76,6 +76,7 @@ static void on_answer(void *arg, const struct slurm_answer *answer)
     t->good = answer->text != NULL;
     t->down = answer->down;
     t->unknown = answer->unknown;
+    t->full = answer->full;
     snprintf(t->text, sizeof t->text, "%s", answer->text ? answer->text : "");
     snprintf(t->problem, sizeof t->problem, "%s", answer->err ? answer->err->what : "");
 }
@@ -138,6 +139,31 @@ static void what_fails_says_why(void **state)
     t->commands = slurm_commands_create(&t->loop, &(struct words){ .at = nothing, .n = 1 });
     assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SINFO }, &err), -1);
     assert_int_equal(err.code, ERR_CANNOT);
+}
+
+/* sbatch tries again and again by itself: it is ended. One behind a prefix cannot be. */
+static void one_that_is_not_taken_is_ended(void **state)
+{
+    struct trial *t = *state;
+    const char *prefix[] = { "env", "--" };
+    struct err err;
+    write_command(t, "sbatch",
+                  "echo 'sbatch: error: Slurm temporarily unable to accept job, sleeping and "
+                  "retrying' >&2; exec sleep 600");
+    assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SBATCH }, &err), 0);
+    wait_answers(t, 1);
+    assert_true(t->full);
+    assert_false(t->good || t->down);
+    assert_non_null(strstr(t->problem, "MaxJobCount"));
+    slurm_commands_destroy(t->commands);
+    t->commands = slurm_commands_create(&t->loop, &(struct words){ .at = prefix, .n = 2 });
+    write_command(t, "sbatch",
+                  "echo 'sbatch: error: Slurm temporarily unable to accept job, sleeping and "
+                  "retrying' >&2; sleep 0.2; echo 7");
+    assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SBATCH }, &err), 0);
+    wait_answers(t, 2);
+    assert_false(t->full);
+    assert_string_equal(t->text, "7\n");
 }
 
 /* Also one whose own children hold its output. */
@@ -205,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_it_prints_is_the_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_fails_says_why, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_is_not_taken_is_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_is_late_is_killed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(little_of_the_environment_is_handed_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(words_are_quoted_behind_ssh_alone, set_up, tear_down),

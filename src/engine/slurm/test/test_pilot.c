@@ -108,6 +108,28 @@ static void what_may_be_being_submitted_is_waited_for(void **state)
     pilot_destroy(p);
 }
 
+static void one_that_is_not_taken_is_submitted_again(void **state)
+{
+    struct pilot *p = make();
+    (void)state;
+    pilot_hear_full(p, "no more", 2000000);
+    for (int i = 0; i < 5; i++)
+        assert_false(miss(p, 2009999, 0));
+    assert_true(p->submitted);
+    assert_false(miss(p, 2010000, 0));
+    assert_false(p->submitted);
+    assert_int_equal(p->state, PILOT_SUBMITTING);
+    assert_string_equal(p->reason, "no more");
+    p->submitted = true; /* again; and that one was taken before its sbatch was ended */
+    pilot_hear_full(p, "no more", 2011000);
+    hear(p, SLURM_PENDING, 0);
+    assert_int_equal(p->state, PILOT_PENDING);
+    assert_true(p->submitted);
+    assert_false(miss(p, 3000000, 0));
+    assert_true(p->submitted);
+    pilot_destroy(p);
+}
+
 static void what_is_given_back_stays_so(void **state)
 {
     struct pilot *p = make();
@@ -318,6 +340,7 @@ int main(void)
         cmocka_unit_test(it_waits_runs_and_ends),
         cmocka_unit_test(two_witnesses_end_it),
         cmocka_unit_test(what_may_be_being_submitted_is_waited_for),
+        cmocka_unit_test(one_that_is_not_taken_is_submitted_again),
         cmocka_unit_test(what_is_given_back_stays_so),
         cmocka_unit_test(its_row_is_read_back),
         cmocka_unit_test(what_sbatch_is_told),
