@@ -70,7 +70,7 @@ static void run_job(struct load *l, uint32_t i)
         p->gpus[k] = i % per_node * gpus + k;
     if (!cluster_take(l->cluster, job, p))
         abort();
-    l->releases[i] = (struct future_release){ .job = i + 1, .held = held_of(job, p, 1) };
+    l->releases[i] = (struct future_release){ .job = i + 1, .held = held_places_of(job, p, 1) };
     l->releases[i].at_ms = 1000 + dice_below(&l->dice, 86400000);
     l->candidates[i] = (struct evict_candidate){ .job = i + 1, .held = l->releases[i].held };
     l->candidates[i].class = (enum evict_class)dice_below(&l->dice, EVICT_CLASSES);

@@ -164,9 +164,9 @@ static void give(struct load *l, struct placed *h)
 {
     struct job_spec job;
     struct role role;
-    struct want w;
+    struct task_request w;
     job_of(&job, &role, h->ask, 1);
-    want_init(&w, &job, 0);
+    task_request_init(&w, &job, 0);
     struct task_place p = { .gpus = h->gpus, .n_gpus = w.devices ? w.devices : w.share ? 1 : 0 };
     node_drop(l->cluster, h->node, &w, &p);
     l->gpu -= h->ask->gpu;
@@ -178,7 +178,7 @@ static bool place(struct load *l, const struct ask *ask)
 {
     struct job_spec job;
     struct role role;
-    struct crew crew;
+    struct placement placement;
     job_of(&job, &role, ask, 1);
     if (l->mix) {
         struct shape shape;
@@ -187,13 +187,13 @@ static bool place(struct load *l, const struct ask *ask)
         potential_learn(l->potential, l->mix);
     }
     arena_reset(l->arena);
-    crew_init(&crew, l->arena, l->cluster, &job);
-    if (gang_place(&crew) != GANG_PLACED || l->n == TASKS)
+    placement_init(&placement, l->arena, l->cluster, &job);
+    if (gang_place(&placement) != GANG_PLACED || l->n == TASKS)
         return false;
     struct placed *h = &l->held[l->n++];
-    *h = (struct placed){ .ask = ask, .node = crew.seats[0].node };
-    for (uint32_t i = 0; i < crew.places[0].n_gpus; i++)
-        h->gpus[i] = crew.places[0].gpus[i];
+    *h = (struct placed){ .ask = ask, .node = placement.seats[0].node };
+    for (uint32_t i = 0; i < placement.places[0].n_gpus; i++)
+        h->gpus[i] = placement.places[0].gpus[i];
     l->gpu += ask->gpu;
     return true;
 }
@@ -238,9 +238,10 @@ static void unload(struct load *l)
 
 static uint32_t states(const struct cluster *c)
 {
-    const struct shelves *s = shelves_of(c);
+    const struct node_classes *s = node_classes_of(c);
     uint32_t n = 0;
-    for (uint32_t i = shelves_next(s, SHELF_NONE, 0); i != SHELF_NONE; i = shelves_next(s, i, 0))
+    for (uint32_t i = node_classes_next(s, POSITION_NONE, 0); i != POSITION_NONE;
+         i = node_classes_next(s, i, 0))
         n++;
     return n;
 }
@@ -252,15 +253,16 @@ static double naive_ns(struct load *l, uint32_t rounds)
     for (uint32_t i = 0; i < rounds; i++) {
         struct job_spec job;
         struct role role;
-        struct crew crew;
+        struct placement placement;
         uint32_t best = UINT32_MAX;
         uint64_t least = UINT64_MAX;
         job_of(&job, &role, draw(l->mixture, &l->dice), 1);
         arena_reset(l->arena);
-        crew_init(&crew, l->arena, l->cluster, &job);
+        placement_init(&placement, l->arena, l->cluster, &job);
         for (uint32_t node = 0; node < NODES; node++) {
             const struct node *n = &l->cluster->nodes[node];
-            if (1000 * GPUS - n->gpu_milli < least && fit_units(&crew, crew.groups, node, 1)) {
+            if (1000 * GPUS - n->gpu_milli < least &&
+                fit_units(&placement, placement.groups, node, 1)) {
                 best = node;
                 least = 1000 * GPUS - n->gpu_milli;
             }
@@ -362,15 +364,15 @@ static double gang_ms(struct cluster *cluster, const struct job_spec *job, bool 
     struct arena *arena = arena_create();
     uint64_t best = UINT64_MAX;
     for (uint32_t i = 0; i < 5; i++) {
-        struct crew crew;
+        struct placement placement;
         uint64_t begin = now_ns();
-        crew_init(&crew, arena, cluster, job);
-        *placed = gang_place(&crew) == GANG_PLACED;
+        placement_init(&placement, arena, cluster, job);
+        *placed = gang_place(&placement) == GANG_PLACED;
         uint64_t took = now_ns() - begin;
         best = took < best ? took : best;
         if (*placed)
-            fit_back(&crew, 0);
-        shelves_of(cluster);
+            fit_back(&placement, 0);
+        node_classes_of(cluster);
         arena_reset(arena);
     }
     arena_destroy(arena);
@@ -427,7 +429,7 @@ static void row_copy(const char *row)
         best = took < best ? took : best;
         begin = now_ns();
         copy = cluster_clone_empty(l.cluster);
-        shelves_of(copy);
+        node_classes_of(copy);
         took = now_ns() - begin;
         empty = took < empty ? took : empty;
         cluster_destroy(copy);
@@ -441,7 +443,7 @@ static void row_copy(const char *row)
     unload(&l);
     before = used();
     struct cluster *c = racks(NODES);
-    shelves_of(c);
+    node_classes_of(c);
     print(row, (struct figure){ "cluster_mib", "memory of 10,000 nodes", "MiB",
                                 (double)(used() - before) / (double)MI, 0, 0 });
     cluster_destroy(c);

@@ -11,7 +11,7 @@
 #include "ctl/lines.h"
 #include "ctl/minutes.h"
 #include "ctl/reasons.h"
-#include "sched/crew.h"
+#include "sched/placement.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +140,7 @@ static bool has_least(const struct live_job *job)
         uint32_t there = 0;
         for (uint32_t i = 0; i < role->replicas; i++, flat++)
             there += job->tasks[flat].phase != PHASE_UNPLACED;
-        if (there < crew_least(job->spec, role))
+        if (there < placement_least(job->spec, role))
             return false;
     }
     return true;

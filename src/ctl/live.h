@@ -101,7 +101,7 @@ struct live_notes {
     bool own;             /* has, or waits for, an allocation of its own (allocations.h) */
     uint32_t partly_up;   /* it runs with so many tasks, as it has said; 0: with all of them */
     uint64_t promised_ms; /* the time it was first told to start by; 0: none */
-    uint64_t shape;       /* want_shape() of its spec; 0: not known */
+    uint64_t shape;       /* job_shape() of its spec; 0: not known */
     uint64_t code;        /* code_mark() of the archive it names; 0: none */
     bool counted;         /* it has ended, and its tasks as in: */
     struct role_tally ended;

@@ -51,7 +51,7 @@ static void join_lines(struct ctl *ctl)
             continue;
         }
         lines_leave(lines, job);
-        job->notes.shape = want_shape(job->spec);
+        job->notes.shape = job_shape(job->spec);
         lines_join(lines, job);
     }
     map_destroy(ready);

@@ -8,7 +8,7 @@
 #include "ctl/reasons.h"
 #include "depend/array.h"
 #include "depend/wording.h"
-#include "sched/crew.h"
+#include "sched/placement.h"
 
 #include "base/log.h"
 #include "base/map.h"
@@ -26,7 +26,7 @@ void planning_join(struct ctl *ctl, struct live_job *job)
     struct lines *lines = live_lines(ctl->live);
     live_wait_add(ctl->live, job);
     if (job->spec)
-        job->notes.shape = want_shape(job->spec);
+        job->notes.shape = job_shape(job->spec);
     if (job->notes.has_peers || job->row.not_before_ms > core_now(ctl) || !job->notes.shape ||
         allocations_pending(ctl, job, NULL)) {
         lines_put_aside(lines, job);
@@ -419,7 +419,7 @@ static const uint32_t *asked_of_roles(const struct ctl *ctl, struct arena *arena
     }
     for (uint32_t i = 0; i < job->spec->n_roles; i++) {
         const struct role *role = &job->spec->roles[i];
-        uint32_t least = crew_least(job->spec, role);
+        uint32_t least = placement_least(job->spec, role);
         asked[i] = least > there[i] ? least - there[i] : 0;
         fixed = fixed || (wants[i] && least == role->replicas);
     }

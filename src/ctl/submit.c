@@ -358,7 +358,7 @@ static void warn_size(struct submission *s)
 static int admit_shape(struct submission *s)
 {
     struct ctl *ctl = s->ctl;
-    uint64_t shape = want_shape(s->read.job);
+    uint64_t shape = job_shape(s->read.job);
     if (map_get(ctl->possible, shape))
         return 0;
     if (admit_size(ctl->cluster, s->read.job, &s->answer->report))
@@ -676,7 +676,7 @@ static void make_row(struct submission *s)
     uint32_t members = spec->array.count, jobs = members ? members : 1;
     s->notes.has_after = spec->n_after > 0;
     s->notes.has_peers = bundle_has_peers(spec);
-    s->notes.shape = want_shape(spec);
+    s->notes.shape = job_shape(spec);
     s->notes.code = spec->inputs.code.archive ? code_mark(spec->inputs.code.archive) : 0;
     s->notes.pending_until_ms =
         spec->limits.pending_ms.has ? now + spec->limits.pending_ms.value : 0;

@@ -297,7 +297,7 @@ static void add_knobs(struct change_search *w)
 {
     const struct job_spec *spec = w->e->spec;
     const struct placing *p = &spec->placing;
-    const struct when *when = &w->e->when;
+    const struct wait_report *when = &w->e->when;
     add_run_time(w);
     if (spec->priority < 9 && when->ahead + when->ahead_elsewhere > 0)
         add_knob(w, (struct change_candidate){ .kind = WAY_PRIORITY, .n = 9 - spec->priority });

@@ -21,14 +21,14 @@ struct draining {
     uint32_t node;
 };
 
-static bool is_here(const struct draining *d, const struct held *held, uint32_t i)
+static bool is_here(const struct draining *d, const struct held_places *held, uint32_t i)
 {
-    return held_node(held, d->snapshot.cluster, i) == d->node;
+    return held_places_node(held, d->snapshot.cluster, i) == d->node;
 }
 
 static bool collect(const struct draining *d, const struct sched_running *job, struct leaving *out)
 {
-    const struct held *held = &job->held;
+    const struct held_places *held = &job->held;
     *out = (struct leaving){ .job = job, .row = question_row(d->ctl, job->id) };
     for (uint32_t i = 0; i < held->n; i++)
         out->n += is_here(d, held, i);
@@ -36,9 +36,9 @@ static bool collect(const struct draining *d, const struct sched_running *job, s
         return false;
     out->held = ARENA_ARRAY(d->arena, held->n, struct task_place);
     for (uint32_t i = 0; i < held->n; i++) {
-        uint32_t node = held_node(held, d->snapshot.cluster, i);
+        uint32_t node = held_places_node(held, d->snapshot.cluster, i);
         if (node != UINT32_MAX && node != d->node)
-            out->held[out->n_held++] = *held_place(held, i);
+            out->held[out->n_held++] = *held_places_place(held, i);
     }
     return true;
 }
@@ -66,10 +66,10 @@ static struct leaving *all_leaving(const struct draining *d, size_t *n)
 static void vacate(const struct draining *d, const struct leaving *all, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct held *held = &all[i].job->held;
+        const struct held_places *held = &all[i].job->held;
         for (uint32_t k = 0; k < held->n; k++)
             if (is_here(d, held, k))
-                cluster_give(d->copy, held->spec, held_place(held, k));
+                cluster_give(d->copy, held->spec, held_places_place(held, k));
     }
     cluster_set_drained(d->copy, d->node, true);
 }
@@ -97,11 +97,11 @@ static void ask_for(const struct draining *d, struct leaving *l, const struct ta
 
 static void add_job(const struct draining *d, struct leaving *l, struct drain_view *view)
 {
-    const struct held *held = &l->job->held;
+    const struct held_places *held = &l->job->held;
     for (uint32_t i = 0; i < held->n; i++) {
         if (!is_here(d, held, i))
             continue;
-        const struct task_place *place = held_place(held, i);
+        const struct task_place *place = held_places_place(held, i);
         struct drained_task *one = &view->at[view->n++];
         *one = (struct drained_task){ .name = l->row->name,
                                       .owner = l->row->owner,

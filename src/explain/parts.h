@@ -7,7 +7,7 @@
 #include "ctl/redact.h"
 #include "explain/start_forecast.h"
 #include "explain/view.h"
-#include "sched/when.h"
+#include "sched/wait_report.h"
 
 struct explain { /* of one job, on one copy of everything that waits and runs */
     struct ctl *ctl;
@@ -22,13 +22,13 @@ struct explain { /* of one job, on one copy of everything that waits and runs */
     const struct job_spec *spec;
     const char *owner;
     struct sched_job as; /* how the scheduler sees it */
-    struct when when;
+    struct wait_report when;
     struct start_forecast told;
     /* Who starts before it: ahead_known: and nobody else, when nothing changes; otherwise those
      * whose turn comes before. */
     bool ahead_known;
-    uint32_t ahead, ahead_elsewhere; /* of its queue, of others */
-    uint64_t first[WHEN_NAMED];      /* of its queue */
+    uint32_t ahead, ahead_elsewhere;   /* of its queue, of others */
+    uint64_t first[WAIT_REPORT_NAMED]; /* of its queue */
 };
 
 /* Takes the copy. */

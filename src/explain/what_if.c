@@ -110,7 +110,7 @@ static void ask(struct explain *e, const struct plan *base, struct explain_view 
     struct sched_snapshot with = e->snapshot;
     variant_drop(e->arena, &with, e->job);
     variant_add(e->arena, &with, &e->as, e->queues, ctl_now(e->ctl));
-    sched_when(&with, e->as.id, ctl_now(e->ctl), e->arena, &e->when);
+    sched_wait_report(&with, e->as.id, ctl_now(e->ctl), e->arena, &e->when);
     view->delays = explain_moves(e, base, &e->when.plan);
     explain_when(e, &with, view);
 }

@@ -68,9 +68,9 @@ struct pairs explain_places(struct arena *arena, const struct job_spec *spec,
 /* What ends when it starts, as the forecast has it: the pass alone did not come so far. */
 static struct end_list ended_by_forecast(struct explain *e)
 {
-    struct end_list list = { .at = ARENA_ARRAY(e->arena, WHEN_NAMED, struct job_end) };
+    struct end_list list = { .at = ARENA_ARRAY(e->arena, WAIT_REPORT_NAMED, struct job_end) };
     const struct forecast *f = &e->told.by_limit;
-    for (; list.n < f->n_ended && list.n < WHEN_NAMED; list.n++) {
+    for (; list.n < f->n_ended && list.n < WAIT_REPORT_NAMED; list.n++) {
         const struct job_row *row = question_row(e->ctl, f->ended[list.n]);
         const struct job_spec *spec = question_spec(e->ctl, f->ended[list.n]);
         list.at[list.n] = (struct job_end){ .job = named(e, f->ended[list.n]),
@@ -83,9 +83,9 @@ static struct end_list ended_by_forecast(struct explain *e)
 
 static struct end_list ends_of_pass(struct explain *e)
 {
-    struct end_list list = { .at = ARENA_ARRAY(e->arena, WHEN_NAMED, struct job_end) };
-    const struct when *w = &e->when;
-    for (; list.n < w->n_ends && list.n < WHEN_NAMED; list.n++)
+    struct end_list list = { .at = ARENA_ARRAY(e->arena, WAIT_REPORT_NAMED, struct job_end) };
+    const struct wait_report *w = &e->when;
+    for (; list.n < w->n_ends && list.n < WAIT_REPORT_NAMED; list.n++)
         list.at[list.n] = (struct job_end){ .job = named(e, w->ends[list.n].job),
                                             .at_ms = ctl_date_of(e->ctl, w->ends[list.n].at_ms),
                                             .assumed = w->ends[list.n].assumed,
@@ -95,8 +95,8 @@ static struct end_list ends_of_pass(struct explain *e)
 
 static struct other_list ahead_of(struct explain *e)
 {
-    struct other_list list = { .at = ARENA_ARRAY(e->arena, WHEN_NAMED, struct other_job) };
-    for (; list.n < e->ahead && list.n < WHEN_NAMED; list.n++)
+    struct other_list list = { .at = ARENA_ARRAY(e->arena, WAIT_REPORT_NAMED, struct other_job) };
+    for (; list.n < e->ahead && list.n < WAIT_REPORT_NAMED; list.n++)
         list.at[list.n] = named(e, e->first[list.n]);
     return list;
 }
@@ -116,7 +116,7 @@ static void find_ahead(struct explain *e)
     for (size_t i = 0; i < f->n_ahead; i++) {
         if (question_queue(e->ctl, f->ahead[i]) != e->as.queue)
             e->ahead_elsewhere++;
-        else if (e->ahead++ < WHEN_NAMED)
+        else if (e->ahead++ < WAIT_REPORT_NAMED)
             e->first[e->ahead - 1] = f->ahead[i];
     }
 }
@@ -260,7 +260,7 @@ static const char *behind(struct explain *e)
 /* An estimate where there is one, else what it cannot start before. */
 static void put_times(struct explain *e, struct explain_view *view)
 {
-    const struct when *w = &e->when;
+    const struct wait_report *w = &e->when;
     const struct forecast *f = &e->told.by_limit;
     view->promised = w->promised;
     view->not_before_ms = w->not_before_ms;
@@ -283,7 +283,7 @@ static void put_times(struct explain *e, struct explain_view *view)
 
 void explain_when(struct explain *e, const struct sched_snapshot *s, struct explain_view *view)
 {
-    const struct when *w = &e->when;
+    const struct wait_report *w = &e->when;
     if (!w->starts)
         tell(e, s);
     const char *others = w->reason.why == WAIT_AHEAD ? behind(e) : NULL;
@@ -391,7 +391,7 @@ static void explain_waiting(const struct reader *reader, const struct asked_job 
         view->why = "array";
         return;
     }
-    if (!sched_when(&e.snapshot, e.job, ctl_now(e.ctl), e.arena, &e.when)) {
+    if (!sched_wait_report(&e.snapshot, e.job, ctl_now(e.ctl), e.arena, &e.when)) {
         view->not_later_ms = 0;
         explain_aside(&e, job, view);
         return;
@@ -411,7 +411,7 @@ bool explain_start(struct ctl *ctl, struct arena *arena, uint64_t id, struct sta
         return false;
     struct explain e = begin(&reader, &job);
     e.as.id = id;
-    if (!sched_when(&e.snapshot, id, ctl_now(ctl), arena, &e.when) || !e.when.has_turn)
+    if (!sched_wait_report(&e.snapshot, id, ctl_now(ctl), arena, &e.when) || !e.when.has_turn)
         return false;
     tell(&e, &e.snapshot);
     const struct forecast *f = &e.told.by_limit;

@@ -9,7 +9,7 @@
 struct bundle {
     struct pass *pass;
     size_t *jobs; /* by id */
-    struct crew *crews;
+    struct placement *placements;
     struct future_release *placed;
     bool *idle;
     size_t n;
@@ -33,9 +33,9 @@ static const struct wait_reason *count(struct bundle *b)
         b->n_counted++;
         if (b->idle[k])
             continue;
-        const struct hold_ask ask = start_ask(pass, b->jobs[k], id_at(b, k));
+        const struct quota_request ask = start_ask(pass, b->jobs[k], id_at(b, k));
         quota_charge(pass->quota, ask.queue, ask.user, &ask.demand);
-        hold_runs(pass->holds, &ask, pass->now_ms + ask.lasts_ms);
+        quota_timeline_runs(pass->quota_timeline, &ask, pass->now_ms + ask.lasts_ms);
     }
     return NULL;
 }
@@ -46,9 +46,9 @@ static void uncount(struct bundle *b)
         size_t k = b->n_counted;
         if (b->idle[k])
             continue;
-        const struct hold_ask ask = start_ask(b->pass, b->jobs[k], id_at(b, k));
+        const struct quota_request ask = start_ask(b->pass, b->jobs[k], id_at(b, k));
         quota_refund(b->pass->quota, ask.queue, ask.user, &ask.demand);
-        hold_forget(b->pass->holds, 1);
+        quota_timeline_forget(b->pass->quota_timeline, 1);
     }
     b->n_counted = 0;
 }
@@ -58,11 +58,11 @@ static const struct wait_reason *place(struct bundle *b)
     struct pass *pass = b->pass;
     for (size_t k = 0; k < b->n; k++) {
         const struct job_spec *spec = job_at(pass, b->jobs[k])->spec;
-        crew_init(&b->crews[k], pass->arena, pass->cluster, spec);
-        b->crews[k].steps = &pass->steps;
-        enum gang_answer answer = gang_place(&b->crews[k]);
+        placement_init(&b->placements[k], pass->arena, pass->cluster, spec);
+        b->placements[k].steps = &pass->steps;
+        enum gang_answer answer = gang_place(&b->placements[k]);
         if (answer != GANG_PLACED) {
-            struct wait_reason reason = reason_now(&b->crews[k], answer);
+            struct wait_reason reason = reason_now(&b->placements[k], answer);
             reason.text = arena_printf(pass->arena, "%u jobs start together; %s: %s",
                                        (unsigned)b->n, spec->name ? spec->name : "", reason.text);
             reason.of = id_at(b, k);
@@ -71,8 +71,8 @@ static const struct wait_reason *place(struct bundle *b)
         b->placed[b->n_placed++] =
             (struct future_release){ .at_ms = pass->now_ms + pass_lasts(pass, spec),
                                      .job = id_at(b, k),
-                                     .held =
-                                         held_of(spec, b->crews[k].places, b->crews[k].n_places) };
+                                     .held = held_places_of(spec, b->placements[k].places,
+                                                            b->placements[k].n_places) };
     }
     if (future_allows(pass->future, b->placed, b->n))
         return NULL;
@@ -88,8 +88,8 @@ static void start(struct bundle *b)
         pass_admit(pass, &b->placed[k]);
         *pass_entry(pass) = (struct plan_entry){ .kind = PLAN_ADMIT,
                                                  .job = id_at(b, k),
-                                                 .tasks = b->crews[k].places,
-                                                 .n_tasks = b->crews[k].n_places,
+                                                 .tasks = b->placements[k].places,
+                                                 .n_tasks = b->placements[k].n_places,
                                                  .right = pass->right,
                                                  .idle = b->idle[k] };
         pass->started[b->jobs[k]] = 1;
@@ -102,7 +102,7 @@ static bool hopeless(const struct bundle *b)
     const struct sched_snapshot *s = b->pass->snapshot;
     struct quota *empty = quota_create(b->pass->arena, s->queues, s->n_queues);
     for (size_t k = 0; k < b->n; k++) {
-        const struct hold_ask ask = start_ask(b->pass, b->jobs[k], id_at(b, k));
+        const struct quota_request ask = start_ask(b->pass, b->jobs[k], id_at(b, k));
         enum quota_answer answer = quota_ask(empty, ask.queue, ask.user, &ask.demand).answer;
         bool over = answer == QUOTA_MOST || answer == QUOTA_USER;
         enum capacity_class capacity = job_at(b->pass, b->jobs[k])->spec->capacity;
@@ -118,7 +118,7 @@ static void wait_together(struct bundle *b, const struct rank *rank, const struc
 {
     struct pass *pass = b->pass;
     while (b->n_placed > 0)
-        held_give(pass->cluster, &b->placed[--b->n_placed].held);
+        held_places_give(pass->cluster, &b->placed[--b->n_placed].held);
     uncount(b);
     for (size_t k = 0; k < b->n; k++) {
         pass->started[b->jobs[k]] = 1; /* its turn is over */
@@ -149,7 +149,7 @@ static void gather(struct bundle *b, uint64_t bundle)
     b->jobs = ARENA_ARRAY(arena, b->n, size_t);
     for (size_t k = 0; k < b->n; k++)
         b->jobs[k] = (size_t)(all[k] - s->jobs);
-    b->crews = ARENA_ARRAY(arena, b->n, struct crew);
+    b->placements = ARENA_ARRAY(arena, b->n, struct placement);
     b->placed = ARENA_ARRAY(arena, b->n, struct future_release);
     b->idle = ARENA_ARRAY(arena, b->n, bool);
 }

@@ -213,9 +213,9 @@ static struct cluster *beside_promises(struct pass *pass, const struct sched_job
     }
     for (size_t k = 0; k < pass->promises.n; k++) {
         const struct promise *p = &pass->promises.at[k];
-        const struct held held = held_of(p->spec, p->places, p->n_places);
+        const struct held_places held = held_places_of(p->spec, p->places, p->n_places);
         if (p->at_ms < until + grace)
-            held_take(c, &held); /* where it is free already */
+            held_places_take(c, &held); /* where it is free already */
     }
     return c;
 }
@@ -243,14 +243,14 @@ static bool helps(struct pass *pass, size_t i, uint64_t id, const struct running
     bool kept = true;
     for (size_t k = 0; k < pass->promises.n && kept; k++)
         kept = future_reserve(then, &pass->promises.at[k]);
-    const struct hold_ask limits = start_ask(pass, i, id);
+    const struct quota_request limits = start_ask(pass, i, id);
     const struct future_ask ask = { .job = id,
                                     .spec = job_at(pass, i)->spec,
                                     .lasts_ms = limits.lasts_ms };
     struct promise promise;
     kept = kept && future_earliest(then, &ask, &promise) && promise.at_ms <= last &&
            promise.at_ms < offers->anyway_ms &&
-           hold_earliest(pass->holds, &limits, promise.at_ms) == promise.at_ms;
+           quota_timeline_earliest(pass->quota_timeline, &limits, promise.at_ms) == promise.at_ms;
     future_destroy(then);
     arena_destroy(scratch);
     return kept;
@@ -310,7 +310,7 @@ void claim_prices(struct pass *pass)
         if (!bid || r->leaving)
             continue;
         for (uint32_t k = 0; k < r->held.n; k++) {
-            uint32_t node = held_node(&r->held, pass->cluster, k);
+            uint32_t node = held_places_node(&r->held, pass->cluster, k);
             if (node != UINT32_MAX && cluster_form(pass->cluster, node)->spec.price_milli > price)
                 price = cluster_form(pass->cluster, node)->spec.price_milli;
         }

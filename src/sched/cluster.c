@@ -37,7 +37,7 @@ struct cluster *cluster_create(uint32_t port_first, uint32_t port_last, uint32_t
         BUG("port range %u-%u", port_first, port_last);
     struct cluster *c = mem_new(sizeof *c);
     c->layout = layout_create();
-    c->shelves = shelves_create();
+    c->classes = node_classes_create();
     new_ports(c, NULL);
     c->pool = (struct port_range){ .first = port_first, .last = port_last };
     c->port_start = port_start;
@@ -55,7 +55,7 @@ struct cluster *cluster_clone(const struct cluster *from)
     c->gpu = copy_of(from->gpu, sizeof(uint16_t) * l->n_gpu);
     c->custom = copy_of(from->custom, sizeof(uint64_t) * l->n_custom);
     ++*c->ports_users;
-    c->shelves = shelves_copy(shelves_to_copy(from), l);
+    c->classes = node_classes_copy(node_classes_to_copy(from), l);
     return c;
 }
 
@@ -90,7 +90,7 @@ void cluster_destroy(struct cluster *c)
     free(c->nodes);
     free(c->gpu);
     free(c->custom);
-    shelves_destroy(c->shelves);
+    node_classes_destroy(c->classes);
     free(c);
 }
 
@@ -119,7 +119,7 @@ void cluster_close_device(struct cluster *c, uint32_t node, uint32_t device, boo
         return;
     uint32_t taken = c->gpu[f->gpu_at + device] & ~DEVICE_CLOSED;
     set_device(c, node, device, closed ? taken | DEVICE_CLOSED : taken);
-    shelves_touch(c->shelves, node);
+    node_classes_touch(c->classes, node);
 }
 
 bool cluster_device_is_closed(const struct cluster *c, uint32_t node, uint32_t device)
@@ -165,7 +165,7 @@ static void move_slots(struct cluster *c, const struct form *f, const struct for
                before->custom.n * sizeof *c->custom);
 }
 
-/* The layout for changing it: shelves are made anew afterwards. */
+/* The layout for changing it: classes are made anew afterwards. */
 static struct layout *own_layout(struct cluster *c)
 {
     if (c->layout->refs > 1) {
@@ -173,7 +173,7 @@ static struct layout *own_layout(struct cluster *c)
         c->layout->refs--;
         c->layout = own;
     }
-    shelves_forget(c->shelves);
+    node_classes_forget(c->classes);
     return c->layout;
 }
 
@@ -204,18 +204,18 @@ uint32_t cluster_put(struct cluster *c, const struct node_spec *spec)
 
 void cluster_set_potential(struct cluster *c, struct potential *p)
 {
-    shelves_price(c->shelves, p);
+    node_classes_price(c->classes, p);
 }
 
 bool cluster_shape(const struct cluster *c, const struct job_spec *job, uint32_t role,
                    struct shape *out)
 {
-    struct want w;
+    struct task_request w;
     layout_settle(c->layout);
     if (role >= job->n_roles)
         return false;
-    want_init(&w, job, role);
-    *out = want_price_shape(&w, c->layout->kinds, 1);
+    task_request_init(&w, job, role);
+    *out = task_request_price_shape(&w, c->layout->kinds, 1);
     return true;
 }
 
@@ -249,13 +249,13 @@ const struct topology *cluster_topology(const struct cluster *c)
 void cluster_set_up(struct cluster *c, uint32_t node, bool up)
 {
     c->nodes[node].up = up;
-    shelves_touch(c->shelves, node);
+    node_classes_touch(c->classes, node);
 }
 
 void cluster_set_drained(struct cluster *c, uint32_t node, bool drained)
 {
     c->nodes[node].drained = drained;
-    shelves_touch(c->shelves, node);
+    node_classes_touch(c->classes, node);
 }
 
 void cluster_revive(struct cluster *c)
@@ -265,7 +265,7 @@ void cluster_revive(struct cluster *c)
             continue;
         c->nodes[i].up = true;
         c->nodes[i].drained = false;
-        shelves_touch(c->shelves, i);
+        node_classes_touch(c->classes, i);
     }
 }
 
@@ -279,13 +279,13 @@ struct cluster *cluster_clone_empty(const struct cluster *from)
     c->gpu = mem_new(sizeof(uint16_t) * l->n_gpu + 1);
     c->custom = mem_new(sizeof(uint64_t) * l->n_custom + 1);
     new_ports(c, mem_new(sizeof(struct ports *) * l->n_hosts + 1));
-    c->shelves = l->empty ? shelves_copy(l->empty, l) : shelves_create();
+    c->classes = l->empty ? node_classes_copy(l->empty, l) : node_classes_create();
     for (uint32_t i = 0; i < l->n; i++)
         c->nodes[i].up = true;
     for (uint32_t i = 0; i < l->n; i++)
         c->nodes[i].idle_gpus = l->forms[i]->spec.gpus;
     if (!c->layout->empty)
-        c->layout->empty = shelves_copy(shelves_of(c), c->layout);
+        c->layout->empty = node_classes_copy(node_classes_of(c), c->layout);
     return c;
 }
 
@@ -357,7 +357,7 @@ void cluster_block_port(struct cluster *c, uint32_t node, uint32_t port, uint64_
     ports_block(cluster_own_ports(c, node), port, until_ms);
 }
 
-bool node_has_amounts(const struct cluster *c, uint32_t node, const struct want *w)
+bool node_has_amounts(const struct cluster *c, uint32_t node, const struct task_request *w)
 {
     const struct node *n = &c->nodes[node];
     const struct form *f = cluster_form(c, node);
@@ -378,12 +378,12 @@ bool node_has_amounts(const struct cluster *c, uint32_t node, const struct want 
 }
 
 /* Milli that a task takes of each of its devices. */
-static uint32_t device_milli(const struct want *w)
+static uint32_t device_milli(const struct task_request *w)
 {
     return w->devices ? DEVICE_MILLI : w->share;
 }
 
-static bool has_devices(const struct cluster *c, uint32_t node, const struct want *w,
+static bool has_devices(const struct cluster *c, uint32_t node, const struct task_request *w,
                         const struct task_place *p)
 {
     const struct form *f = cluster_form(c, node);
@@ -423,7 +423,7 @@ static bool hold_ports(struct cluster *c, uint32_t node, const struct task_place
     return true;
 }
 
-static void add_task(struct cluster *c, uint32_t node, const struct want *w,
+static void add_task(struct cluster *c, uint32_t node, const struct task_request *w,
                      const struct task_place *p)
 {
     struct node *n = &c->nodes[node];
@@ -433,7 +433,7 @@ static void add_task(struct cluster *c, uint32_t node, const struct want *w,
     n->memory += r->memory;
     n->disk += r->disk;
     n->tasks++;
-    shelves_touch(c->shelves, node);
+    node_classes_touch(c->classes, node);
     for (size_t i = 0; i < r->custom.n; i++)
         if (r->custom.at[i].milli)
             c->custom[f->custom_at + form_custom(f, r->custom.at[i].name)] += r->custom.at[i].milli;
@@ -441,7 +441,8 @@ static void add_task(struct cluster *c, uint32_t node, const struct want *w,
         set_device(c, node, p->gpus[i], c->gpu[f->gpu_at + p->gpus[i]] + device_milli(w));
 }
 
-bool node_hold(struct cluster *c, uint32_t node, const struct want *w, const struct task_place *p)
+bool node_hold(struct cluster *c, uint32_t node, const struct task_request *w,
+               const struct task_place *p)
 {
     if (!node_has_amounts(c, node, w) || !has_devices(c, node, w, p) || !hold_ports(c, node, p))
         return false;
@@ -449,7 +450,7 @@ bool node_hold(struct cluster *c, uint32_t node, const struct want *w, const str
     return true;
 }
 
-void node_hold_back(struct cluster *c, uint32_t node, const struct want *w,
+void node_hold_back(struct cluster *c, uint32_t node, const struct task_request *w,
                     const struct task_place *p)
 {
     if (!hold_ports(c, node, p))
@@ -457,7 +458,8 @@ void node_hold_back(struct cluster *c, uint32_t node, const struct want *w,
     add_task(c, node, w, p);
 }
 
-void node_drop(struct cluster *c, uint32_t node, const struct want *w, const struct task_place *p)
+void node_drop(struct cluster *c, uint32_t node, const struct task_request *w,
+               const struct task_place *p)
 {
     struct node *n = &c->nodes[node];
     const struct form *f = cluster_form(c, node);
@@ -466,7 +468,7 @@ void node_drop(struct cluster *c, uint32_t node, const struct want *w, const str
     n->memory -= r->memory;
     n->disk -= r->disk;
     n->tasks--;
-    shelves_touch(c->shelves, node);
+    node_classes_touch(c->classes, node);
     for (size_t i = 0; i < r->custom.n; i++)
         if (r->custom.at[i].milli)
             c->custom[f->custom_at + form_custom(f, r->custom.at[i].name)] -= r->custom.at[i].milli;
@@ -478,7 +480,7 @@ void node_drop(struct cluster *c, uint32_t node, const struct want *w, const str
 void node_copy(struct cluster *to, const struct cluster *from, uint32_t node)
 {
     const struct form *f = cluster_form(to, node);
-    shelves_touch(to->shelves, node);
+    node_classes_touch(to->classes, node);
     unblocks_by(to, from->unblocks_ms);
     to->nodes[node] = from->nodes[node];
     if (f->gpu_slots)
@@ -503,7 +505,7 @@ void node_raise(struct cluster *to, const struct cluster *from, uint32_t node)
     const struct form *f = cluster_form(to, node);
     struct node *n = &to->nodes[node];
     const struct node *other = &from->nodes[node];
-    shelves_touch(to->shelves, node);
+    node_classes_touch(to->classes, node);
     unblocks_by(to, from->unblocks_ms);
     n->cpu = more(n->cpu, other->cpu);
     n->memory = more(n->memory, other->memory);
@@ -538,8 +540,8 @@ bool cluster_take(struct cluster *c, const struct job_spec *job, const struct ta
     uint32_t node = place_node(c, p);
     if (node == UINT32_MAX || p->role >= job->n_roles)
         return false;
-    struct want w;
-    want_init(&w, job, p->role);
+    struct task_request w;
+    task_request_init(&w, job, p->role);
     return node_hold(c, node, &w, p);
 }
 
@@ -553,7 +555,7 @@ static bool names_amount(const struct amounts *all, const char *name)
 
 /* The node with room for all that it holds and for the task's as well. */
 static struct node_spec widened(struct arena *arena, const struct cluster *c, uint32_t node,
-                                const struct want *w, const struct task_place *p)
+                                const struct task_request *w, const struct task_place *p)
 {
     const struct resources *r = &w->role->resources;
     struct node_spec spec = cluster_form(c, node)->spec;
@@ -577,7 +579,7 @@ static struct node_spec widened(struct arena *arena, const struct cluster *c, ui
 
 /* The node has less now than when it was given: it keeps what it holds, as it does where that
  * happens while the server lives (cluster_put). */
-static bool hold_beyond(struct cluster *c, uint32_t node, const struct want *w,
+static bool hold_beyond(struct cluster *c, uint32_t node, const struct task_request *w,
                         const struct task_place *p)
 {
     struct arena *arena = arena_create();
@@ -596,7 +598,7 @@ static bool hold_beyond(struct cluster *c, uint32_t node, const struct want *w,
 bool cluster_take_again(struct cluster *c, const struct job_spec *job, const struct task_place *p)
 {
     uint32_t node = place_node(c, p);
-    struct want w;
+    struct task_request w;
     if (node == UINT32_MAX || p->role >= job->n_roles)
         return false;
     AUTO_FREE bool *closed = mem_new((p->n_gpus + 1) * sizeof *closed);
@@ -604,7 +606,7 @@ bool cluster_take_again(struct cluster *c, const struct job_spec *job, const str
         closed[i] = cluster_device_is_closed(c, node, p->gpus[i]);
         cluster_close_device(c, node, p->gpus[i], false);
     }
-    want_init(&w, job, p->role);
+    task_request_init(&w, job, p->role);
     bool taken = node_hold(c, node, &w, p) || hold_beyond(c, node, &w, p);
     for (uint32_t i = 0; i < p->n_gpus; i++)
         if (closed[i])
@@ -617,7 +619,7 @@ void cluster_give(struct cluster *c, const struct job_spec *job, const struct ta
     uint32_t node = place_node(c, p);
     if (node == UINT32_MAX || p->role >= job->n_roles)
         BUG("task %u/%u given back on node \"%s\"", p->role, p->index, p->node);
-    struct want w;
-    want_init(&w, job, p->role);
+    struct task_request w;
+    task_request_init(&w, job, p->role);
     node_drop(c, node, &w, p);
 }

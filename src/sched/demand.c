@@ -26,7 +26,7 @@ static void add_amount(struct demand *list, size_t *n, enum demand_kind kind, co
 static void add_gpus(struct demand *list, size_t *n, const struct member *members, size_t n_members)
 {
     uint64_t whole = 0, shares = 0, tasks = 0, kinds = 0;
-    const struct want *last = NULL;
+    const struct task_request *last = NULL;
     for (size_t i = 0; i < n_members; i++) {
         if (members[i].want->devices || members[i].want->share) {
             kinds += members[i].want != last;
@@ -91,7 +91,7 @@ struct demand *demand_list(struct arena *arena, const struct member *members, si
 static uint32_t device_free(const struct cluster *c, const struct form *f, const struct demand *d,
                             uint32_t device)
 {
-    if (d->type && !want_takes_device(d->type, f, device))
+    if (d->type && !task_request_takes_device(d->type, f, device))
         return 0;
     return (uint32_t)less(1000, c->gpu[f->gpu_at + device]);
 }

@@ -18,16 +18,17 @@ enum demand_kind {
 };
 struct demand {
     enum demand_kind kind;
-    const char *name;        /* "gpu" "cpu" "memory" "port 8080" or a custom name */
-    uint64_t need;           /* of a unit; never 0 */
-    bool one_device;         /* DEMAND_SHARE of a single task: exact per device */
-    const struct want *type; /* devices: of whose types; NULL: of any, or not all of the same */
+    const char *name; /* "gpu" "cpu" "memory" "port 8080" or a custom name */
+    uint64_t need;    /* of a unit; never 0 */
+    bool one_device;  /* DEMAND_SHARE of a single task: exact per device */
+    const struct task_request
+        *type;               /* devices: of whose types; NULL: of any, or not all of the same */
     struct port_range range; /* DEMAND_PORT */
     uint32_t per_unit;       /* DEMAND_PORT: more than one task of a unit never fit on one host */
 };
 
 struct member { /* of a unit */
-    const struct want *want;
+    const struct task_request *want;
     uint32_t per; /* tasks of it in a unit */
 };
 /* The demands of a unit, most telling first. */

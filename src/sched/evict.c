@@ -23,7 +23,7 @@ struct cost { /* of the highest class first */
 };
 struct victim {
     const struct evict_candidate *candidate;
-    struct held held;
+    struct held_places held;
     uint64_t loss;
     bool gone;
 };
@@ -56,7 +56,7 @@ static uint64_t sum_of(uint64_t a, uint64_t b)
 
 uint64_t evict_loss(const struct evict_candidate *c, uint64_t now_ms)
 {
-    struct held_sum held = held_amounts(&c->held);
+    struct held_places_sum held = held_places_amounts(&c->held);
     uint64_t since = c->saved_ms > c->started_ms ? c->saved_ms : c->started_ms, loss;
     uint64_t amount = held.gpu_milli * EVICT_GPU_CPUS + held.cpu_milli;
     return __builtin_mul_overflow(amount, less(now_ms, since), &loss) ? UINT64_MAX : loss;
@@ -112,7 +112,7 @@ static void set_gone(struct evict *e, struct victim *v, bool gone)
         return;
     v->gone = gone;
     if (gone)
-        held_give(e->cluster, &v->held);
+        held_places_give(e->cluster, &v->held);
     else
         held_take_back(e->cluster, &v->held);
     recount(e, v);
@@ -126,16 +126,16 @@ static void all_back(struct evict *e)
 
 static bool place(struct evict *e)
 {
-    struct crew crew;
-    crew_init(&crew, e->arena, e->cluster, e->ask->spec);
-    crew.steps = &e->steps;
+    struct placement placement;
+    placement_init(&placement, e->arena, e->cluster, e->ask->spec);
+    placement.steps = &e->steps;
     e->tries++;
-    if (gang_place(&crew) != GANG_PLACED)
+    if (gang_place(&placement) != GANG_PLACED)
         return false;
-    e->places = crew.places;
-    e->n_places = crew.n_places;
-    struct held own = held_of(e->ask->spec, crew.places, crew.n_places);
-    held_give(e->cluster, &own);
+    e->places = placement.places;
+    e->n_places = placement.n_places;
+    struct held_places own = held_places_of(e->ask->spec, placement.places, placement.n_places);
+    held_places_give(e->cluster, &own);
     return true;
 }
 
@@ -239,11 +239,11 @@ struct victim_sets {
 
 static bool move_pieces(struct evict *e, const struct piece *p, size_t n, bool give)
 {
-    const struct held *h = &e->victims[p->victim].held;
+    const struct held_places *h = &e->victims[p->victim].held;
     for (size_t i = 0; i < n; i++) {
-        const struct task_place *place = held_place(h, p[i].task);
-        struct want w;
-        want_init(&w, h->spec, place->role);
+        const struct task_place *place = held_places_place(h, p[i].task);
+        struct task_request w;
+        task_request_init(&w, h->spec, place->role);
         if (give)
             node_drop(e->cluster, h->nodes[p[i].task], &w, place);
         else
@@ -257,7 +257,7 @@ static bool move_pieces(struct evict *e, const struct piece *p, size_t n, bool g
 static uint64_t of_help(const struct evict *e, const struct victim_sets *o, uint32_t node)
 {
     uint64_t units = 0;
-    size_t n = e->tally.crew.n_groups;
+    size_t n = e->tally.placement.n_groups;
     for (size_t i = 0; i < n; i++)
         units += o->lacks[i] ? e->tally.units[node * n + i] : 0;
     return units;
@@ -352,7 +352,7 @@ static bool take_by_node(struct evict *e, const struct cost *most)
 {
     uint32_t nodes = cluster_count(e->cluster);
     size_t *first = ARENA_ARRAY(e->scratch, (size_t)nodes + 2, size_t);
-    bool *lacks = ARENA_ARRAY(e->scratch, e->tally.crew.n_groups, bool);
+    bool *lacks = ARENA_ARRAY(e->scratch, e->tally.placement.n_groups, bool);
     struct victim_sets o = { .at = ARENA_ARRAY(e->scratch, e->tasks, struct victim_set),
                              .members = ARENA_ARRAY(e->scratch, e->tasks, uint32_t),
                              .pieces = sort_pieces(e, first),
@@ -360,9 +360,9 @@ static bool take_by_node(struct evict *e, const struct cost *most)
                              .most = *most };
     struct patience p = { 0 };
     bool any = false, found = false;
-    for (size_t i = 0; i < e->tally.crew.n_groups; i++)
-        any |= lacks[i] = e->tally.sums[i] < e->tally.crew.groups[i].least;
-    for (size_t i = 0; i < e->tally.crew.n_groups && !any; i++)
+    for (size_t i = 0; i < e->tally.placement.n_groups; i++)
+        any |= lacks[i] = e->tally.sums[i] < e->tally.placement.groups[i].least;
+    for (size_t i = 0; i < e->tally.placement.n_groups && !any; i++)
         lacks[i] = true; /* enough of each, and yet not together */
     for (uint32_t node = 0; node < nodes; node++)
         if (e->tally.of_use[node] && first[node + 1] > first[node])
@@ -432,7 +432,7 @@ static void find_victims(struct evict *e)
     for (size_t i = 0; i < e->ask->n; i++) {
         struct victim v = { .candidate = &e->ask->candidates[i] };
         v.held = v.candidate->held;
-        held_locate(&v.held, e->cluster, e->scratch);
+        held_places_locate(&v.held, e->cluster, e->scratch);
         if (!is_on(e, &v, hosts))
             continue;
         v.loss = evict_loss(v.candidate, e->ask->now_ms);

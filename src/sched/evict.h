@@ -2,7 +2,7 @@
 #ifndef SCHED_EVICT_H
 #define SCHED_EVICT_H
 
-#include "sched/held.h"
+#include "sched/held_places.h"
 
 /* Those of a lower class go first, whatever the loss. */
 enum evict_class {
@@ -16,7 +16,7 @@ enum evict_class {
 
 struct evict_candidate { /* a running job that may be taken from */
     uint64_t job;
-    struct held held;
+    struct held_places held;
     enum evict_class class;
     uint32_t priority;
     uint64_t started_ms;

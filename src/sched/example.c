@@ -3,7 +3,7 @@
  * Nothing is refused: labels, types and pins are taken as satisfied, and a port by number is shown
  * with that number on every task, as it would be on as many hosts. */
 #include "sched/plan.h"
-#include "sched/want.h"
+#include "sched/task_request.h"
 
 #define EXAMPLE_PORT_FIRST 15000u
 #define EXAMPLE_PORT_LAST  39999u
@@ -36,7 +36,7 @@ static void give_ports(struct example *e, const struct role *r, struct task_plac
     }
 }
 
-static void give_devices(struct example *e, const struct want *w, struct task_place *p)
+static void give_devices(struct example *e, const struct task_request *w, struct task_place *p)
 {
     if (!w->devices && !w->share)
         return;
@@ -61,8 +61,8 @@ struct plan_entry sched_example(const struct job_spec *job, struct arena *arena)
         total += job->roles[i].replicas;
     entry.tasks = ARENA_ARRAY(arena, total, struct task_place);
     for (uint32_t r = 0; r < job->n_roles; r++) {
-        struct want w;
-        want_init(&w, job, r);
+        struct task_request w;
+        task_request_init(&w, job, r);
         for (uint32_t k = 0; k < job->roles[r].replicas; k++) {
             struct task_place *p = &entry.tasks[entry.n_tasks++];
             *p = (struct task_place){ .role = r, .index = k, .attempt = 1 };

@@ -77,7 +77,7 @@ static uint64_t over_at(const struct forecasting *f, const struct sched_running 
 static void hold(struct forecasting *f, const struct runner *run, bool more)
 {
     const struct forecast_usage *usage = &f->ask->usage;
-    const struct held_sum sum = held_amounts(&run->as.held);
+    const struct held_places_sum sum = held_places_amounts(&run->as.held);
     const struct vector held = { .cpu_milli = sum.cpu_milli,
                                  .memory = sum.memory,
                                  .gpu_milli = sum.gpu_milli };
@@ -172,7 +172,7 @@ static bool admit(struct forecasting *f, const struct plan_entry *e)
         tasks += job.spec->roles[i].replicas;
     f->out->rough = f->out->rough || e->n_tasks < tasks;
     struct runner run = { .as = { .id = e->job,
-                                  .held = held_of(job.spec, keep_places(f, e), e->n_tasks),
+                                  .held = held_places_of(job.spec, keep_places(f, e), e->n_tasks),
                                   .demand = vector_of_job(job.spec),
                                   .bid_milli = job.spec->spot_bid_milli,
                                   .queue = job.queue,
@@ -181,11 +181,11 @@ static bool admit(struct forecasting *f, const struct plan_entry *e)
                                   .idle = e->idle,
                                   .preemptible = job.spec->preemptible,
                                   .priority = (uint8_t)job.spec->priority } };
-    if (!held_take(f->cluster, &run.as.held))
+    if (!held_places_take(f->cluster, &run.as.held))
         return false;
     if (job.spec->limits.run_time_ms.has)
         run.as.ends_ms = sum_of(f->now_ms, job.spec->limits.run_time_ms.value);
-    held_locate(&run.as.held, f->cluster, f->arena);
+    held_places_locate(&run.as.held, f->cluster, f->arena);
     run.over_ms = over_at(f, &run.as);
     vec_push(&f->runs, run);
     hold(f, &run, true);
@@ -303,7 +303,7 @@ static void go_to(struct forecasting *f, uint64_t at_ms)
         }
         vec_push(&f->ended, run.as.id);
         f->out->rough = f->out->rough || !run.as.held.spec->limits.run_time_ms.has;
-        held_give(f->cluster, &run.as.held);
+        held_places_give(f->cluster, &run.as.held);
         hold(f, &run, false);
         if (run.as.leaving && !run.as.bid_milli)
             wait_again(f, &run);
@@ -327,7 +327,7 @@ static void begin(struct forecasting *f)
         vec_push(&f->lines, s->jobs[i]);
     for (size_t i = 0; i < s->n_running; i++) {
         struct runner run = { .as = s->running[i] };
-        held_locate(&run.as.held, f->cluster, f->arena);
+        held_places_locate(&run.as.held, f->cluster, f->arena);
         run.over_ms = over_at(f, &run.as);
         f->out->rough = f->out->rough || run.as.leaving;
         vec_push(&f->runs, run);

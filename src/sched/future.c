@@ -15,9 +15,9 @@
 
 #include "base/mem.h"
 #include "sched/gang.h"
-#include "sched/moments.h"
 #include "sched/nodes.h"
 #include "sched/tally.h"
+#include "sched/time_points.h"
 
 #include <string.h>
 
@@ -28,7 +28,7 @@
 
 struct future_allocation { /* a job on its places */
     uint64_t job, from_ms, to_ms;
-    struct held held;
+    struct held_places held;
 };
 struct mark { /* everything that ends until then has ended, promises left aside */
     uint64_t at_ms;
@@ -100,10 +100,11 @@ static void add_stay(struct future *f, struct future_allocation *s, const struct
 
 static void put_in_order(struct future_allocation **stays, size_t n)
 {
-    struct moment *at = mem_new(2 * n * sizeof *at);
+    struct time_point *at = mem_new(2 * n * sizeof *at);
     for (size_t i = 0; i < n; i++)
-        at[i] = (struct moment){ .at_ms = stays[i]->to_ms, .id = stays[i]->job, .what = stays[i] };
-    moments_sort(at, at + n, n);
+        at[i] =
+            (struct time_point){ .at_ms = stays[i]->to_ms, .id = stays[i]->job, .what = stays[i] };
+    time_points_sort(at, at + n, n);
     for (size_t i = 0; i < n; i++)
         stays[i] = at[i].what;
     free(at);
@@ -148,15 +149,15 @@ static struct cluster *copy_of(struct future *f, const struct cluster *c)
 static bool take(struct future *f, struct cluster *c, struct future_allocation *s)
 {
     f->work.moves++;
-    held_locate(&s->held, f->given, f->arena);
-    return held_take(c, &s->held);
+    held_places_locate(&s->held, f->given, f->arena);
+    return held_places_take(c, &s->held);
 }
 
 static void give(struct future *f, struct cluster *c, struct future_allocation *s)
 {
     f->work.moves++;
-    held_locate(&s->held, f->given, f->arena);
-    held_give(c, &s->held);
+    held_places_locate(&s->held, f->given, f->arena);
+    held_places_give(c, &s->held);
 }
 
 static void read_given(struct future *f)
@@ -185,10 +186,11 @@ static void read_given(struct future *f)
 /* Those that are given next will be looked at soon. */
 static void fetch_ahead(const struct future *f, size_t i)
 {
-    static const uint32_t steps[] = { HELD_AHEAD, HELD_AHEAD * 2 / 3, HELD_AHEAD / 3 };
+    static const uint32_t steps[] = { HELD_PLACES_AHEAD, HELD_PLACES_AHEAD * 2 / 3,
+                                      HELD_PLACES_AHEAD / 3 };
     for (size_t k = 0; k < ARRAY_LEN(steps); k++)
         if (i + steps[k] < f->n)
-            held_fetch(&f->stays[i + steps[k]]->held, f->given, steps[k]);
+            held_places_fetch(&f->stays[i + steps[k]]->held, f->given, steps[k]);
 }
 
 /* Marks are made one after the other, as far as somebody asks. */
@@ -294,7 +296,7 @@ static void look_at(struct sweep *s, uint32_t node)
         tally_node(s->tally, s->room, node);
 }
 
-static void look_at_places(struct sweep *s, const struct held *h)
+static void look_at_places(struct sweep *s, const struct held_places *h)
 {
     for (uint32_t i = 0, last = UINT32_MAX; i < h->n; i++)
         if (h->nodes[i] != UINT32_MAX && h->nodes[i] != last) {
@@ -323,7 +325,7 @@ static void sweep_from(struct sweep *s, struct future *f, const struct future_as
     while (mark < f->n_marks && mark_at(f, mark + 1)->at_ms <= at_ms)
         mark++;
     *s = (struct sweep){ .f = f, .ask = ask, .at_ms = at_ms };
-    shelves_of(f->marks[mark].cluster); /* once for all that start from it */
+    node_classes_of(f->marks[mark].cluster); /* once for all that start from it */
     s->state = s->room = copy_of(f, f->marks[mark].cluster);
     s->next = ended_by(f, f->marks[mark].at_ms);
     while (s->next < f->n && f->stays[s->next]->to_ms <= at_ms)
@@ -430,7 +432,7 @@ struct start_search {
     struct promise *promise;
 };
 
-static bool is_on(const struct future *f, const struct held *h, const bool *hosts)
+static bool is_on(const struct future *f, const struct held_places *h, const bool *hosts)
 {
     for (uint32_t i = 0; i < h->n; i++)
         if (h->nodes[i] != UINT32_MAX && hosts[cluster_form(f->given, h->nodes[i])->host])
@@ -439,14 +441,14 @@ static bool is_on(const struct future *f, const struct held *h, const bool *host
 }
 
 /* The places, and whose ends they rest on. */
-static void keep_places(struct future *f, struct promise *p, const struct crew *crew)
+static void keep_places(struct future *f, struct promise *p, const struct placement *placement)
 {
     bool *hosts = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
     uint64_t last_ms = 0;
-    p->places = crew->places;
-    p->n_places = crew->n_places;
-    for (uint32_t i = 0; i < crew->n_seats; i++)
-        hosts[cluster_form(f->given, crew->seats[i].node)->host] = true;
+    p->places = placement->places;
+    p->n_places = placement->n_places;
+    for (uint32_t i = 0; i < placement->n_seats; i++)
+        hosts[cluster_form(f->given, placement->seats[i].node)->host] = true;
     for (size_t i = 0; i < f->n && f->stays[i]->to_ms <= p->at_ms; i++) {
         if (!is_on(f, &f->stays[i]->held, hosts))
             continue;
@@ -470,16 +472,16 @@ static void keep_places(struct future *f, struct promise *p, const struct crew *
 static bool try_now(struct sweep *s, uint32_t *steps, struct promise *p)
 {
     struct future *f = s->f;
-    struct crew crew;
+    struct placement placement;
     f->work.tries++;
     cluster_expire_blocks(s->room, s->at_ms);
-    crew_init(&crew, f->arena, s->room, s->ask->spec);
-    crew.steps = steps;
-    if (gang_place(&crew) != GANG_PLACED)
+    placement_init(&placement, f->arena, s->room, s->ask->spec);
+    placement.steps = steps;
+    if (gang_place(&placement) != GANG_PLACED)
         return false;
     *p = (struct promise){ .job = s->ask->job, .spec = s->ask->spec, .at_ms = s->at_ms };
     p->ends_ms = sum_of(s->at_ms, s->ask->lasts_ms);
-    keep_places(f, p, &crew);
+    keep_places(f, p, &placement);
     return true;
 }
 
@@ -540,14 +542,14 @@ static uint64_t certainly_not_before(struct future *f, const struct tally *t)
 static enum future_why why_never(struct future *f, const struct future_ask *ask)
 {
     uint32_t steps = STEPS_PER_QUESTION;
-    struct crew crew;
+    struct placement placement;
     if (!f->n_bookings)
         return FUTURE_NO_ROOM;
     struct cluster *end = copy_of(f, mark_at(f, f->n_marks)->cluster);
     f->work.tries++;
-    crew_init(&crew, f->arena, end, ask->spec);
-    crew.steps = &steps;
-    bool fits = gang_place(&crew) == GANG_PLACED;
+    placement_init(&placement, f->arena, end, ask->spec);
+    placement.steps = &steps;
+    bool fits = gang_place(&placement) == GANG_PLACED;
     cluster_destroy(end);
     return fits ? FUTURE_PROMISED : FUTURE_NO_ROOM;
 }
@@ -680,7 +682,7 @@ bool future_reserve(struct future *f, const struct promise *p)
     struct sweep s;
     read_given(f);
     struct booking b = { .stay = { .job = p->job, .from_ms = p->at_ms, .to_ms = p->ends_ms } };
-    b.stay.held = held_of(p->spec, p->places, p->n_places);
+    b.stay.held = held_places_of(p->spec, p->places, p->n_places);
     b.hosts = ARENA_ARRAY(f->arena, f->given->layout->n_hosts, bool);
     sweep_from(&s, f, NULL, p->at_ms);
     b.then = s.state;
@@ -741,10 +743,10 @@ bool future_closed(const struct future *f, uint32_t node)
 
 /* ---- what starts and ends meanwhile ---- */
 
-static bool on_closed(const struct future *f, const struct held *h)
+static bool on_closed(const struct future *f, const struct held_places *h)
 {
     for (uint32_t i = 0; i < h->n; i++) {
-        uint32_t node = held_node(h, f->given, i);
+        uint32_t node = held_places_node(h, f->given, i);
         if (node != UINT32_MAX && future_closed(f, node))
             return true;
     }

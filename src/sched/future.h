@@ -3,7 +3,7 @@
 #ifndef SCHED_FUTURE_H
 #define SCHED_FUTURE_H
 
-#include "sched/held.h"
+#include "sched/held_places.h"
 
 #define FUTURE_NEVER UINT64_MAX
 
@@ -14,7 +14,7 @@ struct future;
 struct future_release {
     uint64_t at_ms; /* FUTURE_NEVER: no end is known */
     uint64_t job;
-    struct held held;
+    struct held_places held;
 };
 struct future_ask {
     uint64_t job;

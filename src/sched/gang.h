@@ -2,24 +2,24 @@
 #ifndef SCHED_GANG_H
 #define SCHED_GANG_H
 
-#include "sched/crew.h"
+#include "sched/placement.h"
 
 enum gang_answer {
     GANG_PLACED,
     GANG_NO_ROOM,  /* certain: there is no arrangement */
     GANG_NOT_FOUND /* none was found, and the job is too large to be certain */
 };
-/* On GANG_PLACED the cluster holds what crew->places says (n_places of them, shortened when not all
- * replicas fit); otherwise nothing was taken. */
-enum gang_answer gang_place(struct crew *);
+/* On GANG_PLACED the cluster holds what placement->places says (n_places of them, shortened when
+ * not all replicas fit); otherwise nothing was taken. */
+enum gang_answer gang_place(struct placement *);
 
 /* Tasks of a running job that trickle: as many as fit, also none (n_places 0). */
-void gang_place_some(struct crew *);
+void gang_place_some(struct placement *);
 /* The same, before the places are shortened to those that were given. */
-void gang_fill(struct crew *);
+void gang_fill(struct placement *);
 
 /* For explaining: places what fits, group by group, and returns the first group that does not get
  * its least; NULL when all do. What was placed stays taken until fit_back(). */
-struct group *gang_stuck(struct crew *);
+struct group *gang_stuck(struct placement *);
 
 #endif

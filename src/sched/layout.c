@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "sched/kinds.h"
-#include "sched/shelf.h"
+#include "sched/node_class.h"
 #include "sched/topology.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static void unsettle(struct layout *l)
     kinds_destroy(l->kinds);
     topology_destroy(l->topology);
     if (l->empty)
-        shelves_destroy(l->empty);
+        node_classes_destroy(l->empty);
     l->kinds = NULL;
     l->topology = NULL;
     l->empty = NULL;

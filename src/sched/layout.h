@@ -21,7 +21,7 @@ struct form { /* one node as it was last described; never changes */
 };
 
 struct kinds;
-struct shelves;
+struct node_classes;
 struct topology;
 struct layout {
     uint32_t refs;
@@ -33,7 +33,7 @@ struct layout {
     struct words levels;        /* of the topology, outermost first */
     struct kinds *kinds;        /* made by layout_settle(); NULL after a change */
     struct topology *topology;  /* the same */
-    struct shelves *empty;      /* of nodes with nothing taken, once somebody asked; or NULL */
+    struct node_classes *empty; /* of nodes with nothing taken, once somebody asked; or NULL */
 };
 
 struct layout *layout_create(void);

@@ -5,10 +5,10 @@
 
 #include "sched/cluster.h"
 #include "sched/layout.h"
+#include "sched/node_class.h"
 #include "sched/ports.h"
-#include "sched/shelf.h"
+#include "sched/task_request.h"
 #include "sched/topology.h"
-#include "sched/want.h"
 
 struct node { /* taken */
     uint64_t cpu, memory, disk;
@@ -26,7 +26,7 @@ struct cluster {
     struct ports **ports;  /* per physical host; NULL: all free */
     uint32_t *ports_users; /* clusters that share them, until one of them changes one */
     uint64_t unblocks_ms;  /* no port that is blocked comes free before */
-    struct shelves *shelves;
+    struct node_classes *classes;
     struct port_range pool;
     uint32_t port_start;
 };
@@ -62,14 +62,16 @@ const struct ports *cluster_ports(const struct cluster *, uint32_t node);
 struct ports *cluster_own_ports(struct cluster *, uint32_t node);
 
 /* Cpu, memory, disk and custom amounts of one more task. */
-bool node_has_amounts(const struct cluster *, uint32_t node, const struct want *);
+bool node_has_amounts(const struct cluster *, uint32_t node, const struct task_request *);
 /* UINT32_MAX: it is on none of these nodes. */
 uint32_t place_node(const struct cluster *, const struct task_place *);
 /* Takes exactly what place says (devices, ports) and want says (amounts); all or nothing. */
-bool node_hold(struct cluster *, uint32_t node, const struct want *, const struct task_place *);
-void node_drop(struct cluster *, uint32_t node, const struct want *, const struct task_place *);
+bool node_hold(struct cluster *, uint32_t node, const struct task_request *,
+               const struct task_place *);
+void node_drop(struct cluster *, uint32_t node, const struct task_request *,
+               const struct task_place *);
 /* Undoes node_drop, also where a device is closed or the node has less than its tasks hold. */
-void node_hold_back(struct cluster *, uint32_t node, const struct want *,
+void node_hold_back(struct cluster *, uint32_t node, const struct task_request *,
                     const struct task_place *);
 
 /* Between clones of one cluster: what is taken of the node (and of its host's ports) as it is in

@@ -1,14 +1,14 @@
 /* One pass of the scheduler, for the files that share it: plan.c whose turn it is, start.c a job
  * that may start, claim.c room that is made by ending others, bundle.c jobs that start together,
- * when.c and probe.c what is asked of it. */
+ * wait_report.c and probe.c what is asked of it. */
 #ifndef SCHED_PASS_H
 #define SCHED_PASS_H
 
 #include "base/map.h"
 #include "base/vec.h"
 #include "sched/future.h"
-#include "sched/hold.h"
 #include "sched/order.h"
+#include "sched/quota_timeline.h"
 
 #define RUN_MS_DEFAULT 86400000ull /* of jobs without a limit, unless the snapshot says */
 
@@ -26,7 +26,7 @@ struct pass {
     struct quota *quota;
     struct order *order;
     struct future *future;
-    struct holds *holds;
+    struct quota_timeline *quota_timeline;
     struct vector total;
     uint32_t *started;  /* of each job and those alike behind it */
     struct map *failed; /* shape -> reason */
@@ -82,7 +82,7 @@ bool pass_aside(const struct pass *, size_t job);
 
 /* Does the job run on capacity that nobody was sure of, so that its queue does not count it? */
 bool start_idle(const struct pass *, size_t job);
-struct hold_ask start_ask(const struct pass *, size_t job, uint64_t id);
+struct quota_request start_ask(const struct pass *, size_t job, uint64_t id);
 /* NULL: the queue and the user may have what the job asks. */
 const struct wait_reason *start_over(struct pass *, size_t job, uint64_t id);
 /* More than its queue or its user may ever have. */

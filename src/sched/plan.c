@@ -81,40 +81,41 @@ static uint64_t more_ends(const struct pass *pass, const struct sched_more *more
 /* What a job cannot go on without comes first; what it grows by, after all that wait. */
 static void plan_more(struct pass *pass, const struct sched_more *more, bool growth)
 {
-    struct crew crew;
+    struct placement placement;
     bool ended;
     uint64_t ends_ms = more_ends(pass, more, &ended);
-    crew_init_more(&crew, pass->arena, pass->cluster, more);
-    if (crew.trickles != growth)
+    placement_init_more(&placement, pass->arena, pass->cluster, more);
+    if (placement.trickles != growth)
         return;
-    crew.steps = &pass->steps;
-    enum gang_answer answer = gang_place(&crew);
+    placement.steps = &pass->steps;
+    enum gang_answer answer = gang_place(&placement);
     struct wait_reason reason = { .why = WAIT_NONE };
     if (answer != GANG_PLACED) {
-        reason = reason_now(&crew, answer);
-        crew.n_places = 0;
+        reason = reason_now(&placement, answer);
+        placement.n_places = 0;
         if (growth) {
-            crew_init_more(&crew, pass->arena, pass->cluster, more);
-            gang_place_some(&crew);
+            placement_init_more(&placement, pass->arena, pass->cluster, more);
+            gang_place_some(&placement);
         }
     }
-    const struct held held = held_of(more->spec, crew.places, crew.n_places);
+    const struct held_places held =
+        held_places_of(more->spec, placement.places, placement.n_places);
     const struct future_release release = { .at_ms = ends_ms, .job = more->id, .held = held };
-    if (crew.n_places && growth && (ended || !future_allows(pass->future, &release, 1))) {
-        held_give(pass->cluster, &held);
+    if (placement.n_places && growth && (ended || !future_allows(pass->future, &release, 1))) {
+        held_places_give(pass->cluster, &held);
         reason = reason_plain(WAIT_RESERVED);
         reason.blocker = pass->promised_to;
-        crew.n_places = 0;
+        placement.n_places = 0;
     }
-    if (crew.n_places == 0) {
+    if (placement.n_places == 0) {
         pass_wait(pass, more->id, pass_reason(pass, &reason), 0);
         return;
     }
     pass_admit(pass, &release);
     *pass_entry(pass) = (struct plan_entry){ .kind = PLAN_MORE,
                                              .job = more->id,
-                                             .tasks = crew.places,
-                                             .n_tasks = crew.n_places,
+                                             .tasks = placement.places,
+                                             .n_tasks = placement.n_places,
                                              .right = growth ? 0 : PLAN_RIGHT_FIRST,
                                              .reason = reason };
 }
@@ -124,10 +125,10 @@ static void plan_more(struct pass *pass, const struct sched_more *more, bool gro
 void pass_started(struct pass *pass, size_t i)
 {
     const struct sched_job *job = job_at(pass, i);
-    const struct hold_ask ask = start_ask(pass, i, first_left(pass, i));
+    const struct quota_request ask = start_ask(pass, i, first_left(pass, i));
     if (!start_idle(pass, i)) {
         quota_charge(pass->quota, job->queue, job->user, &ask.demand);
-        hold_runs(pass->holds, &ask, pass->now_ms + ask.lasts_ms);
+        quota_timeline_runs(pass->quota_timeline, &ask, pass->now_ms + ask.lasts_ms);
     }
     pass->started[i]++;
     if (left(pass, i) > 0)
@@ -248,13 +249,13 @@ static void count_running(struct pass *pass)
     const struct sched_snapshot *s = pass->snapshot;
     for (size_t i = 0; i < s->n_running; i++) {
         const struct sched_running *r = &s->running[i];
-        const struct hold_ask ask = {
+        const struct quota_request ask = {
             .job = r->id, .queue = r->queue, .user = r->user, .demand = r->demand
         };
         if (r->idle)
             continue;
         quota_charge(pass->quota, r->queue, r->user, &ask.demand);
-        hold_runs(pass->holds, &ask, pass->ends[i].at_ms);
+        quota_timeline_runs(pass->quota_timeline, &ask, pass->ends[i].at_ms);
     }
 }
 
@@ -305,7 +306,7 @@ void pass_open(struct pass *pass, const struct sched_snapshot *s, uint64_t now_m
     pass->quota = quota_create(pass->arena, s->queues, s->n_queues);
     pass->started = ARENA_ARRAY(pass->arena, s->n_jobs, uint32_t);
     pass->waits = ARENA_ARRAY(pass->arena, s->n_jobs + s->n_more, struct waiting);
-    pass->holds = hold_create(pass->arena, s->queues, s->n_queues, pass->now_ms);
+    pass->quota_timeline = quota_timeline_create(pass->arena, s->queues, s->n_queues, pass->now_ms);
     find_ends(pass);
     count_running(pass);
     pass->future =
@@ -374,18 +375,18 @@ int sched_possible(const struct cluster *cluster, const struct job_spec *job, st
 {
     struct cluster *empty = cluster_clone_empty(cluster);
     struct arena *scratch = arena_create();
-    struct crew crew;
+    struct placement placement;
     struct job_spec any_price = *job;
     any_price.spot_bid_milli = 0;             /* prices fall, too, */
     any_price.limits.run_time_ms.has = false; /* and allocations are followed by others */
-    crew_init(&crew, scratch, empty, &any_price);
-    enum gang_answer answer = gang_place(&crew);
+    placement_init(&placement, scratch, empty, &any_price);
+    enum gang_answer answer = gang_place(&placement);
     /* A job too large to be certain about is let in; its wait reason will say so. */
     bool possible =
         answer == GANG_PLACED || (answer == GANG_NOT_FOUND && cluster_count(cluster) > 0);
     if (!possible) {
-        crew.arena = arena;
-        *reason = reason_ever(&crew, answer);
+        placement.arena = arena;
+        *reason = reason_ever(&placement, answer);
     }
     arena_destroy(scratch);
     cluster_destroy(empty);

@@ -2,8 +2,8 @@
 #ifndef SCHED_PLAN_H
 #define SCHED_PLAN_H
 
+#include "sched/job_shape.h"
 #include "sched/snapshot.h"
-#include "sched/want_shape.h"
 
 /* All of plan lives in arena. Gangs are all-or-nothing across roles; a gang that does not fit takes
  * nothing. Every job of the snapshot gets exactly one of ADMIT and WAIT; those alike that wait

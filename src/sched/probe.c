@@ -57,7 +57,7 @@ static bool starts(struct probe_pass *a, struct probe *p, const struct job_spec 
     pass->squeezes = squeezes;
     if (!found)
         return false;
-    held_give(pass->cluster, &seated.release.held);
+    held_places_give(pass->cluster, &seated.release.held);
     p->spec = spec;
     p->places = seated.places;
     p->n_places = seated.n_places;

@@ -7,9 +7,9 @@
 #include "base/scan.h"
 
 #include "base/buf.h"
+#include "sched/domains.h"
 #include "sched/fit.h"
 #include "sched/shortage.h"
-#include "sched/within.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +22,11 @@ static char *buf_to_arena(struct arena *arena, const struct buf *text)
     return arena_strndup(arena, buf_str(text), text->len);
 }
 
-static const char *node_name(const struct crew *crew, uint32_t node)
+static const char *node_name(const struct placement *placement, uint32_t node)
 {
     if (node == UINT32_MAX)
         return "";
-    return arena_strdup(crew->arena, cluster_form(crew->cluster, node)->spec.name);
+    return arena_strdup(placement->arena, cluster_form(placement->cluster, node)->spec.name);
 }
 
 /* What has to come free at the least: what the cluster lacks in all, or what one unit lacks where
@@ -59,10 +59,10 @@ static const char *unit_word(const struct group *g)
 
 /* ---- what no room can cure ---- */
 
-static bool some_node_has(const struct crew *crew, const struct pair *label)
+static bool some_node_has(const struct placement *placement, const struct pair *label)
 {
-    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
-        const char *has = pairs_get(&cluster_form(crew->cluster, i)->spec.labels, label->name);
+    for (uint32_t i = 0; i < cluster_count(placement->cluster); i++) {
+        const char *has = pairs_get(&cluster_form(placement->cluster, i)->spec.labels, label->name);
         if (has && strcmp(has, label->value) == 0)
             return true;
     }
@@ -78,13 +78,13 @@ static const char *joined(struct arena *arena, const struct words *w)
 }
 
 /* "; there are A100, T4" */
-static const char *types_there(const struct crew *crew)
+static const char *types_there(const struct placement *placement)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
     const char *seen[TYPES_MAX];
     size_t n = 0;
-    for (uint32_t i = 0; i < cluster_count(crew->cluster) && n < TYPES_MAX; i++) {
-        const struct node_spec *spec = &cluster_form(crew->cluster, i)->spec;
+    for (uint32_t i = 0; i < cluster_count(placement->cluster) && n < TYPES_MAX; i++) {
+        const struct node_spec *spec = &cluster_form(placement->cluster, i)->spec;
         size_t k = 0;
         while (k < n && strcmp(seen[k], spec->gpu_type) != 0)
             k++;
@@ -93,110 +93,114 @@ static const char *types_there(const struct crew *crew)
         seen[n++] = spec->gpu_type;
         buf_addf(&text, "%s%s", n > 1 ? ", " : "; there are ", spec->gpu_type);
     }
-    return n ? buf_to_arena(crew->arena, &text) : "; no node says the type of its devices";
+    return n ? buf_to_arena(placement->arena, &text) : "; no node says the type of its devices";
 }
 
-static const char *group_name(const struct crew *crew, const struct group *g)
+static const char *group_name(const struct placement *placement, const struct group *g)
 {
-    return g ? arena_strdup(crew->arena, g->name) : "";
+    return g ? arena_strdup(placement->arena, g->name) : "";
 }
 
-static void word_type(const struct crew *crew, const struct group *g, struct wait_reason *r)
+static void word_type(const struct placement *placement, const struct group *g,
+                      struct wait_reason *r)
 {
-    const struct placing *placing = &crew->job->placing;
+    const struct placing *placing = &placement->job->placing;
     const struct role *role = g->members[0].want->role;
     for (size_t i = 1; i < g->n_members; i++)
         if (!role->resources.gpu_types.n)
             role = g->members[i].want->role;
-    const char *types = joined(crew->arena, &role->resources.gpu_types);
+    const char *types = joined(placement->arena, &role->resources.gpu_types);
     bool others = placing->labels.n || placing->nodes.n || placing->avoid.n;
-    r->resource = arena_printf(crew->arena, "gpu type %s", types);
-    r->text = arena_printf(crew->arena, "no node %shas gpu type %s%s",
+    r->resource = arena_printf(placement->arena, "gpu type %s", types);
+    r->text = arena_printf(placement->arena, "no node %shas gpu type %s%s",
                            others ? "with the labels and names asked for " : "", types,
-                           types_there(crew));
+                           types_there(placement));
 }
 
 /* The label that no node has; when each is somewhere, the last one asked for. */
-static void word_label(const struct crew *crew, struct wait_reason *r)
+static void word_label(const struct placement *placement, struct wait_reason *r)
 {
-    const struct placing *placing = &crew->job->placing;
+    const struct placing *placing = &placement->job->placing;
     size_t i = 0;
-    while (i + 1 < placing->labels.n && some_node_has(crew, &placing->labels.at[i]))
+    while (i + 1 < placing->labels.n && some_node_has(placement, &placing->labels.at[i]))
         i++;
     const struct pair *label = &placing->labels.at[i];
-    r->resource = arena_printf(crew->arena, "label %s=%s", label->name, label->value);
-    if (!some_node_has(crew, label))
-        r->text =
-            arena_printf(crew->arena, "no node has the label %s=%s", label->name, label->value);
+    r->resource = arena_printf(placement->arena, "label %s=%s", label->name, label->value);
+    if (!some_node_has(placement, label))
+        r->text = arena_printf(placement->arena, "no node has the label %s=%s", label->name,
+                               label->value);
     else
         r->text = placing->nodes.n ? "no node that is named has all labels asked for"
                                    : "no node has all labels asked for";
 }
 
 /* Nodes of allocations: the one that has most time left. */
-static void word_time(const struct crew *crew, struct wait_reason *r)
+static void word_time(const struct placement *placement, struct wait_reason *r)
 {
     char limit[FMT_MAX], left[FMT_MAX];
     uint64_t most = 0;
     uint32_t node = 0;
-    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
-        const uint64_t lasts = cluster_form(crew->cluster, i)->spec.lasts_ms;
+    for (uint32_t i = 0; i < cluster_count(placement->cluster); i++) {
+        const uint64_t lasts = cluster_form(placement->cluster, i)->spec.lasts_ms;
         if (lasts <= most)
             continue;
         most = lasts;
         node = i;
     }
     r->resource = "time";
-    if (most <= NODE_ENDS || !crew->job->limits.run_time_ms.has) {
+    if (most <= NODE_ENDS || !placement->job->limits.run_time_ms.has) {
         r->text = "the allocations of the nodes it could use are about to end";
         return;
     }
-    r->node = node_name(crew, node);
-    r->text = arena_printf(crew->arena,
+    r->node = node_name(placement, node);
+    r->text = arena_printf(placement->arena,
                            "its limit of %s is longer than any node it could use has left; %s has "
                            "%s",
-                           fmt_duration(limit, crew->job->limits.run_time_ms.value), r->node,
+                           fmt_duration(limit, placement->job->limits.run_time_ms.value), r->node,
                            fmt_duration(left, most));
 }
 
-static struct wait_reason misfit_reason(const struct crew *crew, const struct shortage *s)
+static struct wait_reason misfit_reason(const struct placement *placement, const struct shortage *s)
 {
-    struct wait_reason r = { .why = WAIT_LABELS, .role = group_name(crew, s->group), .node = "" };
-    if (s->misfit == MISFIT_TYPE) {
-        word_type(crew, s->group, &r);
-    } else if (s->misfit == MISFIT_LABEL) {
-        word_label(crew, &r);
-    } else if (s->misfit == MISFIT_PRICE) {
+    struct wait_reason r = { .why = WAIT_LABELS,
+                             .role = group_name(placement, s->group),
+                             .node = "" };
+    if (s->misfit == NODE_REFUSAL_TYPE) {
+        word_type(placement, s->group, &r);
+    } else if (s->misfit == NODE_REFUSAL_LABEL) {
+        word_label(placement, &r);
+    } else if (s->misfit == NODE_REFUSAL_PRICE) {
         r.resource = "price";
         r.text = "no node it could use costs as little as it bids";
-    } else if (s->misfit == MISFIT_OWNER) {
+    } else if (s->misfit == NODE_REFUSAL_OWNER) {
         r.resource = "node";
-        r.text = crew->job->placing.own
+        r.text = placement->job->placing.own
                      ? "its own allocation has no node"
                      : "all nodes are of allocations that other jobs have for themselves";
-    } else if (s->misfit == MISFIT_ENGINE) {
-        r.resource = arena_printf(crew->arena, "engine %s", crew->job->placing.engine);
-        r.text =
-            arena_printf(crew->arena, "no node is of the engine %s", crew->job->placing.engine);
-    } else if (s->misfit == MISFIT_TIME) {
-        word_time(crew, &r);
+    } else if (s->misfit == NODE_REFUSAL_ENGINE) {
+        r.resource = arena_printf(placement->arena, "engine %s", placement->job->placing.engine);
+        r.text = arena_printf(placement->arena, "no node is of the engine %s",
+                              placement->job->placing.engine);
+    } else if (s->misfit == NODE_REFUSAL_TIME) {
+        word_time(placement, &r);
     } else {
-        const char *names = joined(crew->arena, &crew->job->placing.nodes);
-        r.resource = arena_printf(crew->arena, "node %s", names);
-        r.text = arena_printf(crew->arena, "no node is named %s", names);
+        const char *names = joined(placement->arena, &placement->job->placing.nodes);
+        r.resource = arena_printf(placement->arena, "node %s", names);
+        r.text = arena_printf(placement->arena, "no node is named %s", names);
     }
     return r;
 }
 
 /* ---- now ---- */
 
-static void word_closest(const struct crew *crew, const struct shortage *s, struct buf *out)
+static void word_closest(const struct placement *placement, const struct shortage *s,
+                         struct buf *out)
 {
     if (s->node == UINT32_MAX) {
         buf_puts(out, "; no node is up");
         return;
     }
-    buf_addf(out, "; %s comes closest with ", node_name(crew, s->node));
+    buf_addf(out, "; %s comes closest with ", node_name(placement, s->node));
     add_amount(out, s->demand, s->best);
     buf_puts(out, " of ");
     add_amount(out, s->demand, s->demand->need);
@@ -204,7 +208,7 @@ static void word_closest(const struct crew *crew, const struct shortage *s, stru
                                                                            : " free");
 }
 
-static void word_now(const struct crew *crew, const struct shortage *s, struct buf *out)
+static void word_now(const struct placement *placement, const struct shortage *s, struct buf *out)
 {
     const char *who = s->group ? s->group->name : "";
     if (s->kind == SHORTAGE_NODES) {
@@ -220,7 +224,7 @@ static void word_now(const struct crew *crew, const struct shortage *s, struct b
     buf_puts(out, s->demand->name);
     if (s->demand->type)
         buf_addf(out, " of type %s",
-                 joined(crew->arena, &s->demand->type->role->resources.gpu_types));
+                 joined(placement->arena, &s->demand->type->role->resources.gpu_types));
     buf_puts(out, ": ");
     add_amount(out, s->demand, missing(s));
     buf_puts(out, " short");
@@ -234,12 +238,12 @@ static void word_now(const struct crew *crew, const struct shortage *s, struct b
     }
     if (s->fits)
         buf_addf(out, ", %u of %u %s %ss fit", s->fits, s->needed, who, unit_word(s->group));
-    word_closest(crew, s, out);
+    word_closest(placement, s, out);
 }
 
 /* ---- ever ---- */
 
-static void word_ever(const struct crew *crew, const struct shortage *s, struct buf *out)
+static void word_ever(const struct placement *placement, const struct shortage *s, struct buf *out)
 {
     const struct demand *d = s->demand;
     if (s->kind == SHORTAGE_NODES) {
@@ -270,7 +274,7 @@ static void word_ever(const struct crew *crew, const struct shortage *s, struct 
                  s->needed);
         if (s->kind == SHORTAGE_MIX) {
             buf_addf(out, " with all else it asks; %s comes closest with ",
-                     node_name(crew, s->node));
+                     node_name(placement, s->node));
             add_amount(out, d, s->best);
         }
     }
@@ -278,23 +282,23 @@ static void word_ever(const struct crew *crew, const struct shortage *s, struct 
 
 /* ---- both ---- */
 
-static uint64_t asked_in_all(const struct crew *crew, const struct demand *d)
+static uint64_t asked_in_all(const struct placement *placement, const struct demand *d)
 {
     uint64_t total = 0;
-    for (size_t i = 0; i < crew->n_groups; i++)
-        for (size_t k = 0; k < crew->groups[i].n_demands; k++) {
-            const struct demand *own = &crew->groups[i].demands[k];
+    for (size_t i = 0; i < placement->n_groups; i++)
+        for (size_t k = 0; k < placement->groups[i].n_demands; k++) {
+            const struct demand *own = &placement->groups[i].demands[k];
             if (strcmp(own->name, d->name) == 0 &&
-                __builtin_add_overflow(total, times(own->need, crew->groups[i].least), &total))
+                __builtin_add_overflow(total, times(own->need, placement->groups[i].least), &total))
                 return UINT64_MAX;
         }
     return total;
 }
 
-static struct wait_reason structured(const struct crew *crew, const struct shortage *s)
+static struct wait_reason structured(const struct placement *placement, const struct shortage *s)
 {
-    struct wait_reason r = { .why = WAIT_RESOURCE, .role = group_name(crew, s->group) };
-    r.node = node_name(crew, s->node);
+    struct wait_reason r = { .why = WAIT_RESOURCE, .role = group_name(placement, s->group) };
+    r.node = node_name(placement, s->node);
     if (!s->demand) {
         r.resource = "node";
         r.need = 1;
@@ -304,57 +308,58 @@ static struct wait_reason structured(const struct crew *crew, const struct short
     }
     if (s->demand->kind == DEMAND_PORT)
         r.why = WAIT_PORTS;
-    r.resource = arena_strdup(crew->arena, s->demand->name);
+    r.resource = arena_strdup(placement->arena, s->demand->name);
     r.need = s->demand->need;
     r.best = s->best;
     r.short_by = missing(s);
-    r.total = asked_in_all(crew, s->demand);
+    r.total = asked_in_all(placement, s->demand);
     return r;
 }
 
-typedef void word_fn(const struct crew *, const struct shortage *, struct buf *);
+typedef void word_fn(const struct placement *, const struct shortage *, struct buf *);
 
 /* Nothing is short by counting: put what fits, and see what the first group without a place lacks
  * beside it. */
-static bool stuck_shortage(struct crew *crew, struct shortage *s)
+static bool stuck_shortage(struct placement *placement, struct shortage *s)
 {
-    struct group *g = gang_stuck(crew);
+    struct group *g = gang_stuck(placement);
     bool found = false;
     if (g) {
         uint32_t needed = g->least > g->done ? g->least - g->done : 1;
-        found = shortage_of_group(crew, g, needed, s);
+        found = shortage_of_group(placement, g, needed, s);
     }
-    fit_back(crew, 0);
+    fit_back(placement, 0);
     return found;
 }
 
-static struct wait_reason nowhere(const struct crew *crew, const char *text)
+static struct wait_reason nowhere(const struct placement *placement, const char *text)
 {
     return (struct wait_reason){ .why = WAIT_RESOURCE,
                                  .resource = "node",
                                  .need = 1,
                                  .short_by = 1,
                                  .node = "",
-                                 .role = group_name(crew, crew->n_groups ? crew->groups : NULL),
+                                 .role = group_name(placement,
+                                                    placement->n_groups ? placement->groups : NULL),
                                  .text = text };
 }
 
 /* ---- topology ---- */
 
 /* The first group that no domain holds by itself, in the domain that comes closest. */
-static const struct group *outside(struct crew *crew, uint32_t level, uint32_t *domain)
+static const struct group *outside(struct placement *placement, uint32_t level, uint32_t *domain)
 {
-    for (size_t i = 0; i < crew->n_groups; i++) {
+    for (size_t i = 0; i < placement->n_groups; i++) {
         uint32_t units;
-        *domain = within_closest(crew, &crew->groups[i], level, &units);
-        if (units < crew->groups[i].least)
-            return &crew->groups[i];
+        *domain = domain_closest(placement, &placement->groups[i], level, &units);
+        if (units < placement->groups[i].least)
+            return &placement->groups[i];
     }
     return NULL;
 }
 
 /* "16 gpu in one rack; rack r3 comes closest with 12 free" */
-static void word_domain(const struct crew *crew, const struct shortage *s, bool ever,
+static void word_domain(const struct placement *placement, const struct shortage *s, bool ever,
                         struct wait_reason *r)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
@@ -367,97 +372,99 @@ static void word_domain(const struct crew *crew, const struct shortage *s, bool 
     if (r->best >= r->need)
         buf_addf(&text, ", in pieces: %u of %u %s %ss fit", s->fits, s->needed, s->group->name,
                  unit_word(s->group));
-    r->text = buf_to_arena(crew->arena, &text);
+    r->text = buf_to_arena(placement->arena, &text);
 }
 
-static struct wait_reason topology_reason(struct crew *crew, uint32_t at, bool ever)
+static struct wait_reason topology_reason(struct placement *placement, uint32_t at, bool ever)
 {
     struct wait_reason r = { .why = WAIT_TOPOLOGY, .resource = "node", .need = 1, .short_by = 1 };
     struct shortage s = { .demand = NULL };
     uint32_t domain = DOMAIN_NONE;
     r.node = r.role = r.domain = "";
-    r.level = arena_strdup(crew->arena, crew->job->placing.within);
+    r.level = arena_strdup(placement->arena, placement->job->placing.within);
     if (at == DOMAIN_NONE) {
-        r.text = arena_printf(crew->arena, "the cluster has no topology level %s", r.level);
+        r.text = arena_printf(placement->arena, "the cluster has no topology level %s", r.level);
         return r;
     }
-    const struct level *level = &cluster_topology(crew->cluster)->levels[at];
-    const struct group *g = outside(crew, at, &domain);
-    r.role = group_name(crew, g);
+    const struct level *level = &cluster_topology(placement->cluster)->levels[at];
+    const struct group *g = outside(placement, at, &domain);
+    r.role = group_name(placement, g);
     if (domain == DOMAIN_NONE) {
-        r.text = arena_printf(crew->arena, "no node has the label %s", r.level);
+        r.text = arena_printf(placement->arena, "no node has the label %s", r.level);
         return r;
     }
-    r.domain = arena_strdup(crew->arena, level->domains[domain].name);
-    crew_within(crew, level, domain);
-    if (!g || !shortage_of_group(crew, g, g->least, &s)) {
-        r.text = arena_printf(crew->arena, "no %s has room for all tasks together", r.level);
+    r.domain = arena_strdup(placement->arena, level->domains[domain].name);
+    placement_in_domain(placement, level, domain);
+    if (!g || !shortage_of_group(placement, g, g->least, &s)) {
+        r.text = arena_printf(placement->arena, "no %s has room for all tasks together", r.level);
     } else if (!s.demand) {
         r.need = s.needed;
         r.best = s.fits;
-        r.text = arena_printf(crew->arena, "%u nodes in one %s that %s can use; %s %s has %u",
+        r.text = arena_printf(placement->arena, "%u nodes in one %s that %s can use; %s %s has %u",
                               s.needed, r.level, g->name, r.level, r.domain, s.fits);
     } else {
-        r.resource = arena_strdup(crew->arena, s.demand->name);
+        r.resource = arena_strdup(placement->arena, s.demand->name);
         r.need = r.total = times(s.demand->need, s.needed);
         r.best = s.free;
         r.short_by = r.need > r.best ? r.need - r.best : missing(&s);
-        r.node = node_name(crew, s.node);
-        word_domain(crew, &s, ever, &r);
+        r.node = node_name(placement, s.node);
+        word_domain(placement, &s, ever, &r);
     }
-    crew_within(crew, NULL, DOMAIN_NONE);
+    placement_in_domain(placement, NULL, DOMAIN_NONE);
     return r;
 }
 
-static struct wait_reason reason_of(struct crew *crew, enum gang_answer answer, word_fn *word)
+static struct wait_reason reason_of(struct placement *placement, enum gang_answer answer,
+                                    word_fn *word)
 {
     struct shortage s;
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
     struct wait_reason r;
     uint32_t level;
-    if (shortage_find(crew, &s)) {
+    if (shortage_find(placement, &s)) {
         if (s.kind == SHORTAGE_MISFIT)
-            return misfit_reason(crew, &s);
-        r = structured(crew, &s);
-    } else if (within_required(crew, &level)) {
-        return topology_reason(crew, level, word == word_ever);
-    } else if (stuck_shortage(crew, &s) && s.kind != SHORTAGE_MISFIT) {
-        r = structured(crew, &s);
+            return misfit_reason(placement, &s);
+        r = structured(placement, &s);
+    } else if (domain_required(placement, &level)) {
+        return topology_reason(placement, level, word == word_ever);
+    } else if (stuck_shortage(placement, &s) && s.kind != SHORTAGE_MISFIT) {
+        r = structured(placement, &s);
         if (answer == GANG_NOT_FOUND)
             buf_puts(&text, "no arrangement found; ");
         buf_addf(&text, "%s beside the other tasks: ", s.group->name);
         word = word_now; /* what the others leave is not what the cluster has */
     } else {
-        return nowhere(crew, "no arrangement of the tasks on the nodes found");
+        return nowhere(placement, "no arrangement of the tasks on the nodes found");
     }
-    word(crew, &s, &text);
-    r.text = buf_to_arena(crew->arena, &text);
+    word(placement, &s, &text);
+    r.text = buf_to_arena(placement->arena, &text);
     return r;
 }
 
 static uint32_t first_unusable(const struct cluster *c, uint32_t *n)
 {
-    const struct shelves *s = shelves_of(c);
+    const struct node_classes *s = node_classes_of(c);
     uint32_t first = UINT32_MAX;
     *n = 0;
-    for (uint32_t i = shelves_next(s, SHELF_NONE, 0); i != SHELF_NONE; i = shelves_next(s, i, 0)) {
-        const struct shelf *shelf = &s->at[i];
-        if (shelf->usable)
+    for (uint32_t i = node_classes_next(s, POSITION_NONE, 0); i != POSITION_NONE;
+         i = node_classes_next(s, i, 0)) {
+        const struct node_class *class = &s->at[i];
+        if (class->usable)
             continue;
-        first = shelf->first < first ? shelf->first : first;
-        *n += shelf->n;
+        first = class->first < first ? class->first : first;
+        *n += class->n;
     }
     return first;
 }
 
 /* On a copy where every node is back. */
-static bool fits_when_back(const struct crew *crew, uint32_t *steps)
+static bool fits_when_back(const struct placement *placement, uint32_t *steps)
 {
-    struct cluster *back = cluster_clone(crew->cluster);
+    struct cluster *back = cluster_clone(placement->cluster);
     struct arena *arena = arena_create();
-    struct crew again;
+    struct placement again;
     cluster_revive(back);
-    crew_init(&again, arena, back, crew->job);
+    placement_init(&again, arena, back, placement->job);
     again.steps = steps;
     bool fits = gang_place(&again) == GANG_PLACED;
     arena_destroy(arena);
@@ -465,43 +472,43 @@ static bool fits_when_back(const struct crew *crew, uint32_t *steps)
     return fits;
 }
 
-static void add_nodes_back(const struct crew *crew, struct wait_reason *r, uint32_t first,
+static void add_nodes_back(const struct placement *placement, struct wait_reason *r, uint32_t first,
                            uint32_t n)
 {
-    const char *state = crew->cluster->nodes[first].up ? "drained" : "lost";
+    const char *state = placement->cluster->nodes[first].up ? "drained" : "lost";
     r->why = WAIT_NODES_DOWN;
-    r->node = node_name(crew, first);
+    r->node = node_name(placement, first);
     if (n == 1)
-        r->text = arena_printf(crew->arena, "%s; would fit if %s were back (%s)", r->text, r->node,
-                               state);
+        r->text = arena_printf(placement->arena, "%s; would fit if %s were back (%s)", r->text,
+                               r->node, state);
     else
-        r->text = arena_printf(crew->arena,
+        r->text = arena_printf(placement->arena,
                                "%s; would fit if %u lost or drained nodes were back (%s ...)",
                                r->text, n, r->node);
 }
 
 /* Are there nodes where less time is left than the job's limit? */
-static bool any_too_short(const struct crew *crew)
+static bool any_too_short(const struct placement *placement)
 {
-    const struct cluster *c = crew->cluster;
-    if (!crew->job->limits.run_time_ms.has)
+    const struct cluster *c = placement->cluster;
+    if (!placement->job->limits.run_time_ms.has)
         return false;
     for (uint32_t i = 0; i < cluster_count(c); i++) {
         const uint64_t lasts = cluster_form(c, i)->spec.lasts_ms;
-        if (lasts > NODE_ENDS && lasts < crew->job->limits.run_time_ms.value && c->nodes[i].up)
+        if (lasts > NODE_ENDS && lasts < placement->job->limits.run_time_ms.value && c->nodes[i].up)
             return true;
     }
     return false;
 }
 
-static bool fits_in_less_time(const struct crew *crew, uint32_t *steps)
+static bool fits_in_less_time(const struct placement *placement, uint32_t *steps)
 {
-    struct cluster *copy = cluster_clone(crew->cluster);
+    struct cluster *copy = cluster_clone(placement->cluster);
     struct arena *arena = arena_create();
-    struct job_spec brief = *crew->job;
-    struct crew again;
+    struct job_spec brief = *placement->job;
+    struct placement again;
     brief.limits.run_time_ms.has = false;
-    crew_init(&again, arena, copy, &brief);
+    placement_init(&again, arena, copy, &brief);
     again.steps = steps;
     bool fits = gang_place(&again) == GANG_PLACED;
     arena_destroy(arena);
@@ -509,25 +516,27 @@ static bool fits_in_less_time(const struct crew *crew, uint32_t *steps)
     return fits;
 }
 
-struct wait_reason reason_now(struct crew *crew, enum gang_answer answer)
+struct wait_reason reason_now(struct placement *placement, enum gang_answer answer)
 {
-    uint32_t n, first = first_unusable(crew->cluster, &n);
-    struct wait_reason r = reason_of(crew, answer, word_now);
-    if (!crew->some_only && any_too_short(crew) && fits_in_less_time(crew, crew->steps)) {
+    uint32_t n, first = first_unusable(placement->cluster, &n);
+    struct wait_reason r = reason_of(placement, answer, word_now);
+    if (!placement->some_only && any_too_short(placement) &&
+        fits_in_less_time(placement, placement->steps)) {
         r = (struct wait_reason){ .why = WAIT_LABELS, .role = r.role, .node = "" };
-        word_time(crew, &r);
+        word_time(placement, &r);
         return r;
     }
-    if (n && !crew->some_only && r.why != WAIT_LABELS && fits_when_back(crew, crew->steps))
-        add_nodes_back(crew, &r, first, n);
+    if (n && !placement->some_only && r.why != WAIT_LABELS &&
+        fits_when_back(placement, placement->steps))
+        add_nodes_back(placement, &r, first, n);
     return r;
 }
 
-struct wait_reason reason_ever(struct crew *crew, enum gang_answer answer)
+struct wait_reason reason_ever(struct placement *placement, enum gang_answer answer)
 {
-    if (cluster_count(crew->cluster) == 0)
-        return nowhere(crew, "the cluster has no node");
-    return reason_of(crew, answer, word_ever);
+    if (cluster_count(placement->cluster) == 0)
+        return nowhere(placement, "the cluster has no node");
+    return reason_of(placement, answer, word_ever);
 }
 
 struct wait_reason reason_plain(enum wait_why why)

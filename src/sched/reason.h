@@ -5,9 +5,9 @@
 #include "sched/gang.h"
 
 /* A job that gang_place() just refused, on the same cluster. */
-struct wait_reason reason_now(struct crew *, enum gang_answer);
+struct wait_reason reason_now(struct placement *, enum gang_answer);
 /* The same for a cluster on which nothing is taken: worded as what the cluster has. */
-struct wait_reason reason_ever(struct crew *, enum gang_answer);
+struct wait_reason reason_ever(struct placement *, enum gang_answer);
 /* One that needs no look at the cluster: back-off, other jobs, the queue. */
 struct wait_reason reason_plain(enum wait_why);
 

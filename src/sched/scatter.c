@@ -35,10 +35,11 @@ static bool sooner(const struct node_load *a, const struct node_load *b)
     return a->memory != b->memory ? a->memory < b->memory : a->node < b->node;
 }
 
-static struct node_load stand_of(const struct crew *crew, const struct group *g, uint32_t node)
+static struct node_load stand_of(const struct placement *placement, const struct group *g,
+                                 uint32_t node)
 {
-    const struct node *n = &crew->cluster->nodes[node];
-    const struct node_spec *spec = &cluster_form(crew->cluster, node)->spec;
+    const struct node *n = &placement->cluster->nodes[node];
+    const struct node_spec *spec = &cluster_form(placement->cluster, node)->spec;
     return (struct node_load){ .crowd = g->spread ? g->on[node] : n->tasks,
                                .node = node,
                                .gpu = less(UINT64_C(1000) * spec->gpus, n->gpu_milli),
@@ -60,24 +61,24 @@ static void sink(struct heap *h, uint32_t i)
     h->at[i] = moved;
 }
 
-bool scatter_fill(struct crew *crew, struct group *g, uint32_t upto)
+bool scatter_fill(struct placement *placement, struct group *g, uint32_t upto)
 {
     AUTO_FREE struct node_load *room =
-        mem_new(sizeof(struct node_load) * cluster_count(crew->cluster) + 1);
+        mem_new(sizeof(struct node_load) * cluster_count(placement->cluster) + 1);
     struct heap h = { .at = room };
-    struct node_walk spots = choice_spots(crew, g, true);
+    struct node_walk walk = choice_nodes(placement, g, true);
     uint32_t node, n;
     if (g->done >= upto)
         return true;
-    while (spots_next(&spots, &node, &n))
-        if (fit_units(crew, g, node, 1))
-            h.at[h.n++] = stand_of(crew, g, node);
+    while (node_walk_next(&walk, &node, &n))
+        if (fit_units(placement, g, node, 1))
+            h.at[h.n++] = stand_of(placement, g, node);
     for (uint32_t i = h.n / 2; i-- > 0;)
         sink(&h, i);
     while (h.n && g->done < upto) {
         node = h.at[0].node;
-        if (fit_units(crew, g, node, 1) && fit_put(crew, g, node, FIT_ANY_DEVICE))
-            h.at[0] = stand_of(crew, g, node);
+        if (fit_units(placement, g, node, 1) && fit_put(placement, g, node, FIT_ANY_DEVICE))
+            h.at[0] = stand_of(placement, g, node);
         else
             h.at[0] = h.at[--h.n];
         sink(&h, 0);

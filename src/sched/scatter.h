@@ -2,10 +2,10 @@
 #ifndef SCHED_SCATTER_H
 #define SCHED_SCATTER_H
 
-#include "sched/crew.h"
+#include "sched/placement.h"
 
 bool scatters(const struct group *);
 /* Places units of a group that scatters until it has `upto` of them; false: fewer fit. */
-bool scatter_fill(struct crew *, struct group *, uint32_t upto);
+bool scatter_fill(struct placement *, struct group *, uint32_t upto);
 
 #endif

@@ -12,7 +12,7 @@
 #define SEARCH_UNITS 64u    /* also the depth of the recursion */
 
 struct search {
-    struct crew *crew;
+    struct placement *placement;
     bool least;
     uint32_t left; /* steps */
     bool gave_up;
@@ -28,13 +28,13 @@ static uint32_t wanted(const struct search *s, const struct group *g)
 
 static bool put_and_go_on(struct search *s, size_t at, uint32_t node, uint32_t device)
 {
-    struct crew *crew = s->crew;
-    uint32_t before = crew->n_seats;
-    if (!fit_put(crew, &crew->groups[at], node, device))
+    struct placement *placement = s->placement;
+    uint32_t before = placement->n_seats;
+    if (!fit_put(placement, &placement->groups[at], node, device))
         return false;
     if (search_group(s, at, node))
         return true;
-    fit_back(crew, before);
+    fit_back(placement, before);
     return false;
 }
 
@@ -57,7 +57,7 @@ static bool seen_before(const struct cluster *c, const struct form *f, uint32_t 
 
 static bool try_devices(struct search *s, size_t at, uint32_t node)
 {
-    const struct cluster *c = s->crew->cluster;
+    const struct cluster *c = s->placement->cluster;
     const struct form *f = cluster_form(c, node);
     for (uint32_t i = 0; i < f->spec.gpus && !spent(s); i++)
         if (!seen_before(c, f, i) && put_and_go_on(s, at, node, i))
@@ -66,35 +66,36 @@ static bool try_devices(struct search *s, size_t at, uint32_t node)
 }
 
 /* The first node in question not before this one. */
-static uint32_t next(const struct crew *crew, uint32_t node)
+static uint32_t next(const struct placement *placement, uint32_t node)
 {
-    if (!crew->among)
-        return node < cluster_count(crew->cluster) ? node : SHELF_NONE;
-    uint32_t low = 0, high = crew->n_among;
+    if (!placement->among)
+        return node < cluster_count(placement->cluster) ? node : POSITION_NONE;
+    uint32_t low = 0, high = placement->n_among;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (crew->among[middle] < node)
+        if (placement->among[middle] < node)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < crew->n_among ? crew->among[low] : SHELF_NONE;
+    return low < placement->n_among ? placement->among[low] : POSITION_NONE;
 }
 
 /* Places the group's next unit on a node not before `from`, and all that follow it. */
 static bool search_group(struct search *s, size_t at, uint32_t from)
 {
-    struct crew *crew = s->crew;
-    while (at < crew->n_groups && crew->groups[at].done >= wanted(s, &crew->groups[at])) {
+    struct placement *placement = s->placement;
+    while (at < placement->n_groups &&
+           placement->groups[at].done >= wanted(s, &placement->groups[at])) {
         at++;
         from = 0;
     }
-    if (at == crew->n_groups)
+    if (at == placement->n_groups)
         return true;
-    const struct group *g = &crew->groups[at];
-    for (uint32_t node = next(crew, from); node != SHELF_NONE && !spent(s);
-         node = next(crew, node + 1)) {
-        if (!fit_units(crew, g, node, 1))
+    const struct group *g = &placement->groups[at];
+    for (uint32_t node = next(placement, from); node != POSITION_NONE && !spent(s);
+         node = next(placement, node + 1)) {
+        if (!fit_units(placement, g, node, 1))
             continue;
         bool placed = g->size == 1 && g->members[0].want->share
                           ? try_devices(s, at, node)
@@ -105,24 +106,24 @@ static bool search_group(struct search *s, size_t at, uint32_t from)
     return false;
 }
 
-enum search_answer search_places(struct crew *crew, bool least)
+enum search_answer search_places(struct placement *placement, bool least)
 {
-    struct search s = { .crew = crew, .least = least, .left = SEARCH_STEPS };
+    struct search s = { .placement = placement, .least = least, .left = SEARCH_STEPS };
     uint32_t units = 0;
-    for (size_t i = 0; i < crew->n_groups; i++) {
-        units += wanted(&s, &crew->groups[i]);
-        for (size_t m = 0; m < crew->groups[i].n_members; m++)
-            if (crew->groups[i].size > 1 && crew->groups[i].members[m].want->share)
+    for (size_t i = 0; i < placement->n_groups; i++) {
+        units += wanted(&s, &placement->groups[i]);
+        for (size_t m = 0; m < placement->groups[i].n_members; m++)
+            if (placement->groups[i].size > 1 && placement->groups[i].members[m].want->share)
                 s.uncertain = true;
     }
     if (units > SEARCH_UNITS)
         return SEARCH_GAVE_UP;
-    if (crew->steps && *crew->steps < s.left)
-        s.left = *crew->steps;
+    if (placement->steps && *placement->steps < s.left)
+        s.left = *placement->steps;
     uint32_t granted = s.left;
     bool found = search_group(&s, 0, 0);
-    if (crew->steps)
-        *crew->steps -= granted - s.left;
+    if (placement->steps)
+        *placement->steps -= granted - s.left;
     if (found)
         return SEARCH_FOUND;
     return s.gave_up || s.uncertain ? SEARCH_GAVE_UP : SEARCH_NONE;

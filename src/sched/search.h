@@ -3,7 +3,7 @@
 #ifndef SCHED_SEARCH_H
 #define SCHED_SEARCH_H
 
-#include "sched/crew.h"
+#include "sched/placement.h"
 
 enum search_answer {
     SEARCH_FOUND,  /* all asked for units are placed */
@@ -11,6 +11,6 @@ enum search_answer {
     SEARCH_GAVE_UP /* too large to be certain; nothing is taken */
 };
 /* least: only the units without which the job does not start. */
-enum search_answer search_places(struct crew *, bool least);
+enum search_answer search_places(struct placement *, bool least);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef SCHED_SHORTAGE_H
 #define SCHED_SHORTAGE_H
 
-#include "sched/crew.h"
+#include "sched/placement.h"
 
 enum shortage_kind {
     SHORTAGE_NONE,
@@ -27,9 +27,9 @@ struct shortage {
 };
 
 /* Does the group get `needed` more units, by counting alone? true: certainly not, and why. */
-bool shortage_of_group(const struct crew *, const struct group *, uint32_t needed,
+bool shortage_of_group(const struct placement *, const struct group *, uint32_t needed,
                        struct shortage *);
 /* The same for the whole job: its least. */
-bool shortage_find(const struct crew *, struct shortage *);
+bool shortage_find(const struct placement *, struct shortage *);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "job/unfit.h"
 #include "sched/cluster.h"
-#include "sched/held.h"
+#include "sched/held_places.h"
 #include "sched/quota.h"
 
 enum wait_why {
@@ -42,7 +42,7 @@ struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest w
 };
 
 /* A waiting job, and behind it those that ask for exactly the same: same queue, user and priority,
- * and equal in everything placing looks at (want_shape()). What keeps the first keeps them all. */
+ * and equal in everything placing looks at (job_shape()). What keeps the first keeps them all. */
 struct sched_job {
     uint64_t id; /* its upper bits say since when it waits (job/ids.h) */
     const struct job_spec *spec;
@@ -59,7 +59,7 @@ struct sched_job {
 /* A job that holds something. */
 struct sched_running {
     uint64_t id;
-    struct held held;
+    struct held_places held;
     struct vector demand; /* vector_of_job() of it */
     uint64_t bid_milli;   /* of a spot job */
     uint32_t queue, user;

@@ -5,10 +5,10 @@
  * checked against every promise; only when they are in the way the future is asked for others,
  * which costs more and is done for a bounded number of jobs in a pass. */
 #include "sched/gang.h"
+#include "sched/job_shape.h"
 #include "sched/nodes.h"
 #include "sched/pass.h"
 #include "sched/reason.h"
-#include "sched/want_shape.h"
 
 #define SQUEEZES_MAX 32u
 #define HEADS_MAX    8u /* jobs over a limit for which room is looked for too, in a pass */
@@ -41,14 +41,14 @@ bool start_idle(const struct pass *pass, size_t i)
     return answer == QUOTA_MOST || answer == QUOTA_USER;
 }
 
-struct hold_ask start_ask(const struct pass *pass, size_t i, uint64_t id)
+struct quota_request start_ask(const struct pass *pass, size_t i, uint64_t id)
 {
     const struct sched_job *job = job_at(pass, i);
-    return (struct hold_ask){ .job = id,
-                              .queue = job->queue,
-                              .user = job->user,
-                              .demand = *order_demand(pass->order, i),
-                              .lasts_ms = pass_lasts(pass, job->spec) };
+    return (struct quota_request){ .job = id,
+                                   .queue = job->queue,
+                                   .user = job->user,
+                                   .demand = *order_demand(pass->order, i),
+                                   .lasts_ms = pass_lasts(pass, job->spec) };
 }
 
 bool start_hopeless(const struct pass *pass, size_t i)
@@ -64,7 +64,7 @@ static bool is_over(const struct quota_check *look)
 
 const struct wait_reason *start_over(struct pass *pass, size_t i, uint64_t id)
 {
-    const struct hold_ask ask = start_ask(pass, i, id);
+    const struct quota_request ask = start_ask(pass, i, id);
     if (start_idle(pass, i))
         return NULL; /* not counted there */
     struct quota_check look = quota_ask(pass->quota, ask.queue, ask.user, &ask.demand);
@@ -73,7 +73,7 @@ const struct wait_reason *start_over(struct pass *pass, size_t i, uint64_t id)
             reason_quota(pass->arena, &look, &pass->snapshot->queues[look.queue], &ask.demand);
         return pass_reason(pass, &reason);
     }
-    uint64_t blocker = hold_blocker(pass->holds, &ask);
+    uint64_t blocker = quota_timeline_blocker(pass->quota_timeline, &ask);
     if (!blocker)
         return NULL;
     struct wait_reason *kept = pass_reason(pass, &(struct wait_reason){ .why = WAIT_RESERVED });
@@ -88,7 +88,7 @@ const struct wait_reason *start_over(struct pass *pass, size_t i, uint64_t id)
 /* ---- room ---- */
 
 static struct future_release release_of(const struct pass *pass, const struct job_spec *spec,
-                                        uint64_t id, const struct held *held)
+                                        uint64_t id, const struct held_places *held)
 {
     return (struct future_release){ .at_ms = later(pass->now_ms, pass_lasts(pass, spec)),
                                     .job = id,
@@ -104,12 +104,12 @@ static bool is_about(const struct pass *pass, const struct plan_entry *promised,
 }
 
 /* Of the promises the first that is about a node it would go to. */
-static const struct wait_reason *in_the_way(struct pass *pass, const struct held *held)
+static const struct wait_reason *in_the_way(struct pass *pass, const struct held_places *held)
 {
     struct wait_reason r = reason_plain(WAIT_RESERVED);
     bool *nodes = ARENA_ARRAY(pass->arena, cluster_count(pass->cluster), bool);
     for (uint32_t i = 0; i < held->n; i++)
-        nodes[held_node(held, pass->cluster, i)] = true;
+        nodes[held_places_node(held, pass->cluster, i)] = true;
     r.blocker = pass->promised_to;
     for (size_t i = 0; i < pass->others.n; i++) {
         const struct plan_entry *other = &pass->others.at[i];
@@ -129,35 +129,35 @@ static const struct wait_reason *squeeze_in(struct pass *pass, const struct futu
     if (pass->squeezes++ >= SQUEEZES_MAX || !future_holds(pass->future, ask, pass->now_ms, &found))
         return in_the_way(pass, &out->release.held);
     const struct wait_reason *reason = in_the_way(pass, &out->release.held);
-    out->release.held = held_of(ask->spec, found.places, found.n_places);
+    out->release.held = held_places_of(ask->spec, found.places, found.n_places);
     out->places = found.places;
     out->n_places = found.n_places;
-    if (!held_take(pass->cluster, &out->release.held))
+    if (!held_places_take(pass->cluster, &out->release.held))
         return reason;
     if (future_allows(pass->future, &out->release, 1))
         return NULL;
-    held_give(pass->cluster, &out->release.held);
+    held_places_give(pass->cluster, &out->release.held);
     return reason;
 }
 
 const struct wait_reason *start_seat(struct pass *pass, const struct job_spec *spec, uint64_t id,
                                      struct placed_job *out)
 {
-    struct crew crew;
-    crew_init(&crew, pass->arena, pass->cluster, spec);
-    crew.steps = &pass->steps;
-    enum gang_answer answer = gang_place(&crew);
+    struct placement placement;
+    placement_init(&placement, pass->arena, pass->cluster, spec);
+    placement.steps = &pass->steps;
+    enum gang_answer answer = gang_place(&placement);
     if (answer != GANG_PLACED) {
-        const struct wait_reason now = reason_now(&crew, answer);
+        const struct wait_reason now = reason_now(&placement, answer);
         return pass_reason(pass, &now);
     }
-    const struct held held = held_of(spec, crew.places, crew.n_places);
+    const struct held_places held = held_places_of(spec, placement.places, placement.n_places);
     *out = (struct placed_job){ .release = release_of(pass, spec, id, &held),
-                                .places = crew.places,
-                                .n_places = crew.n_places };
+                                .places = placement.places,
+                                .n_places = placement.n_places };
     if (!future_promised(pass->future) || future_allows(pass->future, &out->release, 1))
         return NULL;
-    held_give(pass->cluster, &held);
+    held_places_give(pass->cluster, &held);
     const struct future_ask ask = { .job = id, .spec = spec, .lasts_ms = pass_lasts(pass, spec) };
     return squeeze_in(pass, &ask, out);
 }
@@ -165,7 +165,7 @@ const struct wait_reason *start_seat(struct pass *pass, const struct job_spec *s
 const struct wait_reason *start_job(struct pass *pass, size_t i, uint64_t id)
 {
     const struct job_spec *spec = job_at(pass, i)->spec;
-    uint64_t shape = want_shape(spec);
+    uint64_t shape = job_shape(spec);
     struct placed_job seated;
     const struct wait_reason *reason = map_get(pass->failed, shape);
     if (reason)
@@ -189,15 +189,15 @@ const struct wait_reason *start_job(struct pass *pass, size_t i, uint64_t id)
 
 /* The earliest time, not before from_ms, at which there is room and the limits (ask NULL: none
  * count) still let it. */
-static bool find_time(struct pass *pass, struct future_ask *ask, const struct hold_ask *limits,
+static bool find_time(struct pass *pass, struct future_ask *ask, const struct quota_request *limits,
                       uint64_t from_ms, struct promise *promise)
 {
-    for (uint32_t i = 0; i < AGREE_MAX && from_ms != HOLD_NEVER; i++) {
+    for (uint32_t i = 0; i < AGREE_MAX && from_ms != QUOTA_NEVER; i++) {
         ask->from_ms = from_ms;
         if (!future_earliest(pass->future, ask, promise))
             return false;
         if (limits)
-            from_ms = hold_earliest(pass->holds, limits, promise->at_ms);
+            from_ms = quota_timeline_earliest(pass->quota_timeline, limits, promise->at_ms);
         if (!limits || from_ms == promise->at_ms)
             return future_reserve(pass->future, promise);
     }
@@ -234,13 +234,14 @@ static void add_promise(struct pass *pass, const struct promise *promise)
 const struct wait_reason *start_later(struct pass *pass, size_t i, uint64_t id,
                                       const struct wait_reason *reason)
 {
-    const struct hold_ask limits = start_ask(pass, i, id);
+    const struct quota_request limits = start_ask(pass, i, id);
     const struct job_spec *spec = job_at(pass, i)->spec;
     struct future_ask ask = { .job = id, .spec = spec, .lasts_ms = limits.lasts_ms };
     struct promise promise;
     bool counts = !start_idle(pass, i);
-    uint64_t from = counts ? hold_earliest(pass->holds, &limits, pass->now_ms) : pass->now_ms;
-    if (from == HOLD_NEVER)
+    uint64_t from = counts ? quota_timeline_earliest(pass->quota_timeline, &limits, pass->now_ms)
+                           : pass->now_ms;
+    if (from == QUOTA_NEVER)
         return reason;
     bool told = job_at(pass, i)->id == id && job_at(pass, i)->promised_ms;
     bool looks =
@@ -251,7 +252,7 @@ const struct wait_reason *start_later(struct pass *pass, size_t i, uint64_t id,
     struct wait_reason *with = pass_reason(pass, reason);
     with->at_ms = found ? promise.at_ms : from;
     if (counts)
-        hold_keep(pass->holds, &limits, with->at_ms);
+        quota_timeline_keep(pass->quota_timeline, &limits, with->at_ms);
     if (found)
         add_promise(pass, &promise);
     return with;

@@ -3,15 +3,15 @@
 #ifndef SCHED_TALLY_H
 #define SCHED_TALLY_H
 
-#include "sched/crew.h"
+#include "sched/placement.h"
 
 struct tally {
-    struct crew crew; /* what the groups ask for; nothing is placed with it */
-    uint32_t *units;  /* a slot per node and group: units it could hold, at most `least` */
-    bool *allowed;    /* the same slots: may be there at all */
-    uint64_t *sums;   /* per group */
-    size_t too_few;   /* groups whose sum is below their least */
-    bool *of_use;     /* per node: may have a task of the job at all */
+    struct placement placement; /* what the groups ask for; nothing is placed with it */
+    uint32_t *units; /* a slot per node and group: units it could hold, at most `least` */
+    bool *allowed;   /* the same slots: may be there at all */
+    uint64_t *sums;  /* per group */
+    size_t too_few;  /* groups whose sum is below their least */
+    bool *of_use;    /* per node: may have a task of the job at all */
     uint32_t n_nodes;
 };
 

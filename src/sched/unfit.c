@@ -26,24 +26,26 @@ static void count(struct tally *t, enum unfit_kind kind, const char *name)
             (struct unfit){ .kind = kind, .name = arena_strdup(t->arena, name), .nodes = 1 };
 }
 
-static bool misfits(const struct crew *crew, const struct group *g, uint32_t node)
+static bool misfits(const struct placement *placement, const struct group *g, uint32_t node)
 {
     for (size_t m = 0; m < g->n_members; m++)
-        if (want_misfit(g->members[m].want, cluster_form(crew->cluster, node)) != MISFIT_NONE)
+        if (task_request_refusal(g->members[m].want, cluster_form(placement->cluster, node)) !=
+            NODE_REFUSAL_NONE)
             return true;
     return g->pin != UINT32_MAX && g->pin != node;
 }
 
-static void look(struct tally *t, const struct crew *crew, const struct group *g, uint32_t node)
+static void look(struct tally *t, const struct placement *placement, const struct group *g,
+                 uint32_t node)
 {
-    const struct node *n = &crew->cluster->nodes[node];
-    if (cluster_form(crew->cluster, node)->spec.gone)
+    const struct node *n = &placement->cluster->nodes[node];
+    if (cluster_form(placement->cluster, node)->spec.gone)
         return;
     if (!n->up || n->drained) {
         count(t, n->up ? UNFIT_DRAINED : UNFIT_DOWN, "");
         return;
     }
-    if (misfits(crew, g, node)) {
+    if (misfits(placement, g, node)) {
         count(t, UNFIT_NODE, "");
         return;
     }
@@ -52,7 +54,7 @@ static void look(struct tally *t, const struct crew *crew, const struct group *g
     bool ports = false;
     for (size_t i = 0; i < g->n_demands; i++) {
         const struct demand *d = &g->demands[i];
-        if (demand_slots(crew->cluster, node, d, 1))
+        if (demand_slots(placement->cluster, node, d, 1))
             continue;
         bool port = d->kind == DEMAND_PORT || d->kind == DEMAND_PORTS;
         if (!port)
@@ -64,19 +66,19 @@ static void look(struct tally *t, const struct crew *crew, const struct group *g
 }
 
 /* Of tasks that come one by one, the group of the first that is left. */
-static struct group *left_over(struct crew *crew)
+static struct group *left_over(struct placement *placement)
 {
-    gang_fill(crew);
-    for (size_t i = 0; i < crew->n_groups; i++)
-        if (crew->groups[i].done < crew->groups[i].units)
-            return &crew->groups[i];
+    gang_fill(placement);
+    for (size_t i = 0; i < placement->n_groups; i++)
+        if (placement->groups[i].done < placement->groups[i].units)
+            return &placement->groups[i];
     return NULL;
 }
 
-static struct group *stuck(struct crew *crew)
+static struct group *stuck(struct placement *placement)
 {
-    crew_seat(crew);
-    return gang_stuck(crew);
+    placement_room(placement);
+    return gang_stuck(placement);
 }
 
 struct unfits sched_unfit(const struct cluster *cluster, const struct sched_more *more,
@@ -85,20 +87,21 @@ struct unfits sched_unfit(const struct cluster *cluster, const struct sched_more
     struct unfits out = { .nodes = cluster_count(cluster) };
     struct cluster *copy = cluster_clone(cluster);
     struct arena *scratch = arena_create();
-    struct crew crew;
+    struct placement placement;
     if (more->n)
-        crew_init_more(&crew, scratch, copy, more);
+        placement_init_more(&placement, scratch, copy, more);
     else
-        crew_init(&crew, scratch, copy, more->spec);
-    struct group *g = more->n ? left_over(&crew) : stuck(&crew);
+        placement_init(&placement, scratch, copy, more->spec);
+    struct group *g = more->n ? left_over(&placement) : stuck(&placement);
     if (g && g->done < g->units) {
-        const struct task_place *place = &crew.places[g->tasks[(size_t)g->done * g->size].place];
+        const struct task_place *place =
+            &placement.places[g->tasks[(size_t)g->done * g->size].place];
         struct tally t = { .arena = arena, .out = &out, .cap = g->n_demands + UNFIT_DOWN + 1 };
         out.at = ARENA_ARRAY(arena, t.cap, struct unfit);
         out.role = place->role;
         out.index = place->index;
         for (uint32_t node = 0; node < out.nodes; node++)
-            look(&t, &crew, g, node);
+            look(&t, &placement, g, node);
     }
     arena_destroy(scratch);
     cluster_destroy(copy);

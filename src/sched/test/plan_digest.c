@@ -158,14 +158,14 @@ static uint64_t pass(struct site *s, uint64_t digest)
                                       .promised_ms = s->waiting[i].promised_ms };
     for (size_t i = 0; i < s->n_running; i++) {
         const struct running *r = &s->running[i];
-        running[i] =
-            (struct sched_running){ .id = r->entry.job,
-                                    .held = held_of(r->spec, r->entry.tasks, r->entry.n_tasks),
-                                    .demand = vector_of_job(r->spec),
-                                    .started_ms = 1,
-                                    .ends_ms = r->ends_ms,
-                                    .preemptible = r->spec->preemptible,
-                                    .priority = (uint8_t)r->spec->priority };
+        running[i] = (struct sched_running){ .id = r->entry.job,
+                                             .held = held_places_of(r->spec, r->entry.tasks,
+                                                                    r->entry.n_tasks),
+                                             .demand = vector_of_job(r->spec),
+                                             .started_ms = 1,
+                                             .ends_ms = r->ends_ms,
+                                             .preemptible = r->spec->preemptible,
+                                             .priority = (uint8_t)r->spec->priority };
     }
     struct sched_snapshot snapshot = { .cluster = s->world.cluster,
                                        .jobs = jobs,

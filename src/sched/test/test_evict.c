@@ -35,7 +35,7 @@ static void run_spec(struct scene *s, const struct job_spec *job, struct evict_c
     struct plan_entry e = world_try(&s->world, job);
     assert_int_equal(e.kind, PLAN_ADMIT);
     assert_true(world_take(s->world.cluster, job, &e));
-    as.held = held_of(job, e.tasks, e.n_tasks);
+    as.held = held_places_of(job, e.tasks, e.n_tasks);
     s->candidates[s->n++] = as;
 }
 
@@ -253,7 +253,7 @@ static bool fits_without(const struct scene *s, const struct job_spec *job, cons
     struct world w = { .arena = s->world.arena, .cluster = cluster_clone(s->world.cluster) };
     for (uint32_t i = 0; i < s->n; i++)
         if (gone[i])
-            held_give(w.cluster, &s->candidates[i].held);
+            held_places_give(w.cluster, &s->candidates[i].held);
     bool fits = world_try(&w, job).kind == PLAN_ADMIT;
     cluster_destroy(w.cluster);
     return fits;
@@ -289,9 +289,9 @@ static void check_places(struct scene *s, const struct job_spec *job,
 {
     struct cluster *c = cluster_clone(s->world.cluster);
     for (size_t i = 0; i < choice->n; i++)
-        held_give(c, &choice->victims[i]->held);
-    struct held own = held_of(job, choice->places, choice->n_places);
-    assert_true(held_take(c, &own));
+        held_places_give(c, &choice->victims[i]->held);
+    struct held_places own = held_places_of(job, choice->places, choice->n_places);
+    assert_true(held_places_take(c, &own));
     cluster_destroy(c);
 }
 

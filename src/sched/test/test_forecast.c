@@ -38,12 +38,13 @@ static void runs(struct scene *s, uint64_t id, uint64_t held, uint64_t lasts_ms)
     struct plan_entry e = world_try(&s->world, job);
     assert_int_equal(e.kind, PLAN_ADMIT);
     assert_true(world_take(s->world.cluster, job, &e));
-    s->running[s->s.n_running++] = (struct sched_running){ .id = id,
-                                                           .held = held_of(job, e.tasks, e.n_tasks),
-                                                           .demand = vector_of_job(job),
-                                                           .started_ms = NOW,
-                                                           .ends_ms = lasts_ms ? NOW + lasts_ms : 0,
-                                                           .priority = 5 };
+    s->running[s->s.n_running++] =
+        (struct sched_running){ .id = id,
+                                .held = held_places_of(job, e.tasks, e.n_tasks),
+                                .demand = vector_of_job(job),
+                                .started_ms = NOW,
+                                .ends_ms = lasts_ms ? NOW + lasts_ms : 0,
+                                .priority = 5 };
 }
 
 static struct sched_job *waits(struct scene *s, uint64_t id, struct job_spec *job)

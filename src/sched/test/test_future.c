@@ -36,9 +36,9 @@ static void run_job(struct scene *s, const struct job_spec *job, uint64_t id, ui
     struct plan_entry e = world_try(&s->world, job);
     assert_int_equal(e.kind, PLAN_ADMIT);
     assert_true(world_take(s->world.cluster, job, &e));
-    s->releases[s->n++] = (struct future_release){ .job = id,
-                                                   .at_ms = until,
-                                                   .held = held_of(job, e.tasks, e.n_tasks) };
+    s->releases[s->n++] = (struct future_release){
+        .job = id, .at_ms = until, .held = held_places_of(job, e.tasks, e.n_tasks)
+    };
 }
 
 /* a: four gpus of n1 until 5000; b: two of the four of n2 until 3000. */
@@ -125,7 +125,7 @@ static bool allows(struct scene *s, const struct plan_entry *e, const struct job
                    uint64_t until)
 {
     struct future_release start = { .job = 20, .at_ms = until };
-    start.held = held_of(job, e->tasks, e->n_tasks);
+    start.held = held_places_of(job, e->tasks, e->n_tasks);
     return future_allows(s->future, &start, 1);
 }
 
@@ -156,7 +156,7 @@ static void test_backfill(void **state)
     p = ask(s, 1, 2000, 2001);
     assert_int_equal(p.at_ms, 4000);
     struct future_release start = { .job = 20, .at_ms = 3001 };
-    start.held = held_of(two, e.tasks, e.n_tasks);
+    start.held = held_places_of(two, e.tasks, e.n_tasks);
     assert_false(future_admit(s->future, &start));
     start.at_ms = 2500;
     assert_true(future_admit(s->future, &start));
@@ -208,8 +208,8 @@ static void test_two_at_once(void **state)
     struct task_place places[2] = { place, place };
     struct future_release both[2] = { { .job = 20, .at_ms = 9000 }, { .job = 21, .at_ms = 9000 } };
     const struct job_spec *most = plain_job(s->world.arena, 1, 700);
-    both[0].held = held_of(one, &places[0], 1);
-    both[1].held = held_of(most, &places[1], 1);
+    both[0].held = held_places_of(one, &places[0], 1);
+    both[1].held = held_places_of(most, &places[1], 1);
     assert_true(future_allows(s->future, &both[0], 1));
     assert_true(future_allows(s->future, &both[1], 1));
     assert_false(future_allows(s->future, both, 2));
@@ -308,18 +308,20 @@ static void test_held(void **state)
     } tasks[3] = { { .taken = true }, { .taken = false }, { .taken = true } };
     for (uint32_t i = 0; i < 3; i++)
         tasks[i].place = e.tasks[i];
-    struct held h = { .spec = job, .first = &tasks[0].place, .taken = &tasks[0].taken, .n = 3 };
+    struct held_places h = {
+        .spec = job, .first = &tasks[0].place, .taken = &tasks[0].taken, .n = 3
+    };
     h.stride = sizeof tasks[0];
-    assert_true(held_take(w.cluster, &h));
+    assert_true(held_places_take(w.cluster, &h));
     assert_int_equal(cluster_node(w.cluster, 0).gpu_used_milli, 2000);
-    assert_int_equal(held_amounts(&h).gpu_milli, 2000);
-    assert_int_equal(held_amounts(&h).cpu_milli, 2000);
-    assert_false(held_take(w.cluster, &h)); /* and nothing of it is taken */
+    assert_int_equal(held_places_amounts(&h).gpu_milli, 2000);
+    assert_int_equal(held_places_amounts(&h).cpu_milli, 2000);
+    assert_false(held_places_take(w.cluster, &h)); /* and nothing of it is taken */
     assert_int_equal(cluster_node(w.cluster, 0).tasks, 2);
-    held_locate(&h, w.cluster, w.arena);
+    held_places_locate(&h, w.cluster, w.arena);
     tasks[1].taken = true; /* what was located stays what it was */
-    assert_int_equal(held_amounts(&h).gpu_milli, 2000);
-    held_give(w.cluster, &h);
+    assert_int_equal(held_places_amounts(&h).gpu_milli, 2000);
+    held_places_give(w.cluster, &h);
     assert_int_equal(cluster_node(w.cluster, 0).tasks, 0);
     assert_int_equal(cluster_node(w.cluster, 0).gpu_used_milli, 0);
     world_destroy(&w);
@@ -492,7 +494,8 @@ static struct future_release release_of(const struct stay *s)
 {
     return (struct future_release){ .job = s->job,
                                     .at_ms = s->to_ms,
-                                    .held = held_of(s->spec, s->places.tasks, s->places.n_tasks) };
+                                    .held = held_places_of(s->spec, s->places.tasks,
+                                                           s->places.n_tasks) };
 }
 
 static void fill(struct game *g, uint32_t jobs)

@@ -411,7 +411,7 @@ static void test_nodes_of_an_engine(void **state)
     here->placing.engine = "local";
     there->placing.engine = "machines";
     far->placing.engine = "elsewhere";
-    assert_int_not_equal(want_shape(here), want_shape(there));
+    assert_int_not_equal(job_shape(here), job_shape(there));
     struct sched_job jobs[] = { { .id = 1, .spec = here },
                                 { .id = 2, .spec = there },
                                 { .id = 3, .spec = far } };
@@ -435,7 +435,7 @@ static void test_nodes_of_an_own_allocation(void **state)
     struct job_spec *any = cpu_job(&w, 1), *own = cpu_job(&w, 1), *other = cpu_job(&w, 1);
     own->placing.own = 2;
     other->placing.own = 3;
-    assert_int_not_equal(want_shape(any), want_shape(own));
+    assert_int_not_equal(job_shape(any), job_shape(own));
     struct sched_job jobs[] = { { .id = 1, .spec = any },
                                 { .id = 2, .spec = own },
                                 { .id = 3, .spec = other } };

@@ -70,7 +70,7 @@ static void runs(struct lab *l, struct job_spec *job, uint32_t queue)
     assert_true(world_take(l->world.cluster, job, &e));
     struct sched_running *r = &l->running[l->s.n_running++];
     *r = (struct sched_running){ .id = l->s.n_running,
-                                 .held = held_of(job, e.tasks, e.n_tasks),
+                                 .held = held_places_of(job, e.tasks, e.n_tasks),
                                  .demand = vector_of_job(job),
                                  .queue = queue,
                                  .started_ms = NOW,

@@ -97,7 +97,7 @@ struct yard_job *yard_add(struct yard *y, const struct yard_want *want)
     uint64_t most = w->limit_ms ? w->limit_ms : YARD_USUAL;
     w->run_ms = w->run_ms && w->run_ms < most ? w->run_ms : most;
     j->spec = spec_of(y, w);
-    j->shape = want_shape(j->spec);
+    j->shape = job_shape(j->spec);
     j->id = w->at_ms << 20 | y->n;
     return j;
 }
@@ -247,7 +247,7 @@ static void add_running(struct yard *y, struct sched_snapshot *s)
             continue;
         struct sched_running *r = &running[s->n_running++];
         *r = (struct sched_running){ .id = j->id,
-                                     .held = held_of(j->spec, j->places, j->n_places),
+                                     .held = held_places_of(j->spec, j->places, j->n_places),
                                      .demand = vector_of_job(j->spec),
                                      .bid_milli = j->spec->spot_bid_milli,
                                      .queue = j->want.queue,

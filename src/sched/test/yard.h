@@ -36,7 +36,7 @@ struct yard_job {
     uint64_t evicted_for;              /* id of the last claimant, while it waits */
     struct task_place *places;
     uint32_t n_places;
-    struct held held;
+    struct held_places held;
     bool idle, claims, again; /* again: it requeues when it has left */
     uint32_t starts, evictions;
     bool excused; /* what it was told does not hold it any more */

@@ -1,6 +1,6 @@
 /* One job in a pass: whose turn is before its own, when it starts, and what is in the way:
  * promises, quotas, a time before which it must not. */
-#include "sched/when.h"
+#include "sched/wait_report.h"
 
 #include "base/mem.h"
 #include "sched/test/world.h"
@@ -39,13 +39,14 @@ static void runs(struct scene *s, uint64_t id, uint64_t held, uint64_t lasts_ms)
     struct plan_entry e = world_try(&s->world, job);
     assert_int_equal(e.kind, PLAN_ADMIT);
     assert_true(world_take(s->world.cluster, job, &e));
-    s->running[s->s.n_running++] = (struct sched_running){ .id = id,
-                                                           .held = held_of(job, e.tasks, e.n_tasks),
-                                                           .demand = vector_of_job(job),
-                                                           .started_ms = NOW,
-                                                           .ends_ms = lasts_ms ? NOW + lasts_ms : 0,
-                                                           .preemptible = job->preemptible,
-                                                           .priority = (uint8_t)job->priority };
+    s->running[s->s.n_running++] =
+        (struct sched_running){ .id = id,
+                                .held = held_places_of(job, e.tasks, e.n_tasks),
+                                .demand = vector_of_job(job),
+                                .started_ms = NOW,
+                                .ends_ms = lasts_ms ? NOW + lasts_ms : 0,
+                                .preemptible = job->preemptible,
+                                .priority = (uint8_t)job->priority };
 }
 
 static struct sched_job *waits(struct scene *s, uint64_t id, struct job_spec *job)
@@ -78,10 +79,10 @@ static int drop_scene(void **state)
     return 0;
 }
 
-static struct when ask(struct scene *s, uint64_t id)
+static struct wait_report ask(struct scene *s, uint64_t id)
 {
-    struct when w;
-    assert_true(sched_when(&s->s, id, NOW, s->world.arena, &w));
+    struct wait_report w;
+    assert_true(sched_wait_report(&s->s, id, NOW, s->world.arena, &w));
     return w;
 }
 
@@ -89,19 +90,19 @@ static void test_starts_now(void **state)
 {
     struct scene *s = *state;
     waits(s, 10, gpus(s, 1, 2, 0));
-    struct when w = ask(s, 10);
+    struct wait_report w = ask(s, 10);
     assert_true(w.starts);
     assert_int_equal(w.reason.why, WAIT_NONE);
     assert_int_equal(w.n_places, 1);
     assert_string_equal(w.places[0].node, "n2");
-    assert_false(sched_when(&s->s, 11, NOW, s->world.arena, &w));
+    assert_false(sched_wait_report(&s->s, 11, NOW, s->world.arena, &w));
 }
 
 static void test_the_promise_is_told(void **state)
 {
     struct scene *s = *state;
     waits(s, 10, gpus(s, 1, 4, 0));
-    struct when w = ask(s, 10);
+    struct wait_report w = ask(s, 10);
     assert_false(w.starts);
     assert_int_equal(w.reason.why, WAIT_RESOURCE);
     assert_true(w.promised);
@@ -117,7 +118,7 @@ static void test_both_ends_latest_first(void **state)
 {
     struct scene *s = *state;
     waits(s, 10, gpus(s, 2, 4, 0));
-    struct when w = ask(s, 10);
+    struct wait_report w = ask(s, 10);
     assert_int_equal(w.at_ms, NOW + 50 * MIN);
     assert_int_equal(w.n_ends, 2);
     assert_int_equal(w.ends[0].job, 1);
@@ -129,7 +130,7 @@ static void test_no_limit_is_a_day(void **state)
     struct scene *s = *state;
     runs(s, 3, 2, 0);
     waits(s, 10, gpus(s, 2, 4, 0));
-    struct when w = ask(s, 10);
+    struct wait_report w = ask(s, 10);
     assert_int_equal(w.at_ms, NOW + 24 * 60 * MIN);
     assert_int_equal(w.n_ends, 3);
     assert_int_equal(w.ends[0].job, 3);
@@ -152,14 +153,14 @@ static void test_in_line(void **state)
     waits(s, 20, gpus(s, 2, 4, 10 * MIN));
     static const uint64_t at[] = { 30, 40, 50, 50 };
     for (uint64_t id = 10; id <= 13; id++) {
-        struct when w = ask(s, id);
+        struct wait_report w = ask(s, id);
         assert_int_equal(w.ahead, id - 10);
         assert_int_equal(w.at_ms, NOW + at[id - 10] * MIN);
         assert_int_equal(w.promised, id == 10);
         for (uint64_t k = 10; k < id; k++)
             assert_int_equal(w.first[k - 10], k);
     }
-    struct when w = ask(s, 20);
+    struct wait_report w = ask(s, 20);
     assert_int_equal(w.ahead, 4);
     assert_int_equal(w.first[3], 13);
     assert_int_equal(w.at_ms, NOW + 60 * MIN);
@@ -175,7 +176,7 @@ static void test_more_before_than_are_looked_at(void **state)
     struct sched_job *line = waits(s, 10, gpus(s, 1, 4, 10 * MIN));
     line->alike = alike;
     line->n_alike = ARRAY_LEN(alike);
-    struct when w = ask(s, 50);
+    struct wait_report w = ask(s, 50);
     assert_int_equal(w.ahead, 40);
     assert_int_equal(w.at_ms, 0); /* what those before it get is not known */
     assert_int_equal(w.not_before_ms, NOW + 30 * MIN);
@@ -199,7 +200,7 @@ static void test_who_is_in_the_way(void **state)
     struct scene *s = *state;
     waits(s, 10, gpus(s, 1, 4, 10 * MIN));
     waits(s, 11, gpus(s, 1, 2, 60 * MIN));
-    struct when w = ask(s, 11);
+    struct wait_report w = ask(s, 11);
     assert_int_equal(w.reason.why, WAIT_RESERVED);
     assert_int_equal(w.reason.blocker, 10);
     assert_int_equal(w.at_ms, NOW + 40 * MIN);
@@ -220,7 +221,7 @@ static void test_quota_and_its_end(void **state)
     s->running[1].queue = 1; /* two gpus until minute 30 */
     struct sched_job *job = waits(s, 10, gpus(s, 1, 2, 0));
     job->queue = 1;
-    struct when w = ask(s, 10);
+    struct wait_report w = ask(s, 10);
     assert_int_equal(w.reason.why, WAIT_QUOTA);
     assert_int_equal(w.used[1].gpu_milli, 2000);
     assert_int_equal(w.used[0].gpu_milli, 4000);
@@ -252,7 +253,7 @@ static void test_others_queues(void **state)
     high->priority = 9;
     waits(s, 10, high)->queue = 1;
     waits(s, 11, gpus(s, 2, 4, 10 * MIN));
-    struct when w = ask(s, 11);
+    struct wait_report w = ask(s, 11);
     assert_int_equal(w.ahead, 0);
     assert_int_equal(w.ahead_elsewhere, 1);
     assert_int_equal(w.at_ms, NOW + 60 * MIN);
@@ -274,5 +275,5 @@ int main(void)
         IN_SCENE(test_without_a_turn),
         IN_SCENE(test_others_queues),
     };
-    return cmocka_run_group_tests_name("sched/when", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("sched/wait_report", tests, NULL, NULL);
 }

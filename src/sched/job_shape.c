@@ -1,6 +1,6 @@
 /* The shape of a job: 63 bits over everything in it that placing looks at. What is new to placing
  * has to come in here too, else jobs stand in one line that are not alike. */
-#include "sched/want_shape.h"
+#include "sched/job_shape.h"
 
 #include "base/hash.h"
 #include "job/job.h"
@@ -44,7 +44,7 @@ static uint64_t mix_placing(uint64_t h, const struct placing *p)
     return hash_add(h, p->n_together);
 }
 
-uint64_t want_shape(const struct job_spec *job)
+uint64_t job_shape(const struct job_spec *job)
 {
     uint64_t h = hash_add(HASH_BEGIN, job->n_roles);
     for (size_t i = 0; i < job->n_roles; i++)

@@ -2,20 +2,20 @@
  * a question; so they are dealt out byte by byte, the last byte first, without those bytes in which
  * all agree: times of one week differ in the lower four. Few have the same time, so only those are
  * then put in the order of their ids. */
-#include "sched/moments.h"
+#include "sched/time_points.h"
 
 #include <string.h>
 
 #define BYTES 8u
 #define FEW   32u
 
-static uint64_t key_of(const struct moment *m, bool time)
+static uint64_t key_of(const struct time_point *m, bool time)
 {
     return time ? m->at_ms : m->id;
 }
 
 /* Deals by one byte. false: they all agree in it, and nothing was moved. */
-static bool deal(const struct moment *from, struct moment *to, size_t n, unsigned byte)
+static bool deal(const struct time_point *from, struct time_point *to, size_t n, unsigned byte)
 {
     size_t starts[256] = { 0 }, sum = 0;
     bool time = byte >= BYTES;
@@ -34,13 +34,13 @@ static bool deal(const struct moment *from, struct moment *to, size_t n, unsigne
     return true;
 }
 
-static void sort_by(struct moment *at, struct moment *room, size_t n, unsigned first)
+static void sort_by(struct time_point *at, struct time_point *room, size_t n, unsigned first)
 {
-    struct moment *from = at, *to = room;
+    struct time_point *from = at, *to = room;
     for (unsigned byte = first; byte < first + BYTES && n > 1; byte++) {
         if (!deal(from, to, n, byte))
             continue;
-        struct moment *swap = from;
+        struct time_point *swap = from;
         from = to;
         to = swap;
     }
@@ -49,10 +49,10 @@ static void sort_by(struct moment *at, struct moment *room, size_t n, unsigned f
 }
 
 /* A few that have one time. */
-static void insert_by_id(struct moment *at, size_t n)
+static void insert_by_id(struct time_point *at, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
-        struct moment moved = at[i];
+        struct time_point moved = at[i];
         size_t k = i;
         for (; k > 0 && at[k - 1].id > moved.id; k--)
             at[k] = at[k - 1];
@@ -60,7 +60,7 @@ static void insert_by_id(struct moment *at, size_t n)
     }
 }
 
-void moments_sort(struct moment *at, struct moment *room, size_t n)
+void time_points_sort(struct time_point *at, struct time_point *room, size_t n)
 {
     sort_by(at, room, n, BYTES);
     for (size_t i = 0, end; i < n; i = end) {

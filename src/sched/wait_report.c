@@ -1,7 +1,7 @@
 /* The pass is run as it is, and watched until the job's turn. What it left without a promise is
  * then asked of the future, job after job in the order of their turns: those before it are given
  * their times first, so that its own does not rest on room that is theirs. */
-#include "sched/when.h"
+#include "sched/wait_report.h"
 
 #include "sched/nodes.h"
 #include "sched/pass.h"
@@ -17,7 +17,7 @@ struct turn { /* that came before */
 struct watch {
     struct pass pass;
     struct sched_snapshot snapshot; /* with the job standing alone */
-    struct when *out;
+    struct wait_report *out;
     size_t at; /* its position */
     struct turn *before;
     size_t n_before;
@@ -77,7 +77,7 @@ static bool find(struct watch *w, uint64_t id)
 
 static void came_before(struct watch *w, size_t i, uint64_t id, uint32_t n)
 {
-    struct when *out = w->out;
+    struct wait_report *out = w->out;
     const struct sched_job *job = &w->snapshot.jobs[i];
     w->before[w->n_before++] = (struct turn){ .job = i, .id = id, .n = n };
     if (job->queue != w->snapshot.jobs[w->at].queue) {
@@ -85,7 +85,7 @@ static void came_before(struct watch *w, size_t i, uint64_t id, uint32_t n)
         return;
     }
     size_t from = job->n_alike + 1 - n;
-    for (uint32_t k = 0; k < n && out->ahead + k < WHEN_NAMED; k++)
+    for (uint32_t k = 0; k < n && out->ahead + k < WAIT_REPORT_NAMED; k++)
         out->first[out->ahead + k] = from + k ? job->alike[from + k - 1] : job->id;
     out->ahead += n;
 }
@@ -93,7 +93,7 @@ static void came_before(struct watch *w, size_t i, uint64_t id, uint32_t n)
 static void run(struct watch *w)
 {
     struct pass *pass = &w->pass;
-    struct when *out = w->out;
+    struct wait_report *out = w->out;
     struct rank rank;
     size_t i;
     while (pass_next(pass, &i, &rank)) {
@@ -120,7 +120,7 @@ static const struct plan_entry *entry_of(const struct plan *plan, uint64_t id, e
     return NULL;
 }
 
-static void read_answer(struct when *out, uint64_t id)
+static void read_answer(struct wait_report *out, uint64_t id)
 {
     const struct plan_entry *admit = entry_of(&out->plan, id, PLAN_ADMIT);
     const struct plan_entry *wait = entry_of(&out->plan, id, PLAN_WAIT);
@@ -161,7 +161,7 @@ static uint32_t without_time(const struct watch *w)
 {
     uint32_t n = 0;
     for (size_t i = 0; i < w->n_before; i++)
-        for (uint32_t k = 0; k < w->before[i].n && n <= WHEN_CHAIN; k++)
+        for (uint32_t k = 0; k < w->before[i].n && n <= WAIT_REPORT_CHAIN; k++)
             n += !has_time(w, id_of(w, &w->before[i], k));
     return n;
 }
@@ -179,19 +179,19 @@ static void give_times(struct watch *w, const struct turn *turn)
 
 /* ---- what that rests on ---- */
 
-static void mark_nodes(const struct pass *pass, const struct held *held, bool *nodes)
+static void mark_nodes(const struct pass *pass, const struct held_places *held, bool *nodes)
 {
     for (uint32_t i = 0; i < held->n; i++) {
-        uint32_t node = held_node(held, pass->cluster, i);
+        uint32_t node = held_places_node(held, pass->cluster, i);
         if (node != UINT32_MAX)
             nodes[node] = true;
     }
 }
 
-static bool touches(const struct pass *pass, const struct held *held, const bool *nodes)
+static bool touches(const struct pass *pass, const struct held_places *held, const bool *nodes)
 {
     for (uint32_t i = 0; i < held->n; i++) {
-        uint32_t node = held_node(held, pass->cluster, i);
+        uint32_t node = held_places_node(held, pass->cluster, i);
         if (node != UINT32_MAX && nodes[node])
             return true;
     }
@@ -199,27 +199,27 @@ static bool touches(const struct pass *pass, const struct held *held, const bool
 }
 
 /* The latest ends are kept, latest first. */
-static void add_end(struct when *out, const struct when_end *end)
+static void add_end(struct wait_report *out, const struct wait_report_end *end)
 {
-    uint32_t at = out->n_ends < WHEN_NAMED ? out->n_ends : WHEN_NAMED;
+    uint32_t at = out->n_ends < WAIT_REPORT_NAMED ? out->n_ends : WAIT_REPORT_NAMED;
     out->n_ends++;
     out->assumed = out->assumed || end->assumed;
     while (at > 0 && out->ends[at - 1].at_ms < end->at_ms) {
-        if (at < WHEN_NAMED)
+        if (at < WAIT_REPORT_NAMED)
             out->ends[at] = out->ends[at - 1];
         at--;
     }
-    if (at < WHEN_NAMED)
+    if (at < WAIT_REPORT_NAMED)
         out->ends[at] = *end;
 }
 
 static void add_promised(struct watch *w, const struct promise *p, const bool *nodes)
 {
-    const struct held held = held_of(p->spec, p->places, p->n_places);
-    const struct when_end end = { .job = p->job,
-                                  .at_ms = p->ends_ms,
-                                  .assumed = !p->spec->limits.run_time_ms.has,
-                                  .waits = true };
+    const struct held_places held = held_places_of(p->spec, p->places, p->n_places);
+    const struct wait_report_end end = { .job = p->job,
+                                         .at_ms = p->ends_ms,
+                                         .assumed = !p->spec->limits.run_time_ms.has,
+                                         .waits = true };
     if (p->ends_ms <= w->out->at_ms && touches(&w->pass, &held, nodes))
         add_end(w->out, &end);
 }
@@ -227,10 +227,10 @@ static void add_promised(struct watch *w, const struct promise *p, const bool *n
 static void find_ends(struct watch *w)
 {
     const struct pass *pass = &w->pass;
-    struct when *out = w->out;
+    struct wait_report *out = w->out;
     const struct sched_job *own = job_at(pass, w->at);
     bool *nodes = ARENA_ARRAY(pass->arena, cluster_count(pass->cluster), bool);
-    const struct held places = held_of(own->spec, out->places, out->n_places);
+    const struct held_places places = held_places_of(own->spec, out->places, out->n_places);
     bool quota = out->reason.why == WAIT_QUOTA || out->reason.why == WAIT_USER;
     mark_nodes(pass, &places, nodes);
     for (size_t i = 0; i < pass->snapshot->n_running; i++) {
@@ -238,9 +238,9 @@ static void find_ends(struct watch *w)
         bool counts = quota ? r->queue == own->queue : touches(pass, &r->held, nodes);
         if (pass->ends[i].at_ms > out->at_ms || !counts)
             continue;
-        const struct when_end end = { .job = r->id,
-                                      .at_ms = pass->ends[i].at_ms,
-                                      .assumed = !r->leaving && !r->ends_ms };
+        const struct wait_report_end end = { .job = r->id,
+                                             .at_ms = pass->ends[i].at_ms,
+                                             .assumed = !r->leaving && !r->ends_ms };
         add_end(out, &end);
     }
     for (size_t i = 0; i < pass->promises.n; i++)
@@ -258,10 +258,10 @@ static const struct promise *promise_of(const struct watch *w, uint64_t id)
 
 static void estimate(struct watch *w, uint64_t id)
 {
-    struct when *out = w->out;
+    struct wait_report *out = w->out;
     const struct wait_reason why = { .why = WAIT_QUOTA };
     out->promised = promise_of(w, id) != NULL;
-    if (!out->promised && without_time(w) > WHEN_CHAIN)
+    if (!out->promised && without_time(w) > WAIT_REPORT_CHAIN)
         return;
     for (size_t k = 0; !out->promised && k < w->n_before; k++)
         give_times(w, &w->before[k]);
@@ -283,19 +283,20 @@ static uint64_t earliest_share(struct watch *w)
 {
     struct pass *pass = &w->pass;
     const struct sched_snapshot *s = pass->snapshot;
-    struct holds *alone = hold_create(pass->arena, s->queues, s->n_queues, pass->now_ms);
+    struct quota_timeline *alone =
+        quota_timeline_create(pass->arena, s->queues, s->n_queues, pass->now_ms);
     if (start_idle(pass, w->at))
         return pass->now_ms;
     for (size_t i = 0; i < s->n_running; i++) {
         const struct sched_running *r = &s->running[i];
-        const struct hold_ask runs = {
+        const struct quota_request runs = {
             .job = r->id, .queue = r->queue, .user = r->user, .demand = r->demand
         };
         if (!r->idle)
-            hold_runs(alone, &runs, pass->ends[i].at_ms);
+            quota_timeline_runs(alone, &runs, pass->ends[i].at_ms);
     }
-    const struct hold_ask ask = start_ask(pass, w->at, job_at(pass, w->at)->id);
-    return hold_earliest(alone, &ask, pass->now_ms);
+    const struct quota_request ask = start_ask(pass, w->at, job_at(pass, w->at)->id);
+    return quota_timeline_earliest(alone, &ask, pass->now_ms);
 }
 
 /* What runs goes on to its counted end, and nothing that waits takes any room: whoever is let in
@@ -320,7 +321,7 @@ static uint64_t earliest_room(struct watch *w)
     uint64_t share_ms = at_ms ? earliest_share(w) : 0;
     future_destroy(alone);
     arena_destroy(scratch);
-    return share_ms > at_ms && share_ms != HOLD_NEVER ? share_ms : at_ms;
+    return share_ms > at_ms && share_ms != QUOTA_NEVER ? share_ms : at_ms;
 }
 
 static void read_shares(struct watch *w)
@@ -334,11 +335,11 @@ static void read_shares(struct watch *w)
         w->out->user_used = *quota_user(w->pass.quota, s->jobs[w->at].user);
 }
 
-bool sched_when(const struct sched_snapshot *s, uint64_t job, uint64_t now_ms, struct arena *arena,
-                struct when *out)
+bool sched_wait_report(const struct sched_snapshot *s, uint64_t job, uint64_t now_ms,
+                       struct arena *arena, struct wait_report *out)
 {
     struct watch w = { .snapshot = *s, .out = out };
-    *out = (struct when){ .reason = { .why = WAIT_NONE } };
+    *out = (struct wait_report){ .reason = { .why = WAIT_NONE } };
     w.pass.arena = arena;
     if (!find(&w, job))
         return false;

@@ -1,6 +1,6 @@
-/* Random takes, gives and changes of nodes: the shelves are what a recount from scratch finds, and
- * a choice by shelves is that of a look at every node. */
-#include "sched/shelf.h"
+/* Random takes, gives and changes of nodes: the classes are what a recount from scratch finds, and
+ * a choice by classes is that of a look at every node. */
+#include "sched/node_class.h"
 
 #include "base/dice.h"
 #include "base/mem.h"
@@ -129,18 +129,19 @@ static bool equal_state(const struct cluster *c, uint32_t a, uint32_t b)
 
 static void check_shelves(const struct cluster *c)
 {
-    const struct shelves *s = shelves_of(c);
+    const struct node_classes *s = node_classes_of(c);
     uint32_t on_shelves = 0;
     for (uint32_t a = 0; a < cluster_count(c); a++)
         for (uint32_t b = 0; b < a; b++)
             assert_int_equal(s->of[a] == s->of[b], equal_state(c, a, b));
-    for (uint32_t at = shelves_next(s, SHELF_NONE, 0); at != SHELF_NONE;
-         at = shelves_next(s, at, 0)) {
-        const struct shelf *shelf = &s->at[at];
-        const struct node *n = &c->nodes[shelf->first];
-        const struct form *f = cluster_form(c, shelf->first);
+    for (uint32_t at = node_classes_next(s, POSITION_NONE, 0); at != POSITION_NONE;
+         at = node_classes_next(s, at, 0)) {
+        const struct node_class *class = &s->at[at];
+        const struct node *n = &c->nodes[class->first];
+        const struct form *f = cluster_form(c, class->first);
         uint32_t seen = 0, most = 0;
-        for (uint32_t i = shelf->first, last = 0; i != SHELF_NONE; i = shelves_after(s, shelf, i)) {
+        for (uint32_t i = class->first, last = 0; i != POSITION_NONE;
+             i = node_classes_after(s, class, i)) {
             assert_true(seen == 0 || i > last);
             assert_int_equal(s->of[i], at);
             last = i;
@@ -148,13 +149,13 @@ static void check_shelves(const struct cluster *c)
         }
         for (uint32_t i = 0; i < f->spec.gpus; i++)
             most = 1000u - c->gpu[f->gpu_at + i] > most ? 1000u - c->gpu[f->gpu_at + i] : most;
-        assert_int_equal(seen, shelf->n);
-        assert_int_equal(shelf->usable, node_usable(n));
-        assert_int_equal(shelf->cpu, f->spec.cpu_milli - n->cpu);
-        assert_int_equal(shelf->memory, f->spec.memory - n->memory);
-        assert_int_equal(shelf->gpu, UINT64_C(1000) * f->spec.gpus - n->gpu_milli);
-        assert_int_equal(shelf->idle, n->idle_gpus);
-        assert_int_equal(shelf->most, most);
+        assert_int_equal(seen, class->n);
+        assert_int_equal(class->usable, node_usable(n));
+        assert_int_equal(class->cpu, f->spec.cpu_milli - n->cpu);
+        assert_int_equal(class->memory, f->spec.memory - n->memory);
+        assert_int_equal(class->gpu, UINT64_C(1000) * f->spec.gpus - n->gpu_milli);
+        assert_int_equal(class->idle, n->idle_gpus);
+        assert_int_equal(class->most, most);
         on_shelves += seen;
     }
     assert_int_equal(on_shelves, cluster_count(c));
@@ -175,16 +176,17 @@ static bool fuller(const struct cluster *c, uint32_t a, uint32_t b)
 }
 
 /* What the potential says of so many units on the node; low bits: how full the device is. */
-static int64_t price(const struct crew *crew, const struct group *g, uint32_t node, uint32_t units)
+static int64_t price(const struct placement *placement, const struct group *g, uint32_t node,
+                     uint32_t units)
 {
-    const struct cluster *c = crew->cluster;
-    struct potential *p = shelves_of(c)->potential;
+    const struct cluster *c = placement->cluster;
+    struct potential *p = node_classes_of(c)->potential;
     const struct form *f = cluster_form(c, node);
-    const struct want *w = g->members[0].want;
+    const struct task_request *w = g->members[0].want;
     struct node_state s = { .cpu_milli = f->spec.cpu_milli - c->nodes[node].cpu,
                             .memory = f->spec.memory - c->nodes[node].memory,
                             .kind = kinds_type(c->layout->kinds, f->spec.gpu_type) };
-    struct shape shape = want_price_shape(w, c->layout->kinds, units);
+    struct shape shape = task_request_price_shape(w, c->layout->kinds, units);
     if (!p || !potential_version(p) || !units || (units > 1 && w->share) ||
         c->nodes[node].gpu_milli == 1000 * f->spec.gpus)
         return 0;
@@ -199,36 +201,36 @@ static int64_t price(const struct crew *crew, const struct group *g, uint32_t no
     return (int64_t)put.delta * 1024 + (w->share ? 1000 - s.free[put.slot] : 0);
 }
 
-static void check_choice(const struct crew *crew, const struct group *g, uint32_t left)
+static void check_choice(const struct placement *placement, const struct group *g, uint32_t left)
 {
-    uint32_t best = SHELF_NONE, most = 0, fits = 0;
+    uint32_t best = POSITION_NONE, most = 0, fits = 0;
     int64_t least = 0;
-    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++) {
-        uint32_t units = fit_units(crew, g, i, left);
-        int64_t here = price(crew, g, i, units);
+    for (uint32_t i = 0; i < cluster_count(placement->cluster); i++) {
+        uint32_t units = fit_units(placement, g, i, left);
+        int64_t here = price(placement, g, i, units);
         fits = fits + units < left ? fits + units : left;
         if (units > most || (units && units == most && here < least) ||
-            (units && units == most && here == least && fuller(crew->cluster, i, best))) {
+            (units && units == most && here == least && fuller(placement->cluster, i, best))) {
             best = i;
             most = units;
             least = here;
         }
     }
-    struct choice c = choice_for(crew, g, left);
+    struct choice c = choice_for(placement, g, left);
     assert_int_equal(c.node, best);
     assert_int_equal(c.units, most);
-    assert_int_equal(choice_count(crew, g, left), fits);
+    assert_int_equal(choice_count(placement, g, left), fits);
 }
 
-static void check_choice_for_all(const struct crew *crew)
+static void check_choice_for_all(const struct placement *placement)
 {
-    const struct group *g = crew->groups;
-    uint32_t best = SHELF_NONE;
-    for (uint32_t i = 0; i < cluster_count(crew->cluster); i++)
-        if (fit_units(crew, g, i, g->units) == g->units &&
-            (best == SHELF_NONE || fuller(crew->cluster, i, best)))
+    const struct group *g = placement->groups;
+    uint32_t best = POSITION_NONE;
+    for (uint32_t i = 0; i < cluster_count(placement->cluster); i++)
+        if (fit_units(placement, g, i, g->units) == g->units &&
+            (best == POSITION_NONE || fuller(placement->cluster, i, best)))
             best = i;
-    assert_int_equal(choice_for_all(crew), best);
+    assert_int_equal(choice_for_all(placement), best);
 }
 
 /* On a clone: node after node is filled as the choice says. */
@@ -236,23 +238,23 @@ static void check_choices(struct game *g, struct job_spec *job)
 {
     struct cluster *copy = cluster_clone(g->world.cluster);
     struct arena *arena = arena_create();
-    struct crew crew;
-    crew_init(&crew, arena, copy, job);
-    crew_seat(&crew);
-    struct group *group = crew.groups;
+    struct placement placement;
+    placement_init(&placement, arena, copy, job);
+    placement_room(&placement);
+    struct group *group = placement.groups;
     if (!group->apart)
-        check_choice_for_all(&crew);
-    check_choice(&crew, group, 1);
+        check_choice_for_all(&placement);
+    check_choice(&placement, group, 1);
     while (group->done < group->units) {
-        check_choice(&crew, group, group->units - group->done);
-        check_choice(&crew, group, 1);
-        struct choice c = choice_for(&crew, group, group->units - group->done);
-        if (c.node == SHELF_NONE || !fit_put(&crew, group, c.node, FIT_ANY_DEVICE))
+        check_choice(&placement, group, group->units - group->done);
+        check_choice(&placement, group, 1);
+        struct choice c = choice_for(&placement, group, group->units - group->done);
+        if (c.node == POSITION_NONE || !fit_put(&placement, group, c.node, FIT_ANY_DEVICE))
             break;
     }
     check_shelves(copy);
-    fit_back(&crew, 0);
-    check_choice(&crew, group, 1);
+    fit_back(&placement, 0);
+    check_choice(&placement, group, 1);
     check_shelves(copy);
     arena_destroy(arena);
     cluster_destroy(copy);
@@ -292,7 +294,7 @@ static void test_games(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct game g = { .dice = { .state = seed }, .world = world_create(NULL, 0) };
-        g.nodes = seed % 4 ? 20 : 150; /* many enough for fronts */
+        g.nodes = seed % 4 ? 20 : 150; /* many enough for rankings */
         for (uint32_t i = 0; i < g.nodes; i++)
             put_node(&g, i);
         if (seed % 8 < 3) {
@@ -322,12 +324,12 @@ static void put_plain(struct cluster *c, struct arena *a, uint32_t i, bool label
     cluster_put(c, &s);
 }
 
-static uint32_t shelves_in_use(const struct cluster *c)
+static uint32_t classes_in_use(const struct cluster *c)
 {
-    const struct shelves *s = shelves_of(c);
+    const struct node_classes *s = node_classes_of(c);
     uint32_t n = 0;
-    for (uint32_t at = shelves_next(s, SHELF_NONE, 0); at != SHELF_NONE;
-         at = shelves_next(s, at, 0))
+    for (uint32_t at = node_classes_next(s, POSITION_NONE, 0); at != POSITION_NONE;
+         at = node_classes_next(s, at, 0))
         n++;
     return n;
 }
@@ -342,16 +344,16 @@ static void test_clone(void **state)
     struct job_spec *job = world_job(w.arena, &role, 1);
     struct plan_entry e = world_try(&w, job);
     struct cluster *copy = cluster_clone(w.cluster);
-    assert_int_equal(shelves_in_use(w.cluster), 1);
+    assert_int_equal(classes_in_use(w.cluster), 1);
     assert_true(world_take(copy, job, &e));
-    assert_int_equal(shelves_in_use(copy), 3); /* two on one node, one on the next */
-    assert_int_equal(shelves_in_use(w.cluster), 1);
+    assert_int_equal(classes_in_use(copy), 3); /* two on one node, one on the next */
+    assert_int_equal(classes_in_use(w.cluster), 1);
     struct cluster *later = cluster_clone(copy);
     world_give(copy, job, &e);
     put_plain(copy, w.arena, 10, false);
-    assert_int_equal(shelves_in_use(copy), 1);
-    assert_int_equal(shelves_of(copy)->at[shelves_of(copy)->of[10]].n, 11);
-    assert_int_equal(shelves_in_use(later), 3);
+    assert_int_equal(classes_in_use(copy), 1);
+    assert_int_equal(node_classes_of(copy)->at[node_classes_of(copy)->of[10]].n, 11);
+    assert_int_equal(classes_in_use(later), 3);
     check_choices(&(struct game){ .world = { .arena = w.arena, .cluster = later } }, job);
     cluster_destroy(later);
     cluster_destroy(copy);
@@ -395,7 +397,7 @@ static void test_family(void **state)
             seen += cluster_node(family[i], node).tasks;
         assert_int_equal(seen, tasks[i]);
     }
-    assert_int_equal(shelves_in_use(w.cluster), 1);
+    assert_int_equal(classes_in_use(w.cluster), 1);
     for (uint32_t i = 0; i < COPIES; i++)
         cluster_destroy(family[i]);
     world_destroy(&w);
@@ -417,15 +419,15 @@ static void test_states(void **state)
         struct cluster *copy = cluster_clone(w.cluster);
         assert_true(world_take(w.cluster, job, &e));
         assert_true(world_take(copy, job, &e));
-        shelves_of(copy);
-        shelves_of(w.cluster);
+        node_classes_of(copy);
+        node_classes_of(w.cluster);
         world_give(w.cluster, job, &e);
         cluster_destroy(copy);
         bound = i == 0 ? potential_bound(p) : bound;
     }
     assert_int_equal(potential_bound(p), bound);
     cluster_set_potential(w.cluster, NULL);
-    assert_int_equal(shelves_in_use(w.cluster), 1);
+    assert_int_equal(classes_in_use(w.cluster), 1);
     world_destroy(&w);
     potential_destroy(p);
 }
@@ -469,7 +471,7 @@ static void test_fine_labels(void **state)
     for (uint32_t i = 0; i < 40; i++) {
         put_plain(w.cluster, w.arena, i, true);
     }
-    assert_int_equal(shelves_in_use(w.cluster), 2);
+    assert_int_equal(classes_in_use(w.cluster), 2);
     struct role role = { .name = "w", .replicas = 1, .resources = { .gpu_milli = 2000 } };
     struct job_spec *job = world_job(w.arena, &role, 1);
     pairs_set(&job->placing.labels, w.arena, "hostname", "n33");

@@ -5,7 +5,7 @@
  * many of them; a role with per_group is a set of its own. Every other role has units of one task.
  * Groups are ordered so that what fits in few places comes first: ports by number, then gpu, cpu,
  * memory. */
-#include "sched/crew.h"
+#include "sched/placement.h"
 
 #include "base/err.h"
 
@@ -50,7 +50,7 @@ static uint32_t role_least(const struct role *r)
 
 /* A gang that counts over its roles leaves it to the count which of them come; one of a single role
  * says how many of it. */
-uint32_t crew_least(const struct job_spec *job, const struct role *r)
+uint32_t placement_least(const struct job_spec *job, const struct role *r)
 {
     uint32_t least = role_least(r), own = least == r->replicas ? 0 : least;
     for (size_t i = 0; i < job->n_gangs; i++) {
@@ -80,46 +80,47 @@ static void sum_up(struct group *g)
     }
 }
 
-static void group_finish(struct crew *crew, struct group *g)
+static void group_finish(struct placement *placement, struct group *g)
 {
-    g->order = (uint32_t)crew->n_groups;
-    g->demands = demand_list(crew->arena, g->members, g->n_members, &g->n_demands);
+    g->order = (uint32_t)placement->n_groups;
+    g->demands = demand_list(placement->arena, g->members, g->n_members, &g->n_demands);
     g->nothing = true;
-    g->stamp = shelves_stamp(crew->cluster);
+    g->stamp = node_classes_stamp(placement->cluster);
     sum_up(g);
     for (size_t i = 0; i < g->n_members; i++) {
-        const struct want *w = g->members[i].want;
-        g->nothing = g->nothing && want_is_nothing(w);
+        const struct task_request *w = g->members[i].want;
+        g->nothing = g->nothing && task_request_is_nothing(w);
         g->has_static_ports = g->has_static_ports || w->has_static_ports;
-        g->spread = g->spread || words_have(&crew->job->placing.spread, w->role->name);
-        g->apart = g->apart || words_have(&crew->job->placing.apart, w->role->name);
-        g->picky = g->picky || !want_is_of_kind(w, crew->cluster->layout->kinds);
+        g->spread = g->spread || words_have(&placement->job->placing.spread, w->role->name);
+        g->apart = g->apart || words_have(&placement->job->placing.apart, w->role->name);
+        g->picky = g->picky || !task_request_is_of_kind(w, placement->cluster->layout->kinds);
     }
     for (size_t i = 0; i < g->n_demands; i++)
-        g->picky = g->picky || (g->demands[i].type && crew->cluster->layout->kinds->mixed);
-    g->picky = g->picky || g->apart || g->pin != SHELF_NONE;
+        g->picky = g->picky || (g->demands[i].type && placement->cluster->layout->kinds->mixed);
+    g->picky = g->picky || g->apart || g->pin != POSITION_NONE;
     if (g->spread || g->apart)
-        g->on = ARENA_ARRAY(crew->arena, cluster_count(crew->cluster), uint32_t);
+        g->on = ARENA_ARRAY(placement->arena, cluster_count(placement->cluster), uint32_t);
 }
 
-static void group_of_role(struct crew *crew, const struct want *w)
+static void group_of_role(struct placement *placement, const struct task_request *w)
 {
-    struct group *g = &crew->groups[crew->n_groups++];
+    struct group *g = &placement->groups[placement->n_groups++];
     g->name = w->role->name;
-    g->members = ARENA_NEW(crew->arena, struct member);
+    g->members = ARENA_NEW(placement->arena, struct member);
     g->members[g->n_members++] = (struct member){ .want = w, .per = 1 };
     g->size = 1;
     g->units = w->role->replicas;
-    g->least = crew_least(crew->job, w->role);
+    g->least = placement_least(placement->job, w->role);
     g->pin = UINT32_MAX;
-    group_finish(crew, g);
+    group_finish(placement, g);
 }
 
-static void group_of_set(struct crew *crew, const struct want *wants, const struct words *set)
+static void group_of_set(struct placement *placement, const struct task_request *wants,
+                         const struct words *set)
 {
-    struct group *g = &crew->groups[crew->n_groups++];
-    const struct job_spec *job = crew->job;
-    g->members = ARENA_ARRAY(crew->arena, job->n_roles, struct member);
+    struct group *g = &placement->groups[placement->n_groups++];
+    const struct job_spec *job = placement->job;
+    g->members = ARENA_ARRAY(placement->arena, job->n_roles, struct member);
     g->pin = UINT32_MAX;
     g->units = set_units(job, set);
     if (!g->units)
@@ -128,17 +129,17 @@ static void group_of_set(struct crew *crew, const struct want *wants, const stru
         if (!words_have(set, job->roles[i].name) || !job->roles[i].replicas)
             continue;
         g->members[g->n_members++] = (struct member){ .want = &wants[i] };
-        g->name = g->name ? arena_printf(crew->arena, "%s+%s", g->name, job->roles[i].name)
+        g->name = g->name ? arena_printf(placement->arena, "%s+%s", g->name, job->roles[i].name)
                           : job->roles[i].name;
     }
     for (size_t m = 0; m < g->n_members; m++) {
         struct member *member = &g->members[m];
         member->per = member->want->role->replicas / g->units;
         g->size += member->per;
-        uint32_t least = (crew_least(job, member->want->role) + member->per - 1) / member->per;
+        uint32_t least = (placement_least(job, member->want->role) + member->per - 1) / member->per;
         g->least = least > g->least ? least : g->least;
     }
-    group_finish(crew, g);
+    group_finish(placement, g);
 }
 
 static uint64_t group_need(const struct group *g, enum demand_kind kind)
@@ -163,17 +164,17 @@ static int by_hardness(const void *a, const void *b)
     return x->order < y->order ? -1 : 1; /* qsort is not stable by itself */
 }
 
-static void collect_avoided(struct crew *crew)
+static void collect_avoided(struct placement *placement)
 {
     size_t most = 0;
-    for (size_t r = 0; r < crew->job->n_roles; r++)
-        most += crew->job->roles[r].n_ports;
-    crew->avoid = ARENA_ARRAY(crew->arena, most, struct port_range);
-    for (size_t r = 0; r < crew->job->n_roles; r++)
-        for (size_t i = 0; i < crew->job->roles[r].n_ports; i++) {
-            const struct port_want *p = &crew->job->roles[r].ports[i];
+    for (size_t r = 0; r < placement->job->n_roles; r++)
+        most += placement->job->roles[r].n_ports;
+    placement->avoid = ARENA_ARRAY(placement->arena, most, struct port_range);
+    for (size_t r = 0; r < placement->job->n_roles; r++)
+        for (size_t i = 0; i < placement->job->roles[r].n_ports; i++) {
+            const struct port_want *p = &placement->job->roles[r].ports[i];
             if (p->first && !p->prefer)
-                crew->avoid[crew->n_avoid++] =
+                placement->avoid[placement->n_avoid++] =
                     (struct port_range){ .first = p->first, .last = p->first + p->count - 1 };
         }
 }
@@ -184,56 +185,56 @@ static int by_position(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static void collect_named(struct crew *crew)
+static void collect_named(struct placement *placement)
 {
-    const struct words *names = &crew->job->placing.nodes;
+    const struct words *names = &placement->job->placing.nodes;
     uint32_t n = 0;
     if (!names->n)
         return;
-    crew->named = ARENA_ARRAY(crew->arena, names->n, uint32_t);
+    placement->named = ARENA_ARRAY(placement->arena, names->n, uint32_t);
     for (size_t i = 0; i < names->n; i++) {
-        uint32_t node = cluster_find(crew->cluster, names->at[i]);
+        uint32_t node = cluster_find(placement->cluster, names->at[i]);
         if (node != UINT32_MAX)
-            crew->named[n++] = node;
+            placement->named[n++] = node;
     }
-    qsort(crew->named, n, sizeof *crew->named, by_position);
+    qsort(placement->named, n, sizeof *placement->named, by_position);
     for (uint32_t i = 0; i < n; i++)
-        if (i == 0 || crew->named[i] != crew->named[i - 1])
-            crew->named[crew->n_named++] = crew->named[i];
+        if (i == 0 || placement->named[i] != placement->named[i - 1])
+            placement->named[placement->n_named++] = placement->named[i];
 }
 
-void crew_within(struct crew *crew, const struct level *level, uint32_t domain)
+void placement_in_domain(struct placement *placement, const struct level *level, uint32_t domain)
 {
-    crew->level = level;
-    crew->domain = domain;
-    crew->among = crew->named;
-    crew->n_among = crew->n_named;
+    placement->level = level;
+    placement->domain = domain;
+    placement->among = placement->named;
+    placement->n_among = placement->n_named;
     if (!level)
         return;
     const struct domain *d = &level->domains[domain];
-    crew->among = &level->nodes[d->at];
-    crew->n_among = d->n;
-    if (!crew->named)
+    placement->among = &level->nodes[d->at];
+    placement->n_among = d->n;
+    if (!placement->named)
         return;
-    uint32_t *both = ARENA_ARRAY(crew->arena, crew->n_named, uint32_t), n = 0;
-    for (uint32_t i = 0; i < crew->n_named; i++)
-        if (level->of[crew->named[i]] == domain)
-            both[n++] = crew->named[i];
-    crew->among = both;
-    crew->n_among = n;
+    uint32_t *both = ARENA_ARRAY(placement->arena, placement->n_named, uint32_t), n = 0;
+    for (uint32_t i = 0; i < placement->n_named; i++)
+        if (level->of[placement->named[i]] == domain)
+            both[n++] = placement->named[i];
+    placement->among = both;
+    placement->n_among = n;
 }
 
-static struct want *begin(struct crew *crew, struct arena *arena, struct cluster *cluster,
-                          const struct job_spec *job)
+static struct task_request *begin(struct placement *placement, struct arena *arena,
+                                  struct cluster *cluster, const struct job_spec *job)
 {
-    *crew = (struct crew){ .arena = arena, .cluster = cluster, .job = job };
-    struct want *wants = ARENA_ARRAY(arena, job->n_roles, struct want);
+    *placement = (struct placement){ .arena = arena, .cluster = cluster, .job = job };
+    struct task_request *wants = ARENA_ARRAY(arena, job->n_roles, struct task_request);
     for (uint32_t i = 0; i < job->n_roles; i++)
-        want_init(&wants[i], job, i);
-    collect_avoided(crew);
-    collect_named(crew);
-    crew->anchor = SHELF_NONE;
-    crew_within(crew, NULL, DOMAIN_NONE);
+        task_request_init(&wants[i], job, i);
+    collect_avoided(placement);
+    collect_named(placement);
+    placement->anchor = POSITION_NONE;
+    placement_in_domain(placement, NULL, DOMAIN_NONE);
     return wants;
 }
 
@@ -246,24 +247,25 @@ static bool leads(const struct job_spec *job, uint32_t role, const struct words 
     return true;
 }
 
-void crew_init(struct crew *crew, struct arena *arena, struct cluster *cluster,
-               const struct job_spec *job)
+void placement_init(struct placement *placement, struct arena *arena, struct cluster *cluster,
+                    const struct job_spec *job)
 {
-    const struct want *wants = begin(crew, arena, cluster, job);
-    crew->groups = ARENA_ARRAY(arena, job->n_roles, struct group);
+    const struct task_request *wants = begin(placement, arena, cluster, job);
+    placement->groups = ARENA_ARRAY(arena, job->n_roles, struct group);
     for (uint32_t i = 0; i < job->n_roles; i++) {
         const struct words set = together_with(job, &job->roles[i]);
-        crew->n_places += job->roles[i].replicas;
+        placement->n_places += job->roles[i].replicas;
         if (!job->roles[i].replicas)
             continue;
         if (!set.n)
-            group_of_role(crew, &wants[i]);
+            group_of_role(placement, &wants[i]);
         else if (leads(job, i, &set))
-            group_of_set(crew, wants, &set);
+            group_of_set(placement, wants, &set);
     }
-    for (size_t i = 0; i < crew->n_groups; i++)
-        crew->elastic = crew->elastic || crew->groups[i].least < crew->groups[i].units;
-    qsort(crew->groups, crew->n_groups, sizeof *crew->groups, by_hardness);
+    for (size_t i = 0; i < placement->n_groups; i++)
+        placement->elastic =
+            placement->elastic || placement->groups[i].least < placement->groups[i].units;
+    qsort(placement->groups, placement->n_groups, sizeof *placement->groups, by_hardness);
 }
 
 static uint32_t role_first_place(const struct job_spec *job, uint32_t role)
@@ -274,30 +276,31 @@ static uint32_t role_first_place(const struct job_spec *job, uint32_t role)
     return first;
 }
 
-static void group_fill_units(struct crew *crew, struct group *g)
+static void group_fill_units(struct placement *placement, struct group *g)
 {
-    g->tasks = ARENA_ARRAY(crew->arena, (size_t)g->units * g->size, struct crew_task);
+    g->tasks = ARENA_ARRAY(placement->arena, (size_t)g->units * g->size, struct group_task);
     for (uint32_t unit = 0, at = 0; unit < g->units; unit++)
         for (size_t m = 0; m < g->n_members; m++) {
             const struct member *member = &g->members[m];
-            uint32_t first = role_first_place(crew->job, member->want->at) + unit * member->per;
+            uint32_t first =
+                role_first_place(placement->job, member->want->at) + unit * member->per;
             for (uint32_t k = 0; k < member->per; k++)
-                g->tasks[at++] = (struct crew_task){ .want = member->want, .place = first + k };
+                g->tasks[at++] = (struct group_task){ .want = member->want, .place = first + k };
         }
 }
 
-void crew_seat(struct crew *crew)
+void placement_room(struct placement *placement)
 {
-    const struct job_spec *job = crew->job;
-    if (crew->seats)
+    const struct job_spec *job = placement->job;
+    if (placement->seats)
         return;
-    crew->places = ARENA_ARRAY(crew->arena, crew->n_places, struct task_place);
-    crew->seats = ARENA_ARRAY(crew->arena, crew->n_places, struct seat);
+    placement->places = ARENA_ARRAY(placement->arena, placement->n_places, struct task_place);
+    placement->seats = ARENA_ARRAY(placement->arena, placement->n_places, struct placed_task);
     for (uint32_t i = 0, at = 0; i < job->n_roles; i++)
         for (uint32_t k = 0; k < job->roles[i].replicas; k++)
-            crew->places[at++] = (struct task_place){ .role = i, .index = k, .attempt = 1 };
-    for (size_t i = 0; i < crew->n_groups; i++)
-        group_fill_units(crew, &crew->groups[i]);
+            placement->places[at++] = (struct task_place){ .role = i, .index = k, .attempt = 1 };
+    for (size_t i = 0; i < placement->n_groups; i++)
+        group_fill_units(placement, &placement->groups[i]);
 }
 
 /* ---- some tasks of a running job ---- */
@@ -311,9 +314,10 @@ static uint32_t tasks_in_unit(const struct job_spec *job, const struct words *se
 }
 
 /* Node of a peer that this task has to join. */
-static uint32_t pinned(const struct crew *crew, const struct sched_more *more, struct task_ref task)
+static uint32_t pinned(const struct placement *placement, const struct sched_more *more,
+                       struct task_ref task)
 {
-    const struct job_spec *job = crew->job;
+    const struct job_spec *job = placement->job;
     struct role *own = &job->roles[task.role];
     const struct words set = together_with(job, own);
     if (!set.n)
@@ -323,19 +327,20 @@ static uint32_t pinned(const struct crew *crew, const struct sched_more *more, s
         const struct task_place *p = &more->held[i];
         const struct role *r = &job->roles[p->role];
         if (words_have(&set, r->name) && p->index / tasks_in_unit(job, &set, r) == unit)
-            return cluster_find(crew->cluster, p->node);
+            return cluster_find(placement->cluster, p->node);
     }
     return UINT32_MAX;
 }
 
-static struct group *group_for(struct crew *crew, const struct want *w, uint32_t pin)
+static struct group *group_for(struct placement *placement, const struct task_request *w,
+                               uint32_t pin)
 {
-    for (size_t i = 0; i < crew->n_groups; i++)
-        if (crew->groups[i].members[0].want == w && crew->groups[i].pin == pin)
-            return &crew->groups[i];
-    struct group *g = &crew->groups[crew->n_groups++];
+    for (size_t i = 0; i < placement->n_groups; i++)
+        if (placement->groups[i].members[0].want == w && placement->groups[i].pin == pin)
+            return &placement->groups[i];
+    struct group *g = &placement->groups[placement->n_groups++];
     g->name = w->role->name;
-    g->members = ARENA_NEW(crew->arena, struct member);
+    g->members = ARENA_NEW(placement->arena, struct member);
     g->members[g->n_members++] = (struct member){ .want = w, .per = 1 };
     g->size = 1;
     g->pin = pin;
@@ -343,45 +348,47 @@ static struct group *group_for(struct crew *crew, const struct want *w, uint32_t
 }
 
 /* Groups of one role count together which nodes have its tasks. */
-static void count_held(const struct crew *crew, const struct sched_more *more, struct group *g)
+static void count_held(const struct placement *placement, const struct sched_more *more,
+                       struct group *g)
 {
-    for (struct group *other = crew->groups; g->on && other < g; other++)
+    for (struct group *other = placement->groups; g->on && other < g; other++)
         if (other->members[0].want == g->members[0].want) {
             g->on = other->on;
             return;
         }
     for (size_t i = 0; g->on && i < more->n_held; i++) {
-        uint32_t node = cluster_find(crew->cluster, more->held[i].node);
+        uint32_t node = cluster_find(placement->cluster, more->held[i].node);
         if (more->held[i].role == g->members[0].want->at && node != UINT32_MAX)
             g->on[node]++;
     }
 }
 
-void crew_init_more(struct crew *crew, struct arena *arena, struct cluster *cluster,
-                    const struct sched_more *more)
+void placement_init_more(struct placement *placement, struct arena *arena, struct cluster *cluster,
+                         const struct sched_more *more)
 {
-    const struct want *wants = begin(crew, arena, cluster, more->spec);
-    crew->some_only = crew->trickles = true;
-    crew->n_places = (uint32_t)more->n;
-    for (size_t i = 0; i < more->n_held && crew->anchor == SHELF_NONE; i++)
-        crew->anchor = cluster_find(cluster, more->held[i].node);
-    crew->groups = ARENA_ARRAY(arena, more->n, struct group);
-    crew->places = ARENA_ARRAY(arena, more->n, struct task_place);
-    crew->seats = ARENA_ARRAY(arena, more->n, struct seat);
-    for (uint32_t i = 0; i < crew->n_places; i++) {
+    const struct task_request *wants = begin(placement, arena, cluster, more->spec);
+    placement->some_only = placement->trickles = true;
+    placement->n_places = (uint32_t)more->n;
+    for (size_t i = 0; i < more->n_held && placement->anchor == POSITION_NONE; i++)
+        placement->anchor = cluster_find(cluster, more->held[i].node);
+    placement->groups = ARENA_ARRAY(arena, more->n, struct group);
+    placement->places = ARENA_ARRAY(arena, more->n, struct task_place);
+    placement->seats = ARENA_ARRAY(arena, more->n, struct placed_task);
+    for (uint32_t i = 0; i < placement->n_places; i++) {
         struct task_ref t = more->tasks[i];
-        uint32_t pin = pinned(crew, more, t);
+        uint32_t pin = pinned(placement, more, t);
         const struct role *role = &more->spec->roles[t.role];
-        crew->trickles = crew->trickles && crew_least(more->spec, role) < role->replicas;
-        crew->places[i] = (struct task_place){ .role = t.role, .index = t.index };
-        struct group *g = group_for(crew, &wants[t.role], pin);
+        placement->trickles =
+            placement->trickles && placement_least(more->spec, role) < role->replicas;
+        placement->places[i] = (struct task_place){ .role = t.role, .index = t.index };
+        struct group *g = group_for(placement, &wants[t.role], pin);
         if (!g->units) {
-            g->tasks = ARENA_ARRAY(arena, more->n - i, struct crew_task);
-            group_finish(crew, g);
-            count_held(crew, more, g);
+            g->tasks = ARENA_ARRAY(arena, more->n - i, struct group_task);
+            group_finish(placement, g);
+            count_held(placement, more, g);
         }
-        g->tasks[g->units++] = (struct crew_task){ .want = &wants[t.role], .place = i };
+        g->tasks[g->units++] = (struct group_task){ .want = &wants[t.role], .place = i };
         g->least = g->units;
     }
-    qsort(crew->groups, crew->n_groups, sizeof *crew->groups, by_hardness);
+    qsort(placement->groups, placement->n_groups, sizeof *placement->groups, by_hardness);
 }

@@ -6,7 +6,7 @@
  * worth less than one in an empty rack. Where no domain holds all, the largest is filled first,
  * which makes them the fewest, and what then remains goes where it fits most tightly; inside each
  * the same again, one level further in. */
-#include "sched/within.h"
+#include "sched/domains.h"
 
 #include "sched/choice.h"
 #include "sched/scatter.h"
@@ -26,36 +26,37 @@ static uint32_t limit_of(const struct group *g, bool least)
     return least ? g->least : g->units;
 }
 
-bool within_required(const struct crew *crew, uint32_t *level)
+bool domain_required(const struct placement *placement, uint32_t *level)
 {
-    const struct placing *placing = &crew->job->placing;
+    const struct placing *placing = &placement->job->placing;
     *level = DOMAIN_NONE;
     if (!placing->within || !placing->within_required)
         return false;
-    *level = topology_level(cluster_topology(crew->cluster), placing->within);
+    *level = topology_level(cluster_topology(placement->cluster), placing->within);
     return true;
 }
 
-bool within_matters(const struct crew *crew)
+bool domain_matters(const struct placement *placement)
 {
     uint32_t level;
-    if (within_required(crew, &level))
+    if (domain_required(placement, &level))
         return true;
-    return cluster_topology(crew->cluster)->n > 0 &&
-           (crew->n_places > 1 || crew->anchor != SHELF_NONE);
+    return cluster_topology(placement->cluster)->n > 0 &&
+           (placement->n_places > 1 || placement->anchor != POSITION_NONE);
 }
 
 /* Room for the group in each domain of the level. */
-static void count_rooms(const struct crew *crew, const struct group *g, const struct level *level,
-                        uint64_t *rooms)
+static void count_rooms(const struct placement *placement, const struct group *g,
+                        const struct level *level, uint64_t *rooms)
 {
     for (uint32_t d = 0; d < level->n; d++)
         rooms[d] = 0;
-    for (uint32_t i = 0, n = crew->among ? crew->n_among : cluster_count(crew->cluster); i < n;
-         i++) {
-        uint32_t node = crew->among ? crew->among[i] : i;
+    for (uint32_t i = 0,
+                  n = placement->among ? placement->n_among : cluster_count(placement->cluster);
+         i < n; i++) {
+        uint32_t node = placement->among ? placement->among[i] : i;
         if (level->of[node] != DOMAIN_NONE)
-            rooms[level->of[node]] += choice_units(crew, g, node, g->units);
+            rooms[level->of[node]] += choice_units(placement, g, node, g->units);
     }
 }
 
@@ -69,9 +70,10 @@ static int by_tightness(const void *a, const void *b)
     return x->domain < y->domain ? -1 : 1;
 }
 
-static uint64_t gpu_free(const struct crew *crew, const struct level *level, uint32_t domain)
+static uint64_t gpu_free(const struct placement *placement, const struct level *level,
+                         uint32_t domain)
 {
-    const struct shelves *s = shelves_of(crew->cluster);
+    const struct node_classes *s = node_classes_of(placement->cluster);
     const struct domain *d = &level->domains[domain];
     uint64_t free = 0;
     for (uint32_t i = 0; i < d->n; i++)
@@ -80,18 +82,19 @@ static uint64_t gpu_free(const struct crew *crew, const struct level *level, uin
 }
 
 /* The domains of the level that hold each group, best first. */
-static uint32_t candidates(struct crew *crew, const struct level *level, bool least,
+static uint32_t candidates(struct placement *placement, const struct level *level, bool least,
                            struct domain_capacity **out)
 {
-    struct domain_capacity *all = *out = ARENA_ARRAY(crew->arena, level->n, struct domain_capacity);
-    uint64_t *rooms = ARENA_ARRAY(crew->arena, level->n, uint64_t);
+    struct domain_capacity *all = *out =
+        ARENA_ARRAY(placement->arena, level->n, struct domain_capacity);
+    uint64_t *rooms = ARENA_ARRAY(placement->arena, level->n, uint64_t);
     uint32_t n = level->n, kept = 0;
     for (uint32_t d = 0; d < n; d++)
         all[d].domain = d;
-    for (size_t i = 0; i < crew->n_groups; i++, n = kept) {
-        const struct group *g = &crew->groups[i];
+    for (size_t i = 0; i < placement->n_groups; i++, n = kept) {
+        const struct group *g = &placement->groups[i];
         uint64_t needed = limit_of(g, least);
-        count_rooms(crew, g, level, rooms);
+        count_rooms(placement, g, level, rooms);
         kept = 0;
         for (uint32_t k = 0; k < n; k++) {
             uint64_t units = rooms[all[k].domain];
@@ -106,33 +109,33 @@ static uint32_t candidates(struct crew *crew, const struct level *level, bool le
         }
     }
     for (uint32_t k = 0; k < n; k++)
-        all[k].gpu = gpu_free(crew, level, all[k].domain);
+        all[k].gpu = gpu_free(placement, level, all[k].domain);
     qsort(all, n, sizeof *all, by_tightness);
     return n;
 }
 
-static enum gang_answer try_domain(struct crew *crew, const struct level *level, uint32_t domain,
-                                   way_fn *way)
+static enum gang_answer try_domain(struct placement *placement, const struct level *level,
+                                   uint32_t domain, way_fn *way)
 {
-    crew_within(crew, level, domain);
-    enum gang_answer answer = way(crew);
-    crew_within(crew, NULL, DOMAIN_NONE);
+    placement_in_domain(placement, level, domain);
+    enum gang_answer answer = way(placement);
+    placement_in_domain(placement, NULL, DOMAIN_NONE);
     return answer;
 }
 
 /* Tasks that have to join others have no choice. */
-static enum gang_answer try_level(struct crew *crew, const struct level *level, bool least,
-                                  way_fn *way)
+static enum gang_answer try_level(struct placement *placement, const struct level *level,
+                                  bool least, way_fn *way)
 {
-    if (crew->anchor != SHELF_NONE)
-        return level->of[crew->anchor] == DOMAIN_NONE
+    if (placement->anchor != POSITION_NONE)
+        return level->of[placement->anchor] == DOMAIN_NONE
                    ? GANG_NO_ROOM
-                   : try_domain(crew, level, level->of[crew->anchor], way);
+                   : try_domain(placement, level, level->of[placement->anchor], way);
     struct domain_capacity *rooms;
-    uint32_t n = candidates(crew, level, least, &rooms);
+    uint32_t n = candidates(placement, level, least, &rooms);
     enum gang_answer answer = n > TRIES ? GANG_NOT_FOUND : GANG_NO_ROOM;
     for (uint32_t i = 0; i < n && i < TRIES; i++) {
-        enum gang_answer here = try_domain(crew, level, rooms[i].domain, way);
+        enum gang_answer here = try_domain(placement, level, rooms[i].domain, way);
         if (here == GANG_PLACED)
             return here;
         answer = here == GANG_NO_ROOM ? answer : here;
@@ -140,17 +143,17 @@ static enum gang_answer try_level(struct crew *crew, const struct level *level, 
     return answer;
 }
 
-enum gang_answer within_one(struct crew *crew, bool least, way_fn *way)
+enum gang_answer domain_place_one(struct placement *placement, bool least, way_fn *way)
 {
-    const struct topology *t = cluster_topology(crew->cluster);
+    const struct topology *t = cluster_topology(placement->cluster);
     uint32_t outermost = 0;
-    bool required = within_required(crew, &outermost);
+    bool required = domain_required(placement, &outermost);
     if (!required)
         outermost = 0;
     enum gang_answer answer =
-        outermost == t->n ? try_level(crew, &t->levels[t->n], least, way) : GANG_NO_ROOM;
+        outermost == t->n ? try_level(placement, &t->levels[t->n], least, way) : GANG_NO_ROOM;
     for (uint32_t i = t->n; answer != GANG_PLACED && i-- > outermost;) {
-        enum gang_answer here = try_level(crew, &t->levels[i], least, way);
+        enum gang_answer here = try_level(placement, &t->levels[i], least, way);
         answer = here == GANG_NO_ROOM ? answer : here;
     }
     return answer;
@@ -159,7 +162,7 @@ enum gang_answer within_one(struct crew *crew, bool least, way_fn *way)
 /* ---- few domains ---- */
 
 struct cover {
-    struct crew *crew;
+    struct placement *placement;
     struct group *group;
     fill_fn *fill;
     const struct topology *t;
@@ -170,12 +173,12 @@ static bool cover_level(struct cover *c, uint32_t at, uint32_t outer, uint32_t u
 /* Inside the domain, which is all that is in question now. */
 static bool cover_inside(struct cover *c, const struct level *level, uint32_t domain, uint32_t upto)
 {
-    const struct level *was = c->crew->level;
-    uint32_t was_domain = c->crew->domain, at = (uint32_t)(level - c->t->levels) + 1;
-    crew_within(c->crew, level, domain);
+    const struct level *was = c->placement->level;
+    uint32_t was_domain = c->placement->domain, at = (uint32_t)(level - c->t->levels) + 1;
+    placement_in_domain(c->placement, level, domain);
     bool done = at < c->t->n && cover_level(c, at, domain, upto);
-    done = done || c->fill(c->crew, c->group, upto);
-    crew_within(c->crew, was, was_domain);
+    done = done || c->fill(c->placement, c->group, upto);
+    placement_in_domain(c->placement, was, was_domain);
     return done;
 }
 
@@ -198,15 +201,16 @@ static struct domain_capacity *pick_room(struct domain_capacity *rooms, uint32_t
 static bool cover_level(struct cover *c, uint32_t at, uint32_t outer, uint32_t upto)
 {
     const struct level *level = &c->t->levels[at];
-    uint64_t *units = ARENA_ARRAY(c->crew->arena, level->n, uint64_t);
-    struct domain_capacity *rooms = ARENA_ARRAY(c->crew->arena, level->n, struct domain_capacity);
+    uint64_t *units = ARENA_ARRAY(c->placement->arena, level->n, uint64_t);
+    struct domain_capacity *rooms =
+        ARENA_ARRAY(c->placement->arena, level->n, struct domain_capacity);
     uint32_t n = 0;
-    count_rooms(c->crew, c->group, level, units);
+    count_rooms(c->placement, c->group, level, units);
     for (uint32_t d = 0; d < level->n; d++)
         if (units[d] && (at == 0 || level->domains[d].outer == outer))
             rooms[n++] = (struct domain_capacity){ .domain = d,
                                                    .units = units[d],
-                                                   .gpu = gpu_free(c->crew, level, d) };
+                                                   .gpu = gpu_free(c->placement, level, d) };
     while (c->group->done < upto) {
         uint32_t left = upto - c->group->done;
         struct domain_capacity *r = pick_room(rooms, n, left);
@@ -219,31 +223,32 @@ static bool cover_level(struct cover *c, uint32_t at, uint32_t outer, uint32_t u
     return true;
 }
 
-bool within_few(struct crew *crew, struct group *g, uint32_t upto, fill_fn *fill)
+bool domain_place_few(struct placement *placement, struct group *g, uint32_t upto, fill_fn *fill)
 {
     struct cover c = {
-        .crew = crew, .group = g, .fill = fill, .t = cluster_topology(crew->cluster)
+        .placement = placement, .group = g, .fill = fill, .t = cluster_topology(placement->cluster)
     };
-    uint32_t from = crew->level ? (uint32_t)(crew->level - c.t->levels) + 1 : 0;
-    bool one = crew->n_places == 1 || scatters(g);
+    uint32_t from = placement->level ? (uint32_t)(placement->level - c.t->levels) + 1 : 0;
+    bool one = placement->n_places == 1 || scatters(g);
     if (g->done >= upto)
         return true;
-    return (!one && from < c.t->n && cover_level(&c, from, crew->domain, upto)) ||
-           fill(crew, g, upto);
+    return (!one && from < c.t->n && cover_level(&c, from, placement->domain, upto)) ||
+           fill(placement, g, upto);
 }
 
-uint32_t within_closest(struct crew *crew, const struct group *g, uint32_t level, uint32_t *units)
+uint32_t domain_closest(struct placement *placement, const struct group *g, uint32_t level,
+                        uint32_t *units)
 {
     *units = 0;
     if (level == DOMAIN_NONE)
         return DOMAIN_NONE;
-    const struct level *l = &cluster_topology(crew->cluster)->levels[level];
-    uint64_t *rooms = ARENA_ARRAY(crew->arena, l->n, uint64_t);
+    const struct level *l = &cluster_topology(placement->cluster)->levels[level];
+    uint64_t *rooms = ARENA_ARRAY(placement->arena, l->n, uint64_t);
     uint32_t best = DOMAIN_NONE;
-    count_rooms(crew, g, l, rooms);
-    if (crew->anchor != SHELF_NONE)
-        best = l->of[crew->anchor];
-    for (uint32_t d = 0; crew->anchor == SHELF_NONE && d < l->n; d++)
+    count_rooms(placement, g, l, rooms);
+    if (placement->anchor != POSITION_NONE)
+        best = l->of[placement->anchor];
+    for (uint32_t d = 0; placement->anchor == POSITION_NONE && d < l->n; d++)
         if (best == DOMAIN_NONE || rooms[d] > rooms[best])
             best = d;
     if (best != DOMAIN_NONE)

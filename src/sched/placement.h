@@ -1,13 +1,13 @@
 /* The tasks of one job on their way to places: what is asked, in which units, and what has been
  * taken so far. */
-#ifndef SCHED_CREW_H
-#define SCHED_CREW_H
+#ifndef SCHED_PLACEMENT_H
+#define SCHED_PLACEMENT_H
 
 #include "sched/demand.h"
 #include "sched/snapshot.h"
 
-struct crew_task {
-    const struct want *want;
+struct group_task {
+    const struct task_request *want;
     uint32_t place; /* position in places[] */
 };
 
@@ -17,7 +17,7 @@ struct group {
     const char *name; /* "worker", "worker+ps" */
     struct member *members;
     size_t n_members;
-    struct crew_task *tasks; /* size a unit */
+    struct group_task *tasks; /* size a unit */
     uint32_t size, units;
     uint32_t least; /* units without which the job does not start */
     struct demand *demands;
@@ -27,7 +27,7 @@ struct group {
     bool nothing; /* asks for no amount */
     bool has_ports, has_static_ports;
     bool picky;           /* of nodes in equal state one may be allowed and the other not */
-    uint64_t stamp;       /* whose answers those are that shelves remember */
+    uint64_t stamp;       /* whose answers those are that classes remember */
     bool plain;           /* a unit asks for no more than the next five, and ports */
     uint64_t cpu, memory; /* the least that a node must have for a unit: a first look */
     uint32_t devices, share;
@@ -37,14 +37,14 @@ struct group {
     uint32_t done;  /* units placed */
 };
 
-struct seat { /* taken, to be given back when the job does not fit */
+struct placed_task { /* taken, to be given back when the job does not fit */
     uint32_t node;
     struct group *group;
-    const struct want *want;
+    const struct task_request *want;
     uint32_t place;
 };
 
-struct crew {
+struct placement {
     struct arena *arena;
     struct cluster *cluster;
     const struct job_spec *job;
@@ -58,8 +58,8 @@ struct crew {
     uint32_t n_among;
     const struct level *level; /* the domain they are in; NULL: no matter which */
     uint32_t domain;
-    uint32_t anchor;    /* a node that has other tasks of the job, or SHELF_NONE */
-    struct seat *seats; /* in the order they were taken */
+    uint32_t anchor;           /* a node that has other tasks of the job, or POSITION_NONE */
+    struct placed_task *seats; /* in the order they were taken */
     uint32_t n_seats;
     struct port_range *avoid; /* what the job wants by number: dynamic ports stay out of it */
     size_t n_avoid;
@@ -70,14 +70,15 @@ struct crew {
 };
 
 /* All tasks of a job, on this cluster (which placing changes). */
-void crew_init(struct crew *, struct arena *, struct cluster *, const struct job_spec *);
+void placement_init(struct placement *, struct arena *, struct cluster *, const struct job_spec *);
 /* Room for the places of each task: only for a job that is not short of anything by counting. */
-void crew_seat(struct crew *);
+void placement_room(struct placement *);
 /* Only nodes of that domain are in question; NULL: of any. */
-void crew_within(struct crew *, const struct level *, uint32_t domain);
+void placement_in_domain(struct placement *, const struct level *, uint32_t domain);
 /* Some tasks of a running job; seated. */
 /* So many tasks of the role the job cannot do without. */
-uint32_t crew_least(const struct job_spec *, const struct role *);
-void crew_init_more(struct crew *, struct arena *, struct cluster *, const struct sched_more *);
+uint32_t placement_least(const struct job_spec *, const struct role *);
+void placement_init_more(struct placement *, struct arena *, struct cluster *,
+                         const struct sched_more *);
 
 #endif

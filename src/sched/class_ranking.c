@@ -1,10 +1,10 @@
-/* Heaps of shelves by rank, one for each shape of task. Entries of shelves that are gone stay in a
- * heap until they come up, so removing a shelf costs nothing here. */
-#include "sched/front.h"
+/* Heaps of node classes by rank, one for each shape of task. Entries of classes that are gone stay
+ * in a heap until they come up, so removing a class costs nothing here. */
+#include "sched/class_ranking.h"
 
 #include "base/mem.h"
 
-bool rank_better(const struct grade *a, const struct grade *b)
+bool rank_better(const struct node_score *a, const struct node_score *b)
 {
     if (a->units != b->units)
         return a->units > b->units;
@@ -19,43 +19,43 @@ bool rank_better(const struct grade *a, const struct grade *b)
     return a->memory != b->memory ? a->memory < b->memory : a->node < b->node;
 }
 
-struct fronts *fronts_create(void)
+struct class_rankings *class_rankings_create(void)
 {
-    return mem_new(sizeof(struct fronts));
+    return mem_new(sizeof(struct class_rankings));
 }
 
-void fronts_forget(struct fronts *f)
+void class_rankings_forget(struct class_rankings *f)
 {
     for (uint32_t i = 0; i < f->n; i++)
         free(f->at[i].heap);
     f->n = f->oldest = 0;
 }
 
-void fronts_destroy(struct fronts *f)
+void class_rankings_destroy(struct class_rankings *f)
 {
     if (f)
-        fronts_forget(f);
+        class_rankings_forget(f);
     free(f);
 }
 
-struct front *fronts_find(struct fronts *f, const struct shape *shape)
+struct class_ranking *class_rankings_find(struct class_rankings *f, const struct shape *shape)
 {
-    struct front *front;
+    struct class_ranking *ranking;
     for (uint32_t i = 0; i < f->n; i++)
         if (shape_compare(&f->at[i].shape, shape) == 0)
             return &f->at[i];
-    if (f->n < FRONTS) {
-        front = &f->at[f->n++];
+    if (f->n < CLASS_RANKINGS) {
+        ranking = &f->at[f->n++];
     } else {
-        front = &f->at[f->oldest];
-        f->oldest = (f->oldest + 1) % FRONTS;
-        free(front->heap);
+        ranking = &f->at[f->oldest];
+        f->oldest = (f->oldest + 1) % CLASS_RANKINGS;
+        free(ranking->heap);
     }
-    *front = (struct front){ .shape = *shape };
-    return front;
+    *ranking = (struct class_ranking){ .shape = *shape };
+    return ranking;
 }
 
-void front_push(struct front *f, const struct front_entry *e)
+void class_ranking_push(struct class_ranking *f, const struct ranking_entry *e)
 {
     if (f->n == f->cap) {
         f->cap = f->cap ? 2 * f->cap : 64;
@@ -67,9 +67,9 @@ void front_push(struct front *f, const struct front_entry *e)
     f->heap[i] = *e;
 }
 
-struct front_entry front_pop(struct front *f)
+struct ranking_entry class_ranking_pop(struct class_ranking *f)
 {
-    struct front_entry top = f->heap[0], moved = f->heap[--f->n];
+    struct ranking_entry top = f->heap[0], moved = f->heap[--f->n];
     uint32_t i = 0;
     for (uint32_t child = 1; child < f->n; child = 2 * i + 1) {
         if (child + 1 < f->n && rank_better(&f->heap[child + 1].rank, &f->heap[child].rank))

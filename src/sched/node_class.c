@@ -1,13 +1,13 @@
 /* Nodes by equal state.
  *
- * A change of a node only marks it; the next look takes all that are marked off their shelves and
- * puts them where they now belong, so that taking eight tasks on a node costs one move. The nodes
- * of a shelf form a treap in arrays of the cluster (a clone is a few copies of memory) whose
+ * A change of a node only marks it; the next look takes all that are marked out of their classes
+ * and puts them where they now belong, so that taking eight tasks on a node costs one move. The
+ * nodes of a class form a treap in arrays of the cluster (a clone is a few copies of memory) whose
  * priorities are a hash of the position: what it looks like depends on which nodes are in it, not
- * on the order they came in. Nothing a caller decides may depend on the order of shelves: that
+ * on the order they came in. Nothing a caller decides may depend on the order of classes: that
  * does.
  */
-#include "sched/shelf.h"
+#include "sched/node_class.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
@@ -15,21 +15,21 @@
 
 #include <string.h>
 
-#define MADE_PER_LIVE 8u /* shelves made since fronts are, before these are forgotten */
+#define MADE_PER_LIVE 8u /* classes made since rankings are, before these are forgotten */
 #define MADE_LEAST    4096u
 
-static void clear(struct shelves *s)
+static void clear(struct node_classes *s)
 {
-    *s = (struct shelves){
-        .stale = true, .spare = SHELF_NONE, .stamps = s->stamps, .potential = s->potential
+    *s = (struct node_classes){
+        .stale = true, .spare = POSITION_NONE, .stamps = s->stamps, .potential = s->potential
     };
-    for (uint32_t i = 0; i < SHELF_LEVELS; i++)
-        s->levels[i] = SHELF_NONE;
+    for (uint32_t i = 0; i < NODE_CLASS_LEVELS; i++)
+        s->levels[i] = POSITION_NONE;
 }
 
-struct shelves *shelves_create(void)
+struct node_classes *node_classes_create(void)
 {
-    struct shelves *s = mem_new(sizeof *s);
+    struct node_classes *s = mem_new(sizeof *s);
     clear(s);
     return s;
 }
@@ -43,30 +43,30 @@ static void *copy_of(const void *from, size_t used, size_t room)
     return to;
 }
 
-/* Shelves whose states are held; none without a potential. */
-static uint32_t next_held(const struct shelves *s, uint32_t at)
+/* Classes whose states are held; none without a potential. */
+static uint32_t next_held(const struct node_classes *s, uint32_t at)
 {
-    return s->potential ? shelves_next(s, at, 0) : SHELF_NONE;
+    return s->potential ? node_classes_next(s, at, 0) : POSITION_NONE;
 }
 
 /* One piece of memory for what is kept of each node. */
-static void share_out(struct shelves *s)
+static void share_out(struct node_classes *s)
 {
     s->left = s->of + s->n_nodes;
     s->right = s->left + s->n_nodes;
 }
 
-static void make_marks(struct shelves *s)
+static void make_marks(struct node_classes *s)
 {
     s->dirty = mem_resize(NULL, sizeof *s->dirty * s->n_nodes + 1);
     s->is_dirty = mem_new((size_t)s->n_nodes + 1);
 }
 
-struct shelves *shelves_copy(const struct shelves *from, const struct layout *l)
+struct node_classes *node_classes_copy(const struct node_classes *from, const struct layout *l)
 {
-    struct shelves *s = mem_new(sizeof *s);
+    struct node_classes *s = mem_new(sizeof *s);
     *s = *from;
-    s->fronts = NULL;
+    s->rankings = NULL;
     s->made = NULL;
     s->n_made = s->made_cap = 0;
     if (s->stale)
@@ -79,14 +79,14 @@ struct shelves *shelves_copy(const struct shelves *from, const struct layout *l)
     return s;
 }
 
-static void keep_states(struct shelves *s)
+static void keep_states(struct node_classes *s)
 {
-    for (uint32_t i = next_held(s, SHELF_NONE); i != SHELF_NONE; i = next_held(s, i))
+    for (uint32_t i = next_held(s, POSITION_NONE); i != POSITION_NONE; i = next_held(s, i))
         potential_keep(s->potential, s->at[i].state);
 }
 
 /* From now on what it holds is its own, to be changed. */
-static void own(struct shelves *s, const struct layout *l)
+static void own(struct node_classes *s, const struct layout *l)
 {
     if (*s->users == 1)
         return;
@@ -104,11 +104,11 @@ static void own(struct shelves *s, const struct layout *l)
 }
 
 /* The last one that shares them frees them. */
-static void let_go(struct shelves *s)
+static void let_go(struct node_classes *s)
 {
     if (!s->users || --*s->users)
         return;
-    for (uint32_t i = next_held(s, SHELF_NONE); i != SHELF_NONE; i = next_held(s, i))
+    for (uint32_t i = next_held(s, POSITION_NONE); i != POSITION_NONE; i = next_held(s, i))
         potential_drop(s->potential, s->at[i].state);
     free(s->users);
     free(s->at);
@@ -117,16 +117,16 @@ static void let_go(struct shelves *s)
     free(s->free_milli);
 }
 
-void shelves_price(struct shelves *s, struct potential *p)
+void node_classes_price(struct node_classes *s, struct potential *p)
 {
-    shelves_forget(s);
+    node_classes_forget(s);
     s->potential = p;
 }
 
-void shelves_forget(struct shelves *s)
+void node_classes_forget(struct node_classes *s)
 {
     let_go(s);
-    fronts_destroy(s->fronts);
+    class_rankings_destroy(s->rankings);
     free(s->made);
     free(s->dirty);
     free(s->is_dirty);
@@ -134,13 +134,13 @@ void shelves_forget(struct shelves *s)
     clear(s);
 }
 
-void shelves_destroy(struct shelves *s)
+void node_classes_destroy(struct node_classes *s)
 {
-    shelves_forget(s);
+    node_classes_forget(s);
     free(s);
 }
 
-/* ---- the nodes of one shelf ---- */
+/* ---- the nodes of one class ---- */
 
 static uint32_t priority(uint32_t node)
 {
@@ -156,14 +156,15 @@ static bool above(uint32_t a, uint32_t b)
     return pa != pb ? pa > pb : a < b;
 }
 
-static void tree_add(struct shelves *s, uint32_t *root, uint32_t node)
+static void tree_add(struct node_classes *s, uint32_t *root, uint32_t node)
 {
     uint32_t *link = root;
-    while (*link != SHELF_NONE && above(*link, node))
+    while (*link != POSITION_NONE && above(*link, node))
         link = node < *link ? &s->left[*link] : &s->right[*link];
     uint32_t rest = *link, *lower = &s->left[node], *higher = &s->right[node];
     *link = node;
-    while (rest != SHELF_NONE) /* what stood here is split into what is lower and what is higher */
+    while (rest !=
+           POSITION_NONE) /* what stood here is split into what is lower and what is higher */
         if (rest < node) {
             *lower = rest;
             lower = &s->right[rest];
@@ -173,16 +174,16 @@ static void tree_add(struct shelves *s, uint32_t *root, uint32_t node)
             higher = &s->left[rest];
             rest = *higher;
         }
-    *lower = *higher = SHELF_NONE;
+    *lower = *higher = POSITION_NONE;
 }
 
-static void tree_remove(struct shelves *s, uint32_t *root, uint32_t node)
+static void tree_remove(struct node_classes *s, uint32_t *root, uint32_t node)
 {
     uint32_t *link = root;
     while (*link != node)
         link = node < *link ? &s->left[*link] : &s->right[*link];
     uint32_t a = s->left[node], b = s->right[node];
-    while (a != SHELF_NONE && b != SHELF_NONE)
+    while (a != POSITION_NONE && b != POSITION_NONE)
         if (above(a, b)) {
             *link = a;
             link = &s->right[a];
@@ -192,13 +193,14 @@ static void tree_remove(struct shelves *s, uint32_t *root, uint32_t node)
             link = &s->left[b];
             b = *link;
         }
-    *link = a != SHELF_NONE ? a : b;
+    *link = a != POSITION_NONE ? a : b;
 }
 
-uint32_t shelves_after(const struct shelves *s, const struct shelf *shelf, uint32_t node)
+uint32_t node_classes_after(const struct node_classes *s, const struct node_class *class,
+                            uint32_t node)
 {
-    uint32_t found = SHELF_NONE, at = shelf->root;
-    while (at != SHELF_NONE)
+    uint32_t found = POSITION_NONE, at = class->root;
+    while (at != POSITION_NONE)
         if (at > node) {
             found = at;
             at = s->left[at];
@@ -216,11 +218,11 @@ static uint64_t custom_left(const struct cluster *c, const struct form *f, size_
 }
 
 /* Sorts the free milli of its devices, and says the rest. */
-static struct shelf state_of(const struct cluster *c, struct shelves *s, uint32_t node)
+static struct node_class state_of(const struct cluster *c, struct node_classes *s, uint32_t node)
 {
     const struct node *n = &c->nodes[node];
     const struct form *f = cluster_form(c, node);
-    struct shelf state = {
+    struct node_class state = {
         .kind = c->layout->kinds->of[node],
         .usable = node_usable(n),
         .cpu = less(f->spec.cpu_milli, n->cpu),
@@ -248,13 +250,14 @@ static struct shelf state_of(const struct cluster *c, struct shelves *s, uint32_
     return state;
 }
 
-static bool same_state(const struct cluster *c, const struct shelves *s, const struct shelf *shelf,
-                       const struct shelf *state, uint32_t node)
+static bool same_state(const struct cluster *c, const struct node_classes *s,
+                       const struct node_class *class, const struct node_class *state,
+                       uint32_t node)
 {
-    if (shelf->kind != state->kind || shelf->usable != state->usable || shelf->cpu != state->cpu ||
-        shelf->memory != state->memory || shelf->disk != state->disk || shelf->gpu != state->gpu)
+    if (class->kind != state->kind || class->usable != state->usable || class->cpu != state->cpu ||
+        class->memory != state->memory || class->disk != state->disk || class->gpu != state->gpu)
         return false;
-    const struct form *a = cluster_form(c, shelf->root), *b = cluster_form(c, node);
+    const struct form *a = cluster_form(c, class->root), *b = cluster_form(c, node);
     if (a->spec.gpus && memcmp(&s->free_milli[a->gpu_at], &s->free_milli[b->gpu_at],
                                a->spec.gpus * sizeof *s->free_milli) != 0)
         return false;
@@ -264,42 +267,42 @@ static bool same_state(const struct cluster *c, const struct shelves *s, const s
     return true;
 }
 
-/* ---- shelves ---- */
+/* ---- classes ---- */
 
-uint32_t shelf_level(uint32_t whole, uint32_t milli)
+uint32_t node_class_level(uint32_t whole, uint32_t milli)
 {
-    uint32_t most = SHELF_LEVELS - 1 - SHELF_PARTS;
+    uint32_t most = NODE_CLASS_LEVELS - 1 - NODE_CLASS_PARTS;
     if (whole)
-        return SHELF_PARTS + (whole < most ? whole : most);
-    return (milli * SHELF_PARTS + 999) / 1000;
+        return NODE_CLASS_PARTS + (whole < most ? whole : most);
+    return (milli * NODE_CLASS_PARTS + 999) / 1000;
 }
 
-uint32_t shelves_next(const struct shelves *s, uint32_t at, uint32_t level)
+uint32_t node_classes_next(const struct node_classes *s, uint32_t at, uint32_t level)
 {
-    if (at != SHELF_NONE) {
-        if (s->at[at].after != SHELF_NONE)
+    if (at != POSITION_NONE) {
+        if (s->at[at].after != POSITION_NONE)
             return s->at[at].after;
-        level = shelf_level(s->at[at].idle, s->at[at].most) + 1;
+        level = node_class_level(s->at[at].idle, s->at[at].most) + 1;
     }
-    while (level < SHELF_LEVELS && s->levels[level] == SHELF_NONE)
+    while (level < NODE_CLASS_LEVELS && s->levels[level] == POSITION_NONE)
         level++;
-    return level < SHELF_LEVELS ? s->levels[level] : SHELF_NONE;
+    return level < NODE_CLASS_LEVELS ? s->levels[level] : POSITION_NONE;
 }
 
-static uint32_t hold_state(const struct cluster *c, struct shelves *s, const struct shelf *shelf,
-                           uint32_t node)
+static uint32_t hold_state(const struct cluster *c, struct node_classes *s,
+                           const struct node_class *class, uint32_t node)
 {
     const struct form *f = cluster_form(c, node);
-    struct node_state state = { .cpu_milli = shelf->cpu,
-                                .memory = shelf->memory,
-                                .kind = c->layout->kinds->type[shelf->kind] };
+    struct node_state state = { .cpu_milli = class->cpu,
+                                .memory = class->memory,
+                                .kind = c->layout->kinds->type[class->kind] };
     state.n = (uint16_t)(f->spec.gpus < NODE_DEVICES ? f->spec.gpus : NODE_DEVICES);
     memcpy(state.free, &s->free_milli[f->gpu_at], state.n * sizeof *state.free);
     return potential_hold(s->potential, &state);
 }
 
-/* For the fronts, which take in what is new when they are asked. */
-static void note_making(struct shelves *s, uint32_t at)
+/* For the rankings, which take in what is new when they are asked. */
+static void note_making(struct node_classes *s, uint32_t at)
 {
     if (s->n_made == s->made_cap) {
         s->made_cap = s->made_cap ? 2 * s->made_cap : 1024;
@@ -309,26 +312,26 @@ static void note_making(struct shelves *s, uint32_t at)
     s->made[s->n_made++] = at;
 }
 
-struct fronts *shelves_fronts(struct shelves *s)
+struct class_rankings *node_classes_rankings(struct node_classes *s)
 {
     uint64_t version = s->potential ? potential_version(s->potential) : 0;
-    if (s->fronts && s->fronts->version == version)
-        return s->fronts;
-    if (!s->fronts)
-        s->fronts = fronts_create();
-    fronts_forget(s->fronts);
-    s->fronts->version = version;
+    if (s->rankings && s->rankings->version == version)
+        return s->rankings;
+    if (!s->rankings)
+        s->rankings = class_rankings_create();
+    class_rankings_forget(s->rankings);
+    s->rankings->version = version;
     s->n_made = 0;
-    for (uint32_t at = shelves_next(s, SHELF_NONE, 0); at != SHELF_NONE;
-         at = shelves_next(s, at, 0))
+    for (uint32_t at = node_classes_next(s, POSITION_NONE, 0); at != POSITION_NONE;
+         at = node_classes_next(s, at, 0))
         note_making(s, at);
-    return s->fronts;
+    return s->rankings;
 }
 
-static uint32_t add_shelf(struct shelves *s, const struct shelf *state)
+static uint32_t add_shelf(struct node_classes *s, const struct node_class *state)
 {
     uint32_t at = s->spare;
-    if (at != SHELF_NONE) {
+    if (at != POSITION_NONE) {
         s->spare = s->at[at].next;
     } else {
         if (s->n == s->cap) {
@@ -337,78 +340,78 @@ static uint32_t add_shelf(struct shelves *s, const struct shelf *state)
         }
         at = s->n++;
     }
-    struct shelf *shelf = &s->at[at];
-    *shelf = *state;
-    shelf->root = shelf->first = SHELF_NONE;
+    struct node_class *class = &s->at[at];
+    *class = *state;
+    class->root = class->first = POSITION_NONE;
     hash_index_add(&s->by_state, at, state->hash);
-    uint32_t *level = &s->levels[shelf_level(shelf->idle, shelf->most)];
-    shelf->before = SHELF_NONE;
+    uint32_t *level = &s->levels[node_class_level(class->idle, class->most)];
+    class->before = POSITION_NONE;
     s->n_live++;
-    if (s->fronts && s->n_made > MADE_PER_LIVE * s->n_live + MADE_LEAST) {
-        fronts_destroy(s->fronts); /* nobody asks, or most of what they know is gone */
-        s->fronts = NULL;
+    if (s->rankings && s->n_made > MADE_PER_LIVE * s->n_live + MADE_LEAST) {
+        class_rankings_destroy(s->rankings); /* nobody asks, or most of what they know is gone */
+        s->rankings = NULL;
     }
-    if (s->fronts)
+    if (s->rankings)
         note_making(s, at);
-    shelf->after = *level;
-    if (*level != SHELF_NONE)
+    class->after = *level;
+    if (*level != POSITION_NONE)
         s->at[*level].before = at;
     *level = at;
     return at;
 }
 
-static void remove_shelf(struct shelves *s, uint32_t at)
+static void remove_shelf(struct node_classes *s, uint32_t at)
 {
-    struct shelf *shelf = &s->at[at];
+    struct node_class *class = &s->at[at];
     hash_index_remove(&s->by_state, at);
-    if (shelf->after != SHELF_NONE)
-        s->at[shelf->after].before = shelf->before;
-    if (shelf->before != SHELF_NONE)
-        s->at[shelf->before].after = shelf->after;
+    if (class->after != POSITION_NONE)
+        s->at[class->after].before = class->before;
+    if (class->before != POSITION_NONE)
+        s->at[class->before].after = class->after;
     else
-        s->levels[shelf_level(shelf->idle, shelf->most)] = shelf->after;
+        s->levels[node_class_level(class->idle, class->most)] = class->after;
     s->n_live--;
-    shelf->serial = SHELF_NONE;
+    class->serial = POSITION_NONE;
     if (s->potential)
-        potential_drop(s->potential, shelf->state);
-    shelf->next = s->spare;
+        potential_drop(s->potential, class->state);
+    class->next = s->spare;
     s->spare = at;
 }
 
-static void take_off(struct shelves *s, uint32_t node)
+static void take_off(struct node_classes *s, uint32_t node)
 {
     uint32_t at = s->of[node];
-    struct shelf *shelf = &s->at[at];
-    tree_remove(s, &shelf->root, node);
-    if (--shelf->n == 0)
+    struct node_class *class = &s->at[at];
+    tree_remove(s, &class->root, node);
+    if (--class->n == 0)
         remove_shelf(s, at);
-    else if (shelf->first == node)
-        shelf->first = shelves_after(s, shelf, node);
+    else if (class->first == node)
+        class->first = node_classes_after(s, class, node);
 }
 
-static void put_on(const struct cluster *c, struct shelves *s, uint32_t node)
+static void put_on(const struct cluster *c, struct node_classes *s, uint32_t node)
 {
-    struct shelf state = state_of(c, s, node);
+    struct node_class state = state_of(c, s, node);
     uint32_t at = hash_index_first(&s->by_state, state.hash);
     while (at != HASH_INDEX_NONE && !same_state(c, s, &s->at[at], &state, node))
         at = hash_index_next(&s->by_state, at);
     if (at == HASH_INDEX_NONE) {
-        state.state = s->potential ? hold_state(c, s, &state, node) : SHELF_NONE;
+        state.state = s->potential ? hold_state(c, s, &state, node) : POSITION_NONE;
         at = add_shelf(s, &state);
     }
-    struct shelf *shelf = &s->at[at];
-    tree_add(s, &shelf->root, node);
-    shelf->n++;
-    if (node < shelf->first)
-        shelf->first = node;
+    struct node_class *class = &s->at[at];
+    tree_add(s, &class->root, node);
+    class->n++;
+    if (node < class->first)
+        class->first = node;
     s->of[node] = at;
 }
 
-static void make_all(const struct cluster *c, struct shelves *s)
+static void make_all(const struct cluster *c, struct node_classes *s)
 {
     struct layout *l = c->layout;
     layout_settle(l);
-    shelves_forget(s);
+    node_classes_forget(s);
     s->stale = false;
     s->n_nodes = l->n;
     s->users = mem_new(sizeof *s->users);
@@ -422,15 +425,15 @@ static void make_all(const struct cluster *c, struct shelves *s)
         put_on(c, s, i);
 }
 
-struct shelves *shelves_of(const struct cluster *c)
+struct node_classes *node_classes_of(const struct cluster *c)
 {
-    struct shelves *s = c->shelves;
+    struct node_classes *s = c->classes;
     if (s->stale)
         make_all(c, s);
     own(s, c->layout); /* who looks leaves notes */
     if (!s->n_dirty)
         return s;
-    /* All of them go first: a shelf's state is read from a node on it, which must be as it was. */
+    /* All of them go first: a class's state is read from a node in it, which must be as it was. */
     for (uint32_t i = 0; i < s->n_dirty; i++)
         take_off(s, s->dirty[i]);
     for (uint32_t i = 0; i < s->n_dirty; i++) {
@@ -441,15 +444,15 @@ struct shelves *shelves_of(const struct cluster *c)
     return s;
 }
 
-const struct shelves *shelves_to_copy(const struct cluster *c)
+const struct node_classes *node_classes_to_copy(const struct cluster *c)
 {
-    bool shared = c->shelves->users && *c->shelves->users > 1;
-    return shared ? c->shelves : shelves_of(c);
+    bool shared = c->classes->users && *c->classes->users > 1;
+    return shared ? c->classes : node_classes_of(c);
 }
 
-uint64_t shelves_stamp(const struct cluster *c)
+uint64_t node_classes_stamp(const struct cluster *c)
 {
-    if (c->shelves->stale)
-        make_all(c, c->shelves);
-    return ++c->shelves->stamps;
+    if (c->classes->stale)
+        make_all(c, c->classes);
+    return ++c->classes->stamps;
 }
