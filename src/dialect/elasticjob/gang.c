@@ -133,9 +133,9 @@ static struct text_node *as_json(const struct ganging *g, const char *key)
 }
 
 /* Gangs of several jobs that start together. */
-static void read_groups(const struct ganging *g, struct gang_request *wish)
+static void read_groups(const struct ganging *g, struct gang_request *request)
 {
-    const char *own = arena_printf(g->r->arena, "%s/%s", g->r->job->project, wish->name);
+    const char *own = arena_printf(g->r->arena, "%s/%s", g->r->job->project, request->name);
     struct ej_place at = note_at(g, KOORD "groups");
     if (!note(g, KOORD "groups"))
         return;
@@ -147,10 +147,10 @@ static void read_groups(const struct ganging *g, struct gang_request *wish)
         report_hint(g->r->report, ej_fail(g->r, at, "is no list of gangs"), "[\"%s\"]", own);
         return;
     }
-    wish->with.at = ARENA_ARRAY(g->r->arena, list->count, const char *);
+    request->with.at = ARENA_ARRAY(g->r->arena, list->count, const char *);
     for (const struct text_node *item = list->first; item; item = item->next)
         if (strcmp(item->str, own) != 0)
-            wish->with.at[wish->with.n++] = item->str;
+            request->with.at[request->with.n++] = item->str;
 }
 
 /* The lowest layer that must hold all, or the first that should. */
@@ -183,7 +183,7 @@ static void read_topology(const struct ganging *g)
     }
 }
 
-/* ---- the wish ---- */
+/* ---- the request ---- */
 
 static bool count(const struct ganging *g, struct ej_place at, const char *text, uint32_t *out)
 {
@@ -197,7 +197,7 @@ static bool count(const struct ganging *g, struct ej_place at, const char *text,
     return false;
 }
 
-static bool from_pod_group(const struct ganging *g, const char *name, struct gang_request *wish)
+static bool from_pod_group(const struct ganging *g, const char *name, struct gang_request *request)
 {
     struct ej_place at = ej_in(g->r, g->labels, POD_GROUP);
     for (size_t i = 0; i < g->r->n_groups; i++) {
@@ -207,9 +207,10 @@ static bool from_pod_group(const struct ganging *g, const char *name, struct gan
             continue;
         struct ej_place root = { .node = group->node, .place = group->node->place, .path = "" };
         group->used = true;
-        *wish = (struct gang_request){ .name = name,
-                                       .min = group->min,
-                                       .at = ej_in(g->r, ej_in(g->r, root, "spec"), "minMember") };
+        *request =
+            (struct gang_request){ .name = name,
+                                   .min = group->min,
+                                   .at = ej_in(g->r, ej_in(g->r, root, "spec"), "minMember") };
         return true;
     }
     struct problem *p = ej_fail(g->r, at, "is %.60s, and no PodGroup of %.60s has that name here",
@@ -219,7 +220,7 @@ static bool from_pod_group(const struct ganging *g, const char *name, struct gan
 }
 
 /* PodGroup before light labels before annotations, as Koordinator looks. */
-static bool wish_of(const struct ganging *g, struct gang_request *wish)
+static bool request_of(const struct ganging *g, struct gang_request *request)
 {
     const struct pairs *labels = &g->pod->metadata.labels;
     const char *group = pairs_get(labels, POD_GROUP), *light = pairs_get(labels, GROUP_NAME);
@@ -228,7 +229,7 @@ static bool wish_of(const struct ganging *g, struct gang_request *wish)
     struct ej_place at =
         light_min ? ej_in(g->r, g->labels, GROUP_MIN) : note_at(g, KOORD "min-available");
     if (group)
-        return from_pod_group(g, group, wish);
+        return from_pod_group(g, group, request);
     name = light ? light : name;
     if (!name && !min)
         return false;
@@ -240,18 +241,18 @@ static bool wish_of(const struct ganging *g, struct gang_request *wish)
                     min ? g->r->job->name : arena_printf(g->r->arena, "%u", g->role->replicas));
         return false;
     }
-    *wish = (struct gang_request){ .name = name, .at = at };
-    return count(g, at, min, &wish->min);
+    *request = (struct gang_request){ .name = name, .at = at };
+    return count(g, at, min, &request->min);
 }
 
-static void check_total(const struct ganging *g, const struct gang_request *wish)
+static void check_total(const struct ganging *g, const struct gang_request *request)
 {
     const char *text = note(g, KOORD "total-number");
     uint32_t total;
-    if (text && count(g, note_at(g, KOORD "total-number"), text, &total) && total < wish->min)
+    if (text && count(g, note_at(g, KOORD "total-number"), text, &total) && total < request->min)
         report_hint(g->r->report,
                     ej_warn(g->r, note_at(g, KOORD "total-number"),
-                            "is less than the minimum of %u", wish->min),
+                            "is less than the minimum of %u", request->min),
                     "%u", g->role->replicas);
 }
 
@@ -281,29 +282,29 @@ static void compare_unit(const struct ganging *g, struct ej_place at, uint32_t s
                 left + nnodes->unit <= g->role->replicas ? left + nnodes->unit : left);
 }
 
-static void compare(const struct ganging *g, const struct gang_request *wish,
+static void compare(const struct ganging *g, const struct gang_request *request,
                     const struct ej_nnodes *nnodes)
 {
     struct ej_place command =
         ej_in(g->r, ej_in(g->r, ej_template(g->r, g->type), "spec"), "containers");
-    uint32_t starts = wish ? wish->min : nnodes->min ? nnodes->min : g->role->replicas;
-    struct ej_place at = wish ? wish->at : command;
+    uint32_t starts = request ? request->min : nnodes->min ? nnodes->min : g->role->replicas;
+    struct ej_place at = request ? request->at : command;
     if (nnodes->min > g->role->replicas)
         report_hint(g->r->report,
                     ej_warn(g->r, command, "wait for %u nodes (--nnodes), and there are %u",
                             nnodes->min, g->role->replicas),
                     "--nnodes=%u, or replicas: %u", g->role->replicas, nnodes->min);
-    else if (wish && nnodes->min && wish->min > nnodes->min)
+    else if (request && nnodes->min && request->min > nnodes->min)
         report_hint(g->r->report,
                     ej_warn(g->r, at,
                             "is %u, and %u are enough for --nnodes: the job waits for "
                             "more than it needs",
-                            wish->min, nnodes->min),
+                            request->min, nnodes->min),
                     "%u; after a loss it goes on with %u", nnodes->min, nnodes->min);
-    else if (wish && wish->min < nnodes->min)
+    else if (request && request->min < nnodes->min)
         report_hint(g->r->report,
                     ej_warn(g->r, at, "is %u, and --nnodes needs %u: %u start and cannot train",
-                            wish->min, nnodes->min, wish->min),
+                            request->min, nnodes->min, request->min),
                     "%u", nnodes->min);
     if (nnodes->unit > 1)
         compare_unit(g, at, starts, nnodes);
@@ -319,17 +320,17 @@ static struct gang *gang_named(struct job_spec *job, const char *name)
     return NULL;
 }
 
-static void join(const struct ganging *g, const struct gang_request *wish)
+static void join(const struct ganging *g, const struct gang_request *request)
 {
     struct job_spec *job = g->r->job;
-    struct gang *gang = gang_named(job, wish->name);
+    struct gang *gang = gang_named(job, request->name);
     if (!gang) {
         gang = &job->gangs[job->n_gangs++];
-        *gang = (struct gang){ .name = wish->name, .min = wish->min, .with = wish->with };
+        *gang = (struct gang){ .name = request->name, .min = request->min, .with = request->with };
         gang->roles.at = ARENA_ARRAY(g->r->arena, job->n_roles, const char *);
-    } else if (gang->min != wish->min) {
-        struct problem *p = ej_warn(g->r, wish->at, "is %u, and %s begins the gang with %u",
-                                    wish->min, gang->roles.at[0], gang->min);
+    } else if (gang->min != request->min) {
+        struct problem *p = ej_warn(g->r, request->at, "is %u, and %s begins the gang with %u",
+                                    request->min, gang->roles.at[0], gang->min);
         report_hint(g->r->report, p, "%u: the first one holds, as there", gang->min);
     }
     gang->roles.at[gang->roles.n++] = g->role->name;
@@ -350,24 +351,24 @@ static void set_least(const struct ganging *g, uint32_t starts, uint32_t enough)
 
 static void one_role(const struct ganging *g)
 {
-    struct gang_request wish;
+    struct gang_request request;
     struct ej_nnodes nnodes = ej_nnodes(g->role, g->role->replicas);
     check_keys(g);
-    bool wished = wish_of(g, &wish);
+    bool wished = request_of(g, &request);
     if (wished) {
         for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
             check_choice(g, &choices[i]);
         warn_idle(g);
-        read_groups(g, &wish);
-        check_total(g, &wish);
+        read_groups(g, &request);
+        check_total(g, &request);
         read_topology(g);
-        join(g, &wish);
+        join(g, &request);
     }
     if (g->r->strategy == EJ_PARAMETER_SERVER)
         return;
-    if (!wished || wish.min <= g->role->replicas)
-        compare(g, wished ? &wish : NULL, &nnodes);
-    set_least(g, wished ? wish.min : g->role->replicas, nnodes.min);
+    if (!wished || request.min <= g->role->replicas)
+        compare(g, wished ? &request : NULL, &nnodes);
+    set_least(g, wished ? request.min : g->role->replicas, nnodes.min);
 }
 
 /* Each gang's minimum against the tasks of its roles; where it was wished is where it is said. */
