@@ -267,7 +267,7 @@ static const char *way_command(struct arena *arena, const struct explain_view *v
                                const struct change_view *way)
 {
     AUTO_BUF struct buf out = BUF_INIT(1 << 16);
-    if (way->kind == WAY_RESUME) {
+    if (way->kind == CHANGE_RESUME) {
         put_command(&out, REMEDY_RESUME, view->number);
     } else if (view->job) {
         put_command(&out, REMEDY_RESUBMIT, view->number);
@@ -311,7 +311,7 @@ static void put_way(struct arena *arena, struct text_node *list, const struct ex
     text_str(arena, one, "what", way->set ? way->set : resumed[way->at_once]);
     text_str(arena, one, "kind", way_word(way->kind));
     text_str(arena, one, "how", way_command(arena, view, way));
-    if (way->kind == WAY_RESUME)
+    if (way->kind == CHANGE_RESUME)
         return;
     text_str(arena, one, "gives", way_gives(arena, way));
     struct text_node *sets = text_list(arena, one, "set");

@@ -20,24 +20,25 @@
 #include <string.h>
 #include <strings.h>
 
-#define TRIES     64u /* variants that are placed */
-#define KNOBS_MAX 48u
-#define SHOWN     5u
-#define SETS_MAX  8u /* assignments of one change */
-#define QUEUES    12u
-#define TYPES     8u
+#define TRIES          64u /* variants that are placed */
+#define CANDIDATES_MAX 48u
+#define SHOWN          5u
+#define SETS_MAX       8u /* assignments of one change */
+#define QUEUES         12u
+#define TYPES          8u
 
 /* How much of a change each is (a thousandth of the job that is given up is one more). */
-static const uint32_t sizes[WAY_N] = {
-    [WAY_RUN_TIME] = 100, [WAY_PRIORITY] = 150, [WAY_TOPOLOGY] = 200, [WAY_LABELS] = 220,
-    [WAY_NODES] = 230,    [WAY_APART] = 240,    [WAY_QUEUE] = 260,    [WAY_GPU_TYPE] = 280,
-    [WAY_REPLICAS] = 300, [WAY_MIN] = 300,      [WAY_GANG] = 310,     [WAY_CPU] = 350,
-    [WAY_MEMORY] = 350,   [WAY_GPU] = 360,
+static const uint32_t sizes[CHANGE_N] = {
+    [CHANGE_RUN_TIME] = 100, [CHANGE_PRIORITY] = 150, [CHANGE_TOPOLOGY] = 200,
+    [CHANGE_LABELS] = 220,   [CHANGE_NODES] = 230,    [CHANGE_APART] = 240,
+    [CHANGE_QUEUE] = 260,    [CHANGE_GPU_TYPE] = 280, [CHANGE_REPLICAS] = 300,
+    [CHANGE_MIN] = 300,      [CHANGE_GANG] = 310,     [CHANGE_CPU] = 350,
+    [CHANGE_MEMORY] = 350,   [CHANGE_GPU] = 360,
 };
-static const char *const words[WAY_N] = {
-#define WAY_WORD(id, word) [WAY_##id] = (word),
-    WAYS(WAY_WORD)
-#undef WAY_WORD
+static const char *const words[CHANGE_N] = {
+#define CHANGE_WORD(id, word) [CHANGE_##id] = (word),
+    CHANGES(CHANGE_WORD)
+#undef CHANGE_WORD
 };
 
 const char *way_word(enum change_kind kind)
@@ -58,8 +59,8 @@ struct change_search {
     struct text_node *tree;              /* of the job */
     struct sched_snapshot others, known; /* known: for the usage of all users that come up */
     struct unfits unfits;
-    struct change_candidate knobs[KNOBS_MAX];
-    struct probe probes[KNOBS_MAX];
+    struct change_candidate candidates[CANDIDATES_MAX];
+    struct probe probes[CANDIDATES_MAX];
     size_t n;
 };
 
@@ -86,8 +87,8 @@ static const char *amount_of(const struct change_candidate *k, uint32_t variant)
 {
     char text[FMT_MAX];
     uint64_t amount = k->unit * variant;
-    return arena_strdup(k->ways->e->arena,
-                        k->kind == WAY_MEMORY ? fmt_size(text, amount) : fmt_milli(text, amount));
+    return arena_strdup(k->ways->e->arena, k->kind == CHANGE_MEMORY ? fmt_size(text, amount)
+                                                                    : fmt_milli(text, amount));
 }
 
 /* Of a role: by its short name when there is no other. */
@@ -118,29 +119,29 @@ static struct sets sets_of(const struct change_candidate *k, uint32_t variant)
     const struct role *role = k->role;
     struct sets s = { .n = 0 };
     switch (k->kind) {
-    case WAY_RUN_TIME:
+    case CHANGE_RUN_TIME:
         add_set(&s, arena_printf(arena, "limits.run_time=%s", run_times[variant - 1]));
         s.what = arena_printf(arena, "run_time=%s", run_times[variant - 1]);
         break;
-    case WAY_PRIORITY: add_set(&s, arena_printf(arena, "priority=%u", 10 - variant)); break;
-    case WAY_TOPOLOGY: add_set(&s, "place.topology={}"), s.what = "topology=none"; break;
-    case WAY_LABELS: add_set(&s, "place.labels={}"), s.what = "labels=none"; break;
-    case WAY_NODES: add_set(&s, "place.nodes=[]"), s.what = "nodes=none"; break;
-    case WAY_APART: add_set(&s, "place.apart=[]"), s.what = "apart=none"; break;
-    case WAY_QUEUE: add_set(&s, arena_printf(arena, "queue=%s", k->value)); break;
-    case WAY_GPU_TYPE: sets_of_type(&s, k); break;
-    case WAY_REPLICAS:
+    case CHANGE_PRIORITY: add_set(&s, arena_printf(arena, "priority=%u", 10 - variant)); break;
+    case CHANGE_TOPOLOGY: add_set(&s, "place.topology={}"), s.what = "topology=none"; break;
+    case CHANGE_LABELS: add_set(&s, "place.labels={}"), s.what = "labels=none"; break;
+    case CHANGE_NODES: add_set(&s, "place.nodes=[]"), s.what = "nodes=none"; break;
+    case CHANGE_APART: add_set(&s, "place.apart=[]"), s.what = "apart=none"; break;
+    case CHANGE_QUEUE: add_set(&s, arena_printf(arena, "queue=%s", k->value)); break;
+    case CHANGE_GPU_TYPE: sets_of_type(&s, k); break;
+    case CHANGE_REPLICAS:
         set_of_role(&s, k, "replicas",
                     arena_printf(arena, "%u", variant * (role->per_group ? role->per_group : 1)));
         break;
-    case WAY_MIN:
+    case CHANGE_MIN:
         set_of_role(&s, k, "replicas",
                     arena_printf(arena, "{min: %u, max: %u}", variant, role->replicas));
         s.what = arena_printf(arena, "%s.min=%u", role->name, variant);
         break;
-    case WAY_GANG: add_set(&s, arena_printf(arena, "gang[%u].min=%u", k->at, variant)); break;
-    case WAY_CPU: set_of_role(&s, k, "resources.cpu", amount_of(k, variant)); break;
-    case WAY_MEMORY: set_of_role(&s, k, "resources.memory", amount_of(k, variant)); break;
+    case CHANGE_GANG: add_set(&s, arena_printf(arena, "gang[%u].min=%u", k->at, variant)); break;
+    case CHANGE_CPU: set_of_role(&s, k, "resources.cpu", amount_of(k, variant)); break;
+    case CHANGE_MEMORY: set_of_role(&s, k, "resources.memory", amount_of(k, variant)); break;
     default: set_of_role(&s, k, "resources.gpu", amount_of(k, variant)); break;
     }
     s.what = s.what ? s.what : s.at[0];
@@ -165,21 +166,23 @@ static const struct job_spec *make(void *arg, uint32_t variant)
 
 /* ---- which changes come into question ---- */
 
-static void add_knob(struct change_search *w, struct change_candidate knob)
+static void add_candidate(struct change_search *w, struct change_candidate candidate)
 {
-    if (w->n == KNOBS_MAX || knob.n == 0)
+    if (w->n == CANDIDATES_MAX || candidate.n == 0)
         return;
-    knob.ways = w;
-    w->knobs[w->n] = knob;
+    candidate.ways = w;
+    w->candidates[w->n] = candidate;
     struct probe *p = &w->probes[w->n];
-    *p = (struct probe){ .as = w->e->as, .n = knob.n, .make = make, .arg = &w->knobs[w->n] };
+    *p = (struct probe){
+        .as = w->e->as, .n = candidate.n, .make = make, .arg = &w->candidates[w->n]
+    };
     p->as.id = w->e->next_id;
     p->as.promised_ms = 0;
     p->as.claims = false;
-    if (knob.kind == WAY_QUEUE) {
+    if (candidate.kind == CHANGE_QUEUE) {
         struct queues *queues = w->e->queues;
         uint64_t now = ctl_now(w->e->ctl);
-        p->as.queue = queues_position(queues, knob.value);
+        p->as.queue = queues_position(queues, candidate.value);
         p->as.user = queues_user(queues, p->as.queue, w->e->owner, now);
         variant_add(w->e->arena, &w->known, &p->as, queues, now);
     }
@@ -210,11 +213,12 @@ static void add_replicas(struct change_search *w, const struct role *role)
 {
     uint32_t group = role->per_group ? role->per_group : 1;
     if (role->min < role->replicas)
-        add_knob(w, (struct change_candidate){
-                        .kind = WAY_MIN, .role = role, .n = role->min - !!role->min });
+        add_candidate(w, (struct change_candidate){
+                             .kind = CHANGE_MIN, .role = role, .n = role->min - !!role->min });
     else
-        add_knob(w, (struct change_candidate){
-                        .kind = WAY_REPLICAS, .role = role, .n = (role->replicas - 1) / group });
+        add_candidate(w, (struct change_candidate){ .kind = CHANGE_REPLICAS,
+                                                    .role = role,
+                                                    .n = (role->replicas - 1) / group });
 }
 
 #define CORE  1000u
@@ -226,20 +230,20 @@ static void add_requests(struct change_search *w, const struct role *role)
     const struct resources *r = &role->resources;
     uint64_t cpu = r->cpu_milli > CORE ? CORE : 100, memory = r->memory > GIB ? GIB : MIB64;
     if (is_short(w, "cpu") && r->cpu_milli)
-        add_knob(w, (struct change_candidate){ .kind = WAY_CPU,
-                                               .role = role,
-                                               .unit = cpu,
-                                               .n = (uint32_t)((r->cpu_milli - 1) / cpu) });
+        add_candidate(w, (struct change_candidate){ .kind = CHANGE_CPU,
+                                                    .role = role,
+                                                    .unit = cpu,
+                                                    .n = (uint32_t)((r->cpu_milli - 1) / cpu) });
     if (is_short(w, "memory") && r->memory)
-        add_knob(w, (struct change_candidate){ .kind = WAY_MEMORY,
-                                               .role = role,
-                                               .unit = memory,
-                                               .n = (uint32_t)((r->memory - 1) / memory) });
+        add_candidate(w, (struct change_candidate){ .kind = CHANGE_MEMORY,
+                                                    .role = role,
+                                                    .unit = memory,
+                                                    .n = (uint32_t)((r->memory - 1) / memory) });
     if (is_short(w, "gpu") && r->gpu_milli > 1000)
-        add_knob(w, (struct change_candidate){ .kind = WAY_GPU,
-                                               .role = role,
-                                               .unit = 1000,
-                                               .n = (uint32_t)((r->gpu_milli - 1) / 1000) });
+        add_candidate(w, (struct change_candidate){ .kind = CHANGE_GPU,
+                                                    .role = role,
+                                                    .unit = 1000,
+                                                    .n = (uint32_t)((r->gpu_milli - 1) / 1000) });
 }
 
 static bool asks_for_type(const struct job_spec *spec, const char *type)
@@ -267,7 +271,8 @@ static void add_types(struct change_search *w)
             continue;
         seen[n++] = type;
         if (!asks_for_type(w->e->spec, type))
-            add_knob(w, (struct change_candidate){ .kind = WAY_GPU_TYPE, .value = type, .n = 1 });
+            add_candidate(
+                w, (struct change_candidate){ .kind = CHANGE_GPU_TYPE, .value = type, .n = 1 });
     }
 }
 
@@ -277,8 +282,8 @@ static void add_queues(struct change_search *w)
     uint32_t added = 0;
     for (uint32_t i = 0; i < s->n_queues && added < QUEUES; i++)
         if (i != w->e->as.queue && ++added)
-            add_knob(w, (struct change_candidate){
-                            .kind = WAY_QUEUE, .value = s->queues[i].name, .n = 1 });
+            add_candidate(w, (struct change_candidate){
+                                 .kind = CHANGE_QUEUE, .value = s->queues[i].name, .n = 1 });
 }
 
 static void add_run_time(struct change_search *w)
@@ -290,7 +295,7 @@ static void add_run_time(struct change_search *w)
            (!limit->has || ms < limit->value))
         n++;
     if (w->e->when.reason.why == WAIT_RESERVED)
-        add_knob(w, (struct change_candidate){ .kind = WAY_RUN_TIME, .n = n });
+        add_candidate(w, (struct change_candidate){ .kind = CHANGE_RUN_TIME, .n = n });
 }
 
 static void add_knobs(struct change_search *w)
@@ -300,21 +305,22 @@ static void add_knobs(struct change_search *w)
     const struct wait_report *when = &w->e->when;
     add_run_time(w);
     if (spec->priority < 9 && when->ahead + when->ahead_elsewhere > 0)
-        add_knob(w, (struct change_candidate){ .kind = WAY_PRIORITY, .n = 9 - spec->priority });
+        add_candidate(
+            w, (struct change_candidate){ .kind = CHANGE_PRIORITY, .n = 9 - spec->priority });
     if (p->within)
-        add_knob(w, (struct change_candidate){ .kind = WAY_TOPOLOGY, .n = 1 });
+        add_candidate(w, (struct change_candidate){ .kind = CHANGE_TOPOLOGY, .n = 1 });
     if (p->labels.n)
-        add_knob(w, (struct change_candidate){ .kind = WAY_LABELS, .n = 1 });
+        add_candidate(w, (struct change_candidate){ .kind = CHANGE_LABELS, .n = 1 });
     if (p->nodes.n)
-        add_knob(w, (struct change_candidate){ .kind = WAY_NODES, .n = 1 });
+        add_candidate(w, (struct change_candidate){ .kind = CHANGE_NODES, .n = 1 });
     if (p->apart.n)
-        add_knob(w, (struct change_candidate){ .kind = WAY_APART, .n = 1 });
+        add_candidate(w, (struct change_candidate){ .kind = CHANGE_APART, .n = 1 });
     add_queues(w);
     add_types(w);
     for (uint32_t i = 0; i < spec->n_gangs; i++)
         if (spec->gangs[i].min > 1)
-            add_knob(w, (struct change_candidate){
-                            .kind = WAY_GANG, .at = i, .n = spec->gangs[i].min - 1 });
+            add_candidate(w, (struct change_candidate){
+                                 .kind = CHANGE_GANG, .at = i, .n = spec->gangs[i].min - 1 });
     for (size_t i = 0; i < spec->n_roles; i++) {
         add_replicas(w, &spec->roles[i]);
         add_requests(w, &spec->roles[i]);
@@ -324,7 +330,7 @@ static void add_knobs(struct change_search *w)
 /* ---- what is shown ---- */
 
 struct found_change {
-    const struct change_candidate *knob;
+    const struct change_candidate *candidate;
     uint32_t variant, size;
     struct sets sets;
     const struct job_spec *spec;
@@ -335,18 +341,18 @@ static int smallest_first(const void *a, const void *b)
     const struct found_change *x = a, *y = b;
     if (x->size != y->size)
         return x->size < y->size ? -1 : 1;
-    return x->knob < y->knob ? -1 : 1;
+    return x->candidate < y->candidate ? -1 : 1;
 }
 
 static uint32_t size_of(const struct change_candidate *k, uint32_t variant)
 {
     switch (k->kind) {
-    case WAY_REPLICAS:
-    case WAY_MIN:
-    case WAY_GANG:
-    case WAY_CPU:
-    case WAY_MEMORY:
-    case WAY_GPU: return sizes[k->kind] + 1000 * (k->n + 1 - variant) / (k->n + 1);
+    case CHANGE_REPLICAS:
+    case CHANGE_MIN:
+    case CHANGE_GANG:
+    case CHANGE_CPU:
+    case CHANGE_MEMORY:
+    case CHANGE_GPU: return sizes[k->kind] + 1000 * (k->n + 1 - variant) / (k->n + 1);
     default: return sizes[k->kind];
     }
 }
@@ -365,7 +371,7 @@ static bool read_again(struct change_search *w, struct found_change *f)
     struct report report;
     struct err err;
     if (!e->job) { /* the text is gone by now, and is what was decoded */
-        f->spec = make((void *)(uintptr_t)f->knob, f->variant);
+        f->spec = make((void *)(uintptr_t)f->candidate, f->variant);
         return f->spec != NULL;
     }
     ask.sets = (struct words){ .at = f->sets.at, .n = f->sets.n };
@@ -379,7 +385,7 @@ static struct change_view way_of(const struct change_search *w, const struct fou
 {
     struct arena *arena = w->e->arena;
     const char **sets = ARENA_ARRAY(arena, f->sets.n, const char *);
-    struct change_view way = { .kind = f->knob->kind,
+    struct change_view way = { .kind = f->candidate->kind,
                                .set = f->sets.what,
                                .sets = { .at = sets, .n = f->sets.n },
                                .places = explain_places(arena, p->spec, p->places, p->n_places) };
@@ -400,7 +406,7 @@ static struct change_list show(struct change_search *w, struct found_change *fou
         if (read_again(w, &found[i]))
             found[kept++] = found[i];
     for (size_t i = 0; i < kept; i++) {
-        const struct probe *first = &w->probes[found[i].knob - w->knobs];
+        const struct probe *first = &w->probes[found[i].candidate - w->candidates];
         again[i] = (struct probe){ .as = first->as, .n = 1, .make = make_found, .arg = &found[i] };
     }
     sched_probe(&w->others, ctl_now(w->e->ctl), w->e->arena, again, kept, &tries);
@@ -413,14 +419,14 @@ static struct change_list show(struct change_search *w, struct found_change *fou
 static struct change_list resuming(struct explain *e)
 {
     struct change_view *way = ARENA_NEW(e->arena, struct change_view);
-    *way = (struct change_view){ .kind = WAY_RESUME, .at_once = e->when.starts };
+    *way = (struct change_view){ .kind = CHANGE_RESUME, .at_once = e->when.starts };
     return (struct change_list){ .at = way, .n = 1 };
 }
 
 struct change_list changes_find(struct explain *e)
 {
     struct change_search w = { .e = e, .others = e->snapshot };
-    struct found_change found[KNOBS_MAX];
+    struct found_change found[CANDIDATES_MAX];
     size_t n = 0;
     uint32_t tries = TRIES;
     if (e->suspended)
@@ -440,9 +446,9 @@ struct change_list changes_find(struct explain *e)
         if (!w.probes[i].best)
             continue;
         struct found_change *f = &found[n++];
-        *f = (struct found_change){ .knob = &w.knobs[i], .variant = w.probes[i].best };
-        f->size = size_of(f->knob, f->variant);
-        f->sets = sets_of(f->knob, f->variant);
+        *f = (struct found_change){ .candidate = &w.candidates[i], .variant = w.probes[i].best };
+        f->size = size_of(f->candidate, f->variant);
+        f->sets = sets_of(f->candidate, f->variant);
     }
     qsort(found, n, sizeof *found, smallest_first);
     return show(&w, found, n);

@@ -88,7 +88,7 @@ struct run_time_view { /* how long it runs itself */
 };
 
 /* Changes that can start a waiting job, with their words in answers. */
-#define WAYS(X)                                                                                    \
+#define CHANGES(X)                                                                                 \
     X(RUN_TIME, "run_time")                                                                        \
     X(PRIORITY, "priority")                                                                        \
     X(TOPOLOGY, "topology")                                                                        \
@@ -105,16 +105,16 @@ struct run_time_view { /* how long it runs itself */
     X(GPU, "gpu")                                                                                  \
     X(RESUME, "resume")
 enum change_kind {
-#define WAY_ENUM(id, word) WAY_##id,
-    WAYS(WAY_ENUM) WAY_N
-#undef WAY_ENUM
+#define CHANGE_ENUM(id, word) CHANGE_##id,
+    CHANGES(CHANGE_ENUM) CHANGE_N
+#undef CHANGE_ENUM
 };
 const char *way_word(enum change_kind);
 struct change_view {
     enum change_kind kind;
-    const char *set;     /* the change as what-if takes it: "replicas=2"; NULL: WAY_RESUME */
+    const char *set;     /* the change as what-if takes it: "replicas=2"; NULL: CHANGE_RESUME */
     struct words sets;   /* the same as --set takes it */
-    bool at_once;        /* WAY_RESUME: it would start, and not only join the queue */
+    bool at_once;        /* CHANGE_RESUME: it would start, and not only join the queue */
     uint64_t gpu_milli;  /* that it would have, on these places */
     struct pairs places; /* task: node */
 };

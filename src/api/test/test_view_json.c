@@ -40,7 +40,7 @@ static void a_way_is_a_command(void **state)
     struct pair places[] = {
         { "w/0", "n1" }, { "w/1", "n1" }, { "w/2", "n2" }, { "w/3", "n3" }, { "w/4", "n4" }
     };
-    struct change_view way = { .kind = WAY_REPLICAS,
+    struct change_view way = { .kind = CHANGE_REPLICAS,
                                .set = "replicas=5",
                                .sets = { &set, 1 },
                                .gpu_milli = 7500,
@@ -59,7 +59,7 @@ static void a_way_is_a_command(void **state)
     assert_non_null(strstr(text, "\"gives\":\"5 tasks on n1 n2 n3 and 1 more\""));
     view.file = "my job.yaml";
     assert_non_null(strstr(said(f, &view, "ways"), "\"how\":\"muster submit 'my job.yaml' --set "));
-    way = (struct change_view){ .kind = WAY_RESUME };
+    way = (struct change_view){ .kind = CHANGE_RESUME };
     assert_string_equal(said(f, &view, "ways"),
                         "[{\"what\":\"joins the queue\",\"kind\":\"resume\",\"how\":\"muster "
                         "resume 12\"}]");

@@ -97,7 +97,7 @@ static void test_why_and_when(void **state)
     assert_int_equal(a.view.quota.at[0].used.gpu_milli, 6000);
     assert_true(a.view.checks && !a.view.checks->blocked);
     assert_false(a.view.checks->limits[CHECK_QUEUE].exceeded);
-    const struct change_view *way = way_of(&a, WAY_REPLICAS);
+    const struct change_view *way = way_of(&a, CHANGE_REPLICAS);
     assert_non_null(way);
     assert_string_equal(way->set, "replicas=1");
     assert_int_equal(way->sets.n, 1);
@@ -134,7 +134,7 @@ static void test_one_change(void **state)
     struct asked a = ask(w, small, NULL);
     assert_string_equal(a.view.why, "reserved");
     assert_int_equal(a.view.blocker->number, 2);
-    assert_string_equal(way_of(&a, WAY_RUN_TIME)->set, "run_time=10m");
+    assert_string_equal(way_of(&a, CHANGE_RUN_TIME)->set, "run_time=10m");
     arena_destroy(a.arena);
     a = ask(w, small, "priority=9");
     assert_true(a.view.would_start && a.view.in_its_place);
@@ -168,7 +168,7 @@ static void test_aside(void **state)
     world_command(w, after, CTL_SUSPEND);
     a = ask(w, after, NULL);
     assert_int_equal(a.view.state, JOB_SUSPENDED);
-    assert_false(way_of(&a, WAY_RESUME)->at_once); /* there is no room */
+    assert_false(way_of(&a, CHANGE_RESUME)->at_once); /* there is no room */
     arena_destroy(a.arena);
     a = ask(w, first, NULL);
     assert_true(a.view.state == JOB_RUNNING && !a.view.why && !a.view.ways.n);
