@@ -16,7 +16,7 @@
 
 struct waiting_client { /* has said nothing yet */
     struct waiting_client *next, *prev;
-    struct http_listener *door;
+    struct http_listener *listener;
     uv_poll_t poll;
     int fd;
     struct peer peer;
@@ -36,51 +36,51 @@ struct http_listener {
 
 /* ---- guests ---- */
 
-static void free_door_at_last(struct http_listener *door)
+static void free_listener_at_last(struct http_listener *listener)
 {
-    if (--door->open > 0)
+    if (--listener->open > 0)
         return;
-    http_listener_gone(door->server);
-    free(door);
+    http_listener_gone(listener->server);
+    free(listener);
 }
 
 static void on_guest_closed(uv_handle_t *handle)
 {
     struct waiting_client *g = handle->data;
-    struct http_listener *door = g->door;
+    struct http_listener *listener = g->listener;
     free(g);
-    free_door_at_last(door);
+    free_listener_at_last(listener);
 }
 
 /* Out of the list; the descriptor is the caller's again. */
 static int let_go(struct waiting_client *g)
 {
-    struct http_listener *door = g->door;
-    *(g->prev ? &g->prev->next : &door->first) = g->next;
-    *(g->next ? &g->next->prev : &door->last) = g->prev;
-    door->waiting--;
+    struct http_listener *listener = g->listener;
+    *(g->prev ? &g->prev->next : &listener->first) = g->next;
+    *(g->next ? &g->next->prev : &listener->last) = g->prev;
+    listener->waiting--;
     uv_poll_stop(&g->poll);
     uv_close((uv_handle_t *)&g->poll, on_guest_closed);
     return g->fd;
 }
 
 /* 1: given to a daemon, or closed; 0: nothing was said yet. */
-static int show_in(struct http_listener *door, int fd, const struct peer *peer)
+static int show_in(struct http_listener *listener, int fd, const struct peer *peer)
 {
     unsigned char first;
-    if (door->kind != LISTEN_PLAIN) {
-        server_add(door->server, door->kind, fd, peer);
+    if (listener->kind != LISTEN_PLAIN) {
+        server_add(listener->server, listener->kind, fd, peer);
         return 1;
     }
     ssize_t n = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (n <= 0)
-        server_drop(door->server, fd);
+        server_drop(listener->server, fd);
     else if (first == TLS_HANDSHAKE)
-        server_add_tls(door->server, fd, peer);
+        server_add_tls(listener->server, fd, peer);
     else
-        server_add(door->server, LISTEN_PLAIN, fd, peer);
+        server_add(listener->server, LISTEN_PLAIN, fd, peer);
     return 1;
 }
 
@@ -88,36 +88,36 @@ static void on_guest(uv_poll_t *poll, int status, int events)
 {
     struct waiting_client *g = poll->data;
     (void)events;
-    struct http_listener *door = g->door;
+    struct http_listener *listener = g->listener;
     char none;
     if (status == 0 && recv(g->fd, &none, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
         return;
     const struct peer peer = g->peer;
     int fd = let_go(g);
-    if (show_in(door, fd, &peer) == 0)
-        server_drop(door->server, fd);
-    server_run(door->server, door->kind);
+    if (show_in(listener, fd, &peer) == 0)
+        server_drop(listener->server, fd);
+    server_run(listener->server, listener->kind);
 }
 
-static void wait_for(struct http_listener *door, int fd, const struct peer *peer)
+static void wait_for(struct http_listener *listener, int fd, const struct peer *peer)
 {
-    uv_loop_t *loop = door->server->config.loop;
+    uv_loop_t *loop = listener->server->config.loop;
     struct waiting_client *g = mem_new(sizeof *g);
-    g->door = door;
+    g->listener = listener;
     g->fd = fd;
     g->peer = *peer;
     g->poll.data = g;
     if (uv_poll_init(loop, &g->poll, fd) != 0) {
-        server_drop(door->server, fd);
+        server_drop(listener->server, fd);
         free(g);
         return;
     }
     uv_poll_start(&g->poll, UV_READABLE | UV_DISCONNECT, on_guest);
-    door->open++;
-    door->waiting++;
-    g->prev = door->last;
-    *(door->last ? &door->last->next : &door->first) = g;
-    door->last = g;
+    listener->open++;
+    listener->waiting++;
+    g->prev = listener->last;
+    *(listener->last ? &listener->last->next : &listener->first) = g;
+    listener->last = g;
 }
 
 /* ---- accepting ---- */
@@ -126,51 +126,51 @@ static void on_knock(uv_poll_t *poll, int status, int events);
 
 static void on_pause(uv_timer_t *timer)
 {
-    struct http_listener *door = timer->data;
-    uv_poll_start(&door->poll, UV_READABLE, on_knock);
+    struct http_listener *listener = timer->data;
+    uv_poll_start(&listener->poll, UV_READABLE, on_knock);
 }
 
 /* Those who come meanwhile wait in the socket's backlog. */
-static void pause_a_while(struct http_listener *door)
+static void pause_a_while(struct http_listener *listener)
 {
-    uv_poll_stop(&door->poll);
-    uv_timer_start(&door->pause, on_pause, PAUSE_MS, 0);
+    uv_poll_stop(&listener->poll);
+    uv_timer_start(&listener->pause, on_pause, PAUSE_MS, 0);
 }
 
 /* false: those who are sent away now are to be gone before others come. */
-static bool let_in(struct http_listener *door, int fd, const struct peer *peer)
+static bool let_in(struct http_listener *listener, int fd, const struct peer *peer)
 {
     bool full;
-    if (visit_begin(door->server->visits, fd, door->kind != LISTEN_PLAIN, peer, &full) &&
-        show_in(door, fd, peer) == 0)
-        wait_for(door, fd, peer);
+    if (visit_begin(listener->server->visits, fd, listener->kind != LISTEN_PLAIN, peer, &full) &&
+        show_in(listener, fd, peer) == 0)
+        wait_for(listener, fd, peer);
     return !full;
 }
 
 static void on_knock(uv_poll_t *poll, int status, int events)
 {
-    struct http_listener *door = poll->data;
+    struct http_listener *listener = poll->data;
     (void)status;
     (void)events;
     for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
-        if (door->kind == LISTEN_PLAIN && server_is_full(door->server)) {
-            pause_a_while(door);
+        if (listener->kind == LISTEN_PLAIN && server_is_full(listener->server)) {
+            pause_a_while(listener);
             break;
         }
         struct peer peer = { .len = sizeof peer.at };
-        int fd =
-            accept4(door->fd, (struct sockaddr *)&peer.at, &peer.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept4(listener->fd, (struct sockaddr *)&peer.at, &peer.len,
+                         SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            if (let_in(door, fd, &peer))
+            if (let_in(listener, fd, &peer))
                 continue;
             break;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            pause_a_while(door);
+            pause_a_while(listener);
         if (errno != EINTR && errno != ECONNABORTED)
             break;
     }
-    server_run(door->server, door->kind);
+    server_run(listener->server, listener->kind);
 }
 
 /* ---- life ---- */
@@ -178,36 +178,36 @@ static void on_knock(uv_poll_t *poll, int status, int events)
 struct http_listener *http_listener_open(struct http_server *server, enum listener_kind kind,
                                          int fd)
 {
-    struct http_listener *door = mem_new(sizeof *door);
-    door->server = server;
-    door->kind = kind;
-    door->fd = fd;
-    door->open = 2;
-    uv_poll_init(server->config.loop, &door->poll, fd);
-    uv_timer_init(server->config.loop, &door->pause);
-    door->poll.data = door->pause.data = door;
-    uv_poll_start(&door->poll, UV_READABLE, on_knock);
-    return door;
+    struct http_listener *listener = mem_new(sizeof *listener);
+    listener->server = server;
+    listener->kind = kind;
+    listener->fd = fd;
+    listener->open = 2;
+    uv_poll_init(server->config.loop, &listener->poll, fd);
+    uv_timer_init(server->config.loop, &listener->pause);
+    listener->poll.data = listener->pause.data = listener;
+    uv_poll_start(&listener->poll, UV_READABLE, on_knock);
+    return listener;
 }
 
 static void on_own_closed(uv_handle_t *handle)
 {
-    free_door_at_last(handle->data);
+    free_listener_at_last(handle->data);
 }
 
-void http_listener_close(struct http_listener *door)
+void http_listener_close(struct http_listener *listener)
 {
-    if (!door || door->closing)
+    if (!listener || listener->closing)
         return;
-    door->closing = true;
-    while (door->first)
-        server_drop(door->server, let_go(door->first));
-    uv_close((uv_handle_t *)&door->poll, on_own_closed);
-    uv_close((uv_handle_t *)&door->pause, on_own_closed);
-    close(door->fd);
+    listener->closing = true;
+    while (listener->first)
+        server_drop(listener->server, let_go(listener->first));
+    uv_close((uv_handle_t *)&listener->poll, on_own_closed);
+    uv_close((uv_handle_t *)&listener->pause, on_own_closed);
+    close(listener->fd);
 }
 
-unsigned http_listener_waiting(const struct http_listener *door)
+unsigned http_listener_waiting(const struct http_listener *listener)
 {
-    return door ? door->waiting : 0;
+    return listener ? listener->waiting : 0;
 }

@@ -2,8 +2,8 @@
  * it is ready, when its own timeout says so, and once more after answers were given in the same
  * turn. What it has left to do at once comes with the next turn: a client that reads fast would be
  * sent all of a long answer before anybody else is looked at. The one of the Unix socket listens
- * itself; those of the TCP port get their connections from the door: plain ones as they are, those
- * over TLS by way of tls.c, which opens what comes. */
+ * itself; those of the TCP port get their connections from the listener: plain ones as they are,
+ * those over TLS by way of tls.c, which opens what comes. */
 #include "http/server.h"
 
 #include "base/log.h"
