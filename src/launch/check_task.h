@@ -23,7 +23,7 @@ struct check_task {
     uint64_t patience_ms; /* for each of their answers */
     uint64_t probe_ms;    /* for the driver to say that it has the devices */
     uint64_t own_ms;      /* for torch's import and this node's own part of it */
-    uint64_t agree_ms;    /* from the meeting on, until all have said what they can */
+    uint64_t agree_ms;    /* from when they meet until all have said what they can */
     uint64_t joint_ms;    /* for what all do together with torch */
     enum check_fault fault;
     const struct check_grant *grant; /* devices that must be used */

@@ -38,7 +38,7 @@ struct leader {
     uint64_t own;
     struct leader_sink sink;
     char preface[RDZV_PREFACE_MAX + 1];
-    struct rdzv_listener *door;
+    struct rdzv_listener *listener;
     struct store_server *store;
     struct rdzv_host *host; /* NULL: asleep */
     VEC(struct caller *) callers;
@@ -284,7 +284,7 @@ static void on_closed(void *arg, struct conn *conn, const char *why)
     leader->dirty = true;
 }
 
-/* ---- the door ---- */
+/* ---- the listener ---- */
 
 static void bound_refused(struct leader *leader)
 {
@@ -339,23 +339,23 @@ static void on_c10d(void *arg, int fd, const void *bytes, size_t len)
 int leader_listen(struct leader *leader, struct listen_place *place, struct err *err)
 {
     struct rdzv_listener_sink sink = { .caller = on_caller, .c10d = on_c10d, .arg = leader };
-    struct rdzv_listener *door =
+    struct rdzv_listener *listener =
         rdzv_listener_open(leader->loop, place, leader->preface, sink, err);
-    if (!door)
+    if (!listener)
         return -1;
-    rdzv_listener_close(leader->door);
-    leader->door = door;
+    rdzv_listener_close(leader->listener);
+    leader->listener = listener;
     return 0;
 }
 
-void leader_close_door(struct leader *leader)
+void leader_stop_listening(struct leader *leader)
 {
-    rdzv_listener_close(TAKE(leader->door));
+    rdzv_listener_close(TAKE(leader->listener));
 }
 
 uint16_t leader_port(const struct leader *leader)
 {
-    return leader->door ? rdzv_listener_port(leader->door) : 0;
+    return leader->listener ? rdzv_listener_port(leader->listener) : 0;
 }
 
 size_t leader_callers(const struct leader *leader)
@@ -555,7 +555,7 @@ void leader_destroy(struct leader *leader)
     leader->sink.alone = NULL;
     rdzv_host_destroy(TAKE(leader->host));
     conn_close(TAKE(leader->probe));
-    rdzv_listener_close(TAKE(leader->door));
+    rdzv_listener_close(TAKE(leader->listener));
     while (leader->callers.n > 0) {
         struct caller *caller = leader->callers.at[leader->callers.n - 1];
         conn_close(caller->conn);

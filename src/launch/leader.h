@@ -26,7 +26,7 @@ void leader_destroy(struct leader *); /* NULL-safe */
 /* Listens; place as for rdzv_listener_open (rdzv_listener.h). */
 struct listen_place;
 int leader_listen(struct leader *, struct listen_place *, struct err *);
-void leader_close_door(struct leader *);
+void leader_stop_listening(struct leader *);
 uint16_t leader_port(const struct leader *); /* 0: it does not listen */
 size_t leader_callers(const struct leader *);
 /* c10d clients that come to the leader's port go here (static rendezvous); NULL: nowhere. */

@@ -1,6 +1,6 @@
-/* Where this launcher sits in its rendezvous: a connection to whoever leads, or the leader in this
- * process. Finds the leader, and when it is lost the next one: members of the last round by group
- * rank, and the first of them that is left leads. */
+/* The connection of this launcher to whoever leads its rendezvous, or the leader in this process.
+ * Finds the leader, and when it is lost the next one: members of the last round by group rank, and
+ * the first of them that is left leads. */
 #ifndef LAUNCH_LEADER_CONN_H
 #define LAUNCH_LEADER_CONN_H
 

@@ -51,7 +51,7 @@ struct member {
     enum phase phase;
     int exit_code;
     bool ended; /* the leader told the end */
-    struct leader_conn *seat;
+    struct leader_conn *leader;
     struct streams *streams;
     struct warm_interpreter *warm;
     struct ranks *ranks;
@@ -113,13 +113,13 @@ static void trace(const struct member *member, const char *moment)
 static void tell_leader(struct member *member, struct buf *frames)
 {
     if (!frames->overflow)
-        leader_conn_send(member->seat, frames);
+        leader_conn_send(member->leader, frames);
 }
 
 static void tell_event(struct member *member, const char *type, const char *text)
 {
     AUTO_BUF struct buf out = BUF_INIT(FRAMES_MAX);
-    if (member->settings->meeting != MEET_AGENT)
+    if (member->settings->backend != RDZV_BACKEND_AGENT)
         return;
     rdzv_put(&out, &(struct rdzv_event){ .type = type, .text = text });
     tell_leader(member, &out);
@@ -129,7 +129,7 @@ static void tell_event(struct member *member, const char *type, const char *text
 static bool tell_job(struct member *member, const char *type, const char *text)
 {
     const struct settings *s = member->settings;
-    if (s->meeting != MEET_AGENT)
+    if (s->backend != RDZV_BACKEND_AGENT)
         return s->agent_socket && agent_event(s->agent_socket, s->agent_cookie, type, text);
     tell_event(member, type, text);
     return true;
@@ -159,7 +159,8 @@ static void finish(struct member *member, int exit_code)
         return;
     member->phase = PHASE_OVER;
     member->exit_code = exit_code;
-    if (member->ended && leader_conn_leads(member->seat) && leader_conn_others(member->seat) > 0)
+    if (member->ended && leader_conn_leads(member->leader) &&
+        leader_conn_others(member->leader) > 0)
         uv_timer_start(&member->linger, on_linger_over, LINGER_MS, 0);
     else
         uv_stop(member->loop);
@@ -333,12 +334,12 @@ static int open_store(struct member *member, struct err *err)
 {
     if (member->next_store)
         return 0;
-    if (leader_conn_shares_port(member->seat)) {
+    if (leader_conn_shares_port(member->leader)) {
         member->next_store = store_open_unbound(member->loop, &store_default_limits);
-        member->next_port = leader_conn_lead_port(member->seat);
+        member->next_port = leader_conn_lead_port(member->leader);
         return 0;
     }
-    const char *addr = leader_conn_listen_addr(member->seat);
+    const char *addr = leader_conn_listen_addr(member->leader);
     member->next_store = store_open(member->loop, addr, 0, &store_default_limits, err);
     if (!member->next_store && strcmp(addr, "*") != 0) /* others reach it by another address */
         member->next_store = store_open(member->loop, "*", 0, &store_default_limits, err);
@@ -383,18 +384,18 @@ static void send_join(struct member *member)
         return;
     }
     if (settings->terms.check && !member->check)
-        member->check = check_create(member->loop, settings, leader_conn_listen_addr(member->seat),
-                                     on_checked, member);
+        member->check = check_create(member->loop, settings,
+                                     leader_conn_listen_addr(member->leader), on_checked, member);
     arena_reset(member->memory);
     struct rdzv_join join = {
         .member = member->id,
         .run_id = settings->run_id,
         .node = member->node,
-        .addr = leader_conn_addr(member->seat),
+        .addr = leader_conn_addr(member->leader),
         .node_rank = settings->node_rank,
         .ranks = settings->ranks,
         .store_port = member->next_port,
-        .lead_port = leader_conn_lead_port(member->seat),
+        .lead_port = leader_conn_lead_port(member->leader),
         .check_port = member->check ? check_port(member->check) : 0,
         .spent = member->spent,
         .terms = settings->terms,
@@ -502,7 +503,7 @@ static void change_store(struct member *member)
     struct store_server *former = TAKE(member->store);
     if (member->round.group_rank == 0)
         member->store = TAKE(member->next_store);
-    leader_conn_serve_store(member->seat, member->store);
+    leader_conn_serve_store(member->leader, member->store);
     store_close(former);
 }
 
@@ -554,7 +555,7 @@ static int hear_round(struct member *member, const struct rdzv_frame_data *frame
     keep_round(member, frame);
     trace(member, "round");
     change_store(member);
-    leader_conn_know(member->seat, &member->round);
+    leader_conn_know(member->leader, &member->round);
     member->phase = PHASE_RUNNING;
     if (ranks_start(member->ranks, &member->round, member->spent, &err) != 0) {
         member->phase = PHASE_WAITING;
@@ -604,7 +605,7 @@ static int hear_note(struct member *member, const struct rdzv_frame_data *frame)
         return 0;
     if (note.about == member->id)
         say(member, "node check of this node: %s", note.text);
-    else if (member->settings->meeting != MEET_AGENT)
+    else if (member->settings->backend != RDZV_BACKEND_AGENT)
         say(member, "node check: %s", note.text);
     return 0;
 }
@@ -686,17 +687,17 @@ static void on_seat_failed(void *arg, const char *text)
 static int open_all(struct member *member, const char *cookie, struct err *err)
 {
     const struct settings *settings = member->settings;
-    struct leader_conn_sink seat = { .taken = on_taken,
-                                     .order = on_order,
-                                     .say = on_seat_says,
-                                     .failed = on_seat_failed,
-                                     .alone = on_alone,
-                                     .arg = member };
+    struct leader_conn_sink leader = { .taken = on_taken,
+                                       .order = on_order,
+                                       .say = on_seat_says,
+                                       .failed = on_seat_failed,
+                                       .alone = on_alone,
+                                       .arg = member };
     struct ranks_sink ranks = { .ended = on_rank_ended, .gone = on_ranks_gone, .arg = member };
     if (getrandom(&member->id, sizeof member->id, 0) != (ssize_t)sizeof member->id)
         return err_sys(err, "a random number");
     member->id |= 1; /* never 0 */
-    const char *node = settings->meeting == MEET_AGENT ? getenv("MUSTER_TASK_NODE") : NULL;
+    const char *node = settings->backend == RDZV_BACKEND_AGENT ? getenv("MUSTER_TASK_NODE") : NULL;
     if (node && *node)
         snprintf(member->node, sizeof member->node, "%s", node);
     else if (gethostname(member->node, sizeof member->node - 1) != 0)
@@ -714,7 +715,7 @@ static int open_all(struct member *member, const char *cookie, struct err *err)
         member->warm = warm_create(member->loop, settings, cookie, on_warm_says, member);
     member->ranks =
         ranks_create(member->loop, settings, member->streams, member->warm, cookie, ranks);
-    member->seat = leader_conn_create(member->loop, settings, member->id, seat);
+    member->leader = leader_conn_create(member->loop, settings, member->id, leader);
     return 0;
 }
 
@@ -748,7 +749,7 @@ static void close_all(struct member *member)
     check_destroy(member->check);
     watchdog_destroy(member->watchdog);
     torch_events_destroy(member->events);
-    leader_conn_destroy(member->seat);
+    leader_conn_destroy(member->leader);
     store_close(member->store);
     store_close(member->next_store);
     streams_destroy(member->streams);
@@ -779,7 +780,7 @@ int member_run(uv_loop_t *loop, const struct settings *settings, const char *coo
         say(&member, "%s", err.what);
         leave_word(&member, err.what);
     } else {
-        leader_conn_start(member.seat);
+        leader_conn_start(member.leader);
         if (member.phase != PHASE_OVER)
             (void)uv_run(loop, UV_RUN_DEFAULT);
     }

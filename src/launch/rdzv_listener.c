@@ -1,4 +1,4 @@
-/* Telling callers apart. A caller has KNOCK_MS to say who it is, and so many may stand at the door;
+/* Telling callers apart. A caller has KNOCK_MS to say who it is, and so many may wait meanwhile;
  * beyond that the oldest has to go, so that strangers cannot lock others out. */
 #include "launch/rdzv_listener.h"
 
@@ -24,7 +24,7 @@ const struct conn_terms launcher_terms = {
 };
 
 struct knock {
-    struct rdzv_listener *door;
+    struct rdzv_listener *listener;
     struct conn *conn;
 };
 
@@ -54,13 +54,13 @@ int rdzv_listener_preface(char out[RDZV_PREFACE_MAX + 1], const char *token, str
 /* ---- those who knock ---- */
 
 /* Gives the connection to the caller of this. */
-static struct conn *leave_door(struct knock *knock)
+static struct conn *take_caller(struct knock *knock)
 {
-    struct rdzv_listener *door = knock->door;
+    struct rdzv_listener *listener = knock->listener;
     struct conn *conn = knock->conn;
-    for (size_t i = 0; i < door->knocks.n; i++)
-        if (door->knocks.at[i] == knock) {
-            vec_remove(&door->knocks, i);
+    for (size_t i = 0; i < listener->knocks.n; i++)
+        if (listener->knocks.at[i] == knock) {
+            vec_remove(&listener->knocks, i);
             break;
         }
     free(knock);
@@ -79,11 +79,11 @@ static bool same(const char *a, const char *b, size_t n)
 static ssize_t on_said(void *arg, struct conn *conn, char *said, size_t n)
 {
     struct knock *knock = arg;
-    struct rdzv_listener *door = knock->door;
+    struct rdzv_listener *listener = knock->listener;
     const size_t head = sizeof RDZV_PREFACE - 1;
     (void)conn;
     if (said[0] == '\0') {
-        door->sink.c10d(door->sink.arg, conn_release(leave_door(knock)), said, n);
+        listener->sink.c10d(listener->sink.arg, conn_release(take_caller(knock)), said, n);
         return 0;
     }
     if (memcmp(said, RDZV_PREFACE, n < head ? n : head) != 0)
@@ -92,8 +92,8 @@ static ssize_t on_said(void *arg, struct conn *conn, char *said, size_t n)
     if (!end)
         return n < RDZV_PREFACE_MAX ? 0 : -1;
     size_t line = (size_t)(end + 1 - said);
-    bool good = line == strlen(door->preface) && same(said, door->preface, line);
-    door->sink.caller(door->sink.arg, leave_door(knock), good);
+    bool good = line == strlen(listener->preface) && same(said, listener->preface, line);
+    listener->sink.caller(listener->sink.arg, take_caller(knock), good);
     return (ssize_t)line;
 }
 
@@ -101,25 +101,25 @@ static void on_closed(void *arg, struct conn *conn, const char *why)
 {
     (void)conn;
     (void)why;
-    (void)leave_door(arg);
+    (void)take_caller(arg);
 }
 
 static void on_knock(void *arg, int fd)
 {
-    struct rdzv_listener *door = arg;
+    struct rdzv_listener *listener = arg;
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (door->knocks.n >= KNOCKS_MAX)
-        conn_close(leave_door(door->knocks.at[0]));
+    if (listener->knocks.n >= KNOCKS_MAX)
+        conn_close(take_caller(listener->knocks.at[0]));
     struct knock *knock = mem_new(sizeof *knock);
-    knock->door = door;
+    knock->listener = listener;
     knock->conn =
-        conn_create(door->loop, fd, &launcher_terms,
+        conn_create(listener->loop, fd, &launcher_terms,
                     (struct conn_events){ .bytes = on_said, .closed = on_closed, .arg = knock });
-    vec_push(&door->knocks, knock);
+    vec_push(&listener->knocks, knock);
 }
 
-/* ---- the door ---- */
+/* ---- the listener ---- */
 
 struct rdzv_listener *rdzv_listener_open(uv_loop_t *loop, struct listen_place *place,
                                          const char *preface, struct rdzv_listener_sink sink,
@@ -128,27 +128,27 @@ struct rdzv_listener *rdzv_listener_open(uv_loop_t *loop, struct listen_place *p
     int fd = listener_open_tcp(place, err);
     if (fd < 0)
         return NULL;
-    struct rdzv_listener *door = mem_new(sizeof *door);
-    door->loop = loop;
-    door->sink = sink;
-    snprintf(door->preface, sizeof door->preface, "%s", preface);
-    door->listener =
-        listener_create(loop, fd, (struct listener_sink){ .caller = on_knock, .arg = door });
-    return door;
+    struct rdzv_listener *listener = mem_new(sizeof *listener);
+    listener->loop = loop;
+    listener->sink = sink;
+    snprintf(listener->preface, sizeof listener->preface, "%s", preface);
+    listener->listener =
+        listener_create(loop, fd, (struct listener_sink){ .caller = on_knock, .arg = listener });
+    return listener;
 }
 
-void rdzv_listener_close(struct rdzv_listener *door)
+void rdzv_listener_close(struct rdzv_listener *listener)
 {
-    if (!door)
+    if (!listener)
         return;
-    while (door->knocks.n > 0)
-        conn_close(leave_door(door->knocks.at[door->knocks.n - 1]));
-    vec_fini(&door->knocks);
-    listener_destroy(door->listener);
-    free(door);
+    while (listener->knocks.n > 0)
+        conn_close(take_caller(listener->knocks.at[listener->knocks.n - 1]));
+    vec_fini(&listener->knocks);
+    listener_destroy(listener->listener);
+    free(listener);
 }
 
-uint16_t rdzv_listener_port(const struct rdzv_listener *door)
+uint16_t rdzv_listener_port(const struct rdzv_listener *listener)
 {
-    return listener_port(door->listener);
+    return listener_port(listener->listener);
 }

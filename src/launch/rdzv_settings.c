@@ -143,13 +143,13 @@ static int decide_run_id(struct choice *c, struct err *err)
     bool dlrover = s->name == LAUNCH_DLROVER_RUN, given = flags_given(c->flags, "rdzv-id");
     bool keeps = given && s->name != LAUNCH_TORCHRUN;
     const char *job = job_name(), *flag = flags_text(c->flags, "rdzv-id");
-    if (dlrover && (s->meeting == MEET_ALONE || s->meeting == MEET_AGENT))
+    if (dlrover && (s->backend == RDZV_BACKEND_ALONE || s->backend == RDZV_BACKEND_AGENT))
         s->run_id = job ? job
                         : arena_printf(c->arena, "standalone_%llu",
                                        (unsigned long long)(clock_wall_ms() / 1000));
-    else if (c->standalone || (s->meeting == MEET_ALONE && by_itself(c) && !keeps))
+    else if (c->standalone || (s->backend == RDZV_BACKEND_ALONE && by_itself(c) && !keeps))
         s->run_id = rdzv_settings_random_id(c->arena);
-    else if (!given && job && (s->meeting == MEET_AGENT || dlrover))
+    else if (!given && job && (s->backend == RDZV_BACKEND_AGENT || dlrover))
         s->run_id = job;
     else
         s->run_id = flag;
@@ -212,11 +212,11 @@ static int decide_rank(struct choice *c, struct err *err)
 {
     struct settings *s = c->s;
     bool given = flags_given(c->flags, "node-rank"), dlrover = s->name == LAUNCH_DLROVER_RUN;
-    bool fixed = s->meeting == MEET_STATIC;
+    bool fixed = s->backend == RDZV_BACKEND_STATIC;
     s->node_rank = RDZV_ANY_RANK;
-    if (s->meeting == MEET_ALONE)
+    if (s->backend == RDZV_BACKEND_ALONE)
         return 0;
-    bool used = given && (fixed || s->name == LAUNCH_MUSTER || s->meeting == MEET_AGENT) &&
+    bool used = given && (fixed || s->name == LAUNCH_MUSTER || s->backend == RDZV_BACKEND_AGENT) &&
                 !(dlrover && !fixed);
     if (given && rank_of_flag(c, used, err) < 0)
         return -1;
@@ -236,7 +236,7 @@ static int decide_rank(struct choice *c, struct err *err)
     return 0;
 }
 
-/* ---- the meeting ---- */
+/* ---- the backend ---- */
 
 static int no_meeting(const struct choice *c, struct err *err)
 {
@@ -256,7 +256,7 @@ static int alone(struct choice *c, struct err *err)
                              "away");
     }
     t->max = 1;
-    c->s->meeting = MEET_ALONE;
+    c->s->backend = RDZV_BACKEND_ALONE;
     return 0;
 }
 
@@ -353,16 +353,16 @@ static int decide(struct choice *c, struct err *err)
         return alone(c, err);
     }
     if (c->in_job && !one && !(c->conf->meet_endpoint && (c->has_endpoint || c->has_master))) {
-        s->meeting = MEET_AGENT;
+        s->backend = RDZV_BACKEND_AGENT;
         return 0;
     }
     if (!one && elastic(c)) {
-        s->meeting = MEET_ENDPOINT;
+        s->backend = RDZV_BACKEND_ENDPOINT;
         return endpoint_address(c, err);
     }
     if (s->name != LAUNCH_TORCHRUN && !c->has_endpoint && !c->has_master && !port)
         return no_meeting(c, err);
-    s->meeting = MEET_STATIC;
+    s->backend = RDZV_BACKEND_STATIC;
     return static_address(c, err);
 }
 
@@ -387,7 +387,7 @@ int rdzv_settings_decide(struct settings *s, struct arena *a, const struct flags
         s->agent_socket = socket;
         s->agent_cookie = cookie;
     }
-    if (c.in_job && s->meeting == MEET_AGENT) {
+    if (c.in_job && s->backend == RDZV_BACKEND_AGENT) {
         if (!s->local_addr)
             s->local_addr = env_text("MUSTER_TASK_ADDRESS");
         if (c.has_endpoint || c.has_master)

@@ -1,4 +1,4 @@
-/* Whom this launcher meets and how: the meeting, its address, the run id, the node rank. Reads the
+/* The rendezvous of this launcher: its backend, its address, the run id, the node rank. Reads the
  * flags, the job's environment and --rdzv-conf; terms.min and terms.max are set already. */
 #ifndef LAUNCH_RDZV_SETTINGS_H
 #define LAUNCH_RDZV_SETTINGS_H

@@ -10,11 +10,12 @@
 #include <sys/resource.h>
 
 enum rdzv_backend {
-    MEET_ALONE,    /* one node, or --standalone: the rendezvous is inside this process */
-    MEET_ENDPOINT, /* --rdzv-endpoint: whoever can listen there leads */
-    MEET_STATIC,   /* --node-rank/--master-addr/--master-port: node rank 0 leads at that address;
-                    * its first round's store answers on the same port */
-    MEET_AGENT     /* inside a muster job: the server leads, reached through the agent's socket */
+    RDZV_BACKEND_ALONE,    /* one node, or --standalone: the rendezvous is inside this process */
+    RDZV_BACKEND_ENDPOINT, /* --rdzv-endpoint: whoever can listen there leads */
+    RDZV_BACKEND_STATIC,   /* --node-rank/--master-addr/--master-port: node rank 0 leads at that
+                            * address;   its first round's store answers on the same port */
+    RDZV_BACKEND_AGENT /* inside a muster job: the server leads, reached through the agent's socket
+                        */
 };
 enum program_kind { PROGRAM_SCRIPT, PROGRAM_MODULE, PROGRAM_BARE, PROGRAM_RUN_PATH };
 enum binding { BIND_NONE, BIND_NODE, BIND_SOCKET, BIND_EXCLUSIVE, BIND_CORE_COMPLEX };
@@ -30,7 +31,7 @@ struct std_choice {
 
 struct settings {
     enum launch_name name;
-    enum rdzv_backend meeting;
+    enum rdzv_backend backend;
     struct rdzv_terms terms;
     const char *run_id; /* decided: given, the job's, a random UUID, or "none" (static) */
     const char *token;  /* $MUSTER_RDZV_TOKEN or --rdzv-conf token=...; NULL: none */

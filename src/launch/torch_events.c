@@ -118,7 +118,7 @@ static void put(struct torch_events *events, const struct event *event)
     AUTO_BUF struct buf out = BUF_INIT(LINE_MAX_BYTES);
     const struct settings *settings = events->settings;
     const uint32_t *local = event->local_rank;
-    bool is_static = settings->meeting == MEET_STATIC;
+    bool is_static = settings->backend == RDZV_BACKEND_STATIC;
     struct text_node *root = text_map(arena, NULL, NULL);
     (void)text_str(arena, root, "name", arena_printf(arena, STATUS "%s", event->state));
     (void)text_str(arena, root, "source", local ? "WORKER" : "AGENT");

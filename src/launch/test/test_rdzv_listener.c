@@ -26,7 +26,7 @@ struct end {
 struct scene {
     uv_loop_t loop;
     uv_timer_t alarm;
-    struct rdzv_listener *door;
+    struct rdzv_listener *listener;
     struct end near, far;
     int callers, strangers_of_c10d;
     bool good;
@@ -94,8 +94,8 @@ static void wait_for(struct scene *scene, const int *value, int want)
     }
 }
 
-static struct rdzv_listener *open_door(struct scene *scene, const char *token,
-                                       struct listen_place *place)
+static struct rdzv_listener *open_listener(struct scene *scene, const char *token,
+                                           struct listen_place *place)
 {
     char preface[RDZV_PREFACE_MAX + 1];
     struct err err;
@@ -111,8 +111,8 @@ static int set_up(void **state)
     assert_int_equal(uv_loop_init(&scene->loop), 0);
     uv_timer_init(&scene->loop, &scene->alarm);
     uv_timer_start(&scene->alarm, on_alarm, 100, 100);
-    scene->door = open_door(scene, "secret", &place);
-    assert_non_null(scene->door);
+    scene->listener = open_listener(scene, "secret", &place);
+    assert_non_null(scene->listener);
     *state = scene;
     return 0;
 }
@@ -122,7 +122,7 @@ static int tear_down(void **state)
     struct scene *scene = *state;
     conn_close(scene->near.conn);
     conn_close(scene->far.conn);
-    rdzv_listener_close(scene->door);
+    rdzv_listener_close(scene->listener);
     uv_close((uv_handle_t *)&scene->alarm, NULL);
     (void)uv_run(&scene->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&scene->loop), 0);
@@ -135,7 +135,7 @@ static void call(struct scene *scene, const char *token)
     char preface[RDZV_PREFACE_MAX + 1];
     struct err err;
     assert_int_equal(rdzv_listener_preface(preface, token, &err), 0);
-    struct conn_target to = { .addr = "127.0.0.1", .port = rdzv_listener_port(scene->door) };
+    struct conn_target to = { .addr = "127.0.0.1", .port = rdzv_listener_port(scene->listener) };
     scene->near.conn = conn_connect(&scene->loop, &to, &launcher_terms, events_of(&scene->near));
     buf_puts(conn_out(scene->near.conn), preface);
 }
@@ -181,11 +181,11 @@ static void a_wrong_token_is_seen(void **state)
     assert_false(scene->good);
 }
 
-/* A blocking client's socket, connected to the door. */
+/* A blocking client's socket, connected to the listener. */
 static int stranger(struct scene *scene)
 {
     struct sockaddr_in at = { .sin_family = AF_INET,
-                              .sin_port = htons(rdzv_listener_port(scene->door)) };
+                              .sin_port = htons(rdzv_listener_port(scene->listener)) };
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(fd, (const struct sockaddr *)&at, sizeof at), 0);
@@ -266,16 +266,17 @@ static void a_caller_has_its_time(void **state)
 static void doors_say_why_they_do_not_open(void **state)
 {
     struct scene *scene = *state;
-    struct listen_place taken = { .addr = "127.0.0.1", .port = rdzv_listener_port(scene->door) };
+    struct listen_place taken = { .addr = "127.0.0.1",
+                                  .port = rdzv_listener_port(scene->listener) };
     struct listen_place foreign = { .addr = "192.0.2.1" };
     struct listen_place named = { .addr = "n1.cluster" };
     char preface[RDZV_PREFACE_MAX + 1];
     struct err err;
-    assert_null(open_door(scene, NULL, &taken));
+    assert_null(open_listener(scene, NULL, &taken));
     assert_true(taken.taken && !taken.foreign);
-    assert_null(open_door(scene, NULL, &foreign));
+    assert_null(open_listener(scene, NULL, &foreign));
     assert_true(foreign.foreign && !foreign.taken);
-    assert_null(open_door(scene, NULL, &named));
+    assert_null(open_listener(scene, NULL, &named));
     assert_int_equal(rdzv_listener_preface(preface, "two words", &err), -1);
     assert_int_equal(rdzv_listener_preface(preface, "", &err), -1);
 }

@@ -105,7 +105,7 @@ static void test_defaults(void **state)
     struct made m;
     (void)state;
     good(&m, LAUNCH_TORCHRUN, "train.py --epochs 3");
-    assert_int_equal(m.s.meeting, MEET_ALONE);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_ALONE);
     assert_int_equal(m.s.terms.min, 1);
     assert_int_equal(m.s.terms.max, 1);
     assert_int_equal(m.s.terms.max_restarts, 0);
@@ -197,7 +197,7 @@ static void test_meetings_of_torchrun(void **state)
     good(&m, t,
          "--nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=n1:1234 --rdzv-id=job7 "
          "--node-rank=1 s.py");
-    assert_int_equal(m.s.meeting, MEET_ENDPOINT);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_ENDPOINT);
     assert_string_equal(m.s.host, "n1");
     assert_int_equal(m.s.port, 1234);
     assert_string_equal(m.s.run_id, "job7");
@@ -214,17 +214,17 @@ static void test_meetings_of_torchrun(void **state)
     assert_int_equal(m.s.port, 29400);
     done(&m);
     good(&m, t, "--nnodes=2 --rdzv-endpoint=n1 s.py"); /* all would be node rank 0 else */
-    assert_int_equal(m.s.meeting, MEET_ENDPOINT);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_ENDPOINT);
     done(&m);
     good(&m, t, "--nnodes=2 --node-rank=1 --master-addr=n1 --master-port=5000 s.py");
-    assert_int_equal(m.s.meeting, MEET_STATIC);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_STATIC);
     assert_string_equal(m.s.host, "n1");
     assert_int_equal(m.s.port, 5000);
     assert_int_equal(m.s.node_rank, 1);
     assert_string_equal(m.s.run_id, "none");
     done(&m);
     good(&m, t, "--nnodes=2 s.py");
-    assert_int_equal(m.s.meeting, MEET_STATIC);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_STATIC);
     assert_string_equal(m.s.host, "127.0.0.1");
     assert_int_equal(m.s.port, 29500);
     assert_int_equal(m.s.node_rank, 0);
@@ -234,11 +234,11 @@ static void test_meetings_of_torchrun(void **state)
     assert_int_equal(m.s.node_rank, 1);
     done(&m);
     good(&m, t, "--master-port=29555 s.py"); /* one node, and MASTER_PORT is asked for */
-    assert_int_equal(m.s.meeting, MEET_STATIC);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_STATIC);
     assert_int_equal(m.s.port, 29555);
     done(&m);
     good(&m, t, "--standalone --nnodes=1:4 --rdzv-id=x s.py");
-    assert_int_equal(m.s.meeting, MEET_ALONE);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_ALONE);
     assert_int_equal(m.s.terms.max, 1);
     assert_int_equal(strlen(m.s.run_id), 36);
     done(&m);
@@ -266,7 +266,7 @@ static void test_meetings_refused(void **state)
     bad(LAUNCH_DLROVER_RUN, "--nnodes=2 s.py", 1, "dlrover master", "--standalone");
     struct made m;
     good(&m, LAUNCH_DLROVER_RUN, "--standalone s.py");
-    assert_int_equal(m.s.meeting, MEET_ALONE);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_ALONE);
     done(&m);
     good(&m, LAUNCH_TORCHRUN, "s.py"); /* nothing to torchrun */
     done(&m);
@@ -281,7 +281,7 @@ static void test_inside_a_job(void **state)
     setenv("MUSTER_JOB_NAME", "mnist", 1);
     setenv("MUSTER_TASK_INDEX", "1", 1);
     good(&m, LAUNCH_TORCHRUN, "--nnodes=2:3 s.py");
-    assert_int_equal(m.s.meeting, MEET_AGENT);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_AGENT);
     assert_string_equal(m.s.agent_socket, "/run/x");
     assert_string_equal(m.s.agent_cookie, "abc");
     assert_string_equal(m.s.run_id, "mnist");
@@ -289,23 +289,23 @@ static void test_inside_a_job(void **state)
     assert_null(m.s.host);
     done(&m);
     good(&m, LAUNCH_TORCHRUN, "--nnodes=2 --master-addr=n1 --node-rank=0 --rdzv-id=z s.py");
-    assert_int_equal(m.s.meeting, MEET_AGENT);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_AGENT);
     assert_int_equal(m.s.node_rank, 0);
     assert_string_equal(m.s.run_id, "z");
     assert_non_null(strstr(m.said, "meet=endpoint"));
     done(&m);
     good(&m, LAUNCH_TORCHRUN,
          "--nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=n1 --rdzv-conf=meet=endpoint s.py");
-    assert_int_equal(m.s.meeting, MEET_ENDPOINT);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_ENDPOINT);
     done(&m);
     good(&m, LAUNCH_TORCHRUN, "--nproc-per-node=2 s.py");
-    assert_int_equal(m.s.meeting, MEET_ALONE);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_ALONE);
     assert_string_equal(m.s.agent_socket, "/run/x"); /* it has news for the job all the same */
     done(&m);
     setenv("NODE_RANK", "2", 1);
     setenv("ELASTIC_JOB_NAME", "elastic", 1);
     good(&m, LAUNCH_DLROVER_RUN, "--nnodes=3 --standalone --rdzv-id=x s.py");
-    assert_int_equal(m.s.meeting, MEET_AGENT);
+    assert_int_equal(m.s.backend, RDZV_BACKEND_AGENT);
     assert_int_equal(m.s.node_rank, 2);
     assert_string_equal(m.s.run_id, "elastic");
     done(&m);
