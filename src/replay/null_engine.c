@@ -41,11 +41,11 @@ static void ack(struct engine *e, struct generation generation, const char *node
 
 static int recover(struct engine *e, const struct engine_known *known, size_t n, struct err *err)
 {
-    const struct null_engine *deaf = (const struct null_engine *)(const void *)e;
+    const struct null_engine *null = (const struct null_engine *)(const void *)e;
     (void)known;
     (void)n;
     (void)err;
-    deaf->heard(deaf->arg);
+    null->heard(null->arg);
     return 0;
 }
 
@@ -89,10 +89,10 @@ static const struct engine_ops ops = { .name = "deaf",
 
 struct engine *null_engine_create(unsigned can, void (*heard)(void *arg), void *arg)
 {
-    struct null_engine *deaf = mem_new(sizeof *deaf);
-    deaf->base.ops = &ops;
-    deaf->caps = can;
-    deaf->heard = heard;
-    deaf->arg = arg;
-    return &deaf->base;
+    struct null_engine *null = mem_new(sizeof *null);
+    null->base.ops = &ops;
+    null->caps = can;
+    null->heard = heard;
+    null->arg = arg;
+    return &null->base;
 }
