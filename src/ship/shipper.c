@@ -129,14 +129,14 @@ static void start(struct shipper *s, enum doing doing, const struct pending_file
 {
     struct err err = { 0 };
     const bool base = parcel == &s->base;
-    const struct delivery_request errand = { .what = errands[doing].word,
-                                             .chain = base ? s->next : s->chain,
-                                             .number = base ? 0 : s->number + 1,
-                                             .ends = parcel ? &parcel->ends.reach : NULL,
-                                             .input = parcel ? parcel->fd : -1,
-                                             .limit_ms = errands[doing].limit_ms };
+    const struct delivery_request request = { .what = errands[doing].word,
+                                              .chain = base ? s->next : s->chain,
+                                              .number = base ? 0 : s->number + 1,
+                                              .ends = parcel ? &parcel->ends.reach : NULL,
+                                              .input = parcel ? parcel->fd : -1,
+                                              .limit_ms = errands[doing].limit_ms };
     s->tried_ms = clock_mono_ms();
-    s->child = delivery_request_start(&s->config, &errand, done, s, &err);
+    s->child = delivery_request_start(&s->config, &request, done, s, &err);
     if (s->child)
         s->doing = doing;
     else
