@@ -39,7 +39,7 @@ static int by_weight(const void *a, const void *b)
     return (x->weight < y->weight) - (x->weight > y->weight);
 }
 
-static void choose_asks(struct cluster_usage *books, const struct ask *asks, size_t n)
+static void choose_asks(struct cluster_usage *usage, const struct ask *asks, size_t n)
 {
     VEC(struct ask) all = { 0 };
     for (size_t i = 0; i < n; i++)
@@ -48,30 +48,30 @@ static void choose_asks(struct cluster_usage *books, const struct ask *asks, siz
     if (all.n)
         qsort(all.at, all.n, sizeof *all.at, by_weight);
     for (size_t i = 0; i < all.n && i < ASKS_MOST; i++) {
-        books->asks[books->n_asks++] = all.at[i];
-        books->weight += all.at[i].weight;
+        usage->asks[usage->n_asks++] = all.at[i];
+        usage->weight += all.at[i].weight;
     }
     vec_fini(&all);
 }
 
-static void mark(struct cluster_usage *books, uint32_t at)
+static void mark(struct cluster_usage *usage, uint32_t at)
 {
-    if (books->nodes[at].stale)
+    if (usage->nodes[at].stale)
         return;
-    books->nodes[at].stale = true;
-    vec_push(&books->stale, at);
+    usage->nodes[at].stale = true;
+    vec_push(&usage->stale, at);
 }
 
 struct cluster_usage *cluster_usage_create(const struct node_spec *nodes, size_t n,
                                            const struct ask *asks, size_t n_asks)
 {
-    struct cluster_usage *books = mem_new(sizeof *books);
-    books->nodes = mem_new((n ? n : 1) * sizeof *books->nodes);
-    books->n = n;
-    books->names = smap_create();
-    choose_asks(books, asks, n_asks);
+    struct cluster_usage *usage = mem_new(sizeof *usage);
+    usage->nodes = mem_new((n ? n : 1) * sizeof *usage->nodes);
+    usage->n = n;
+    usage->names = smap_create();
+    choose_asks(usage, asks, n_asks);
     for (size_t i = 0; i < n; i++) {
-        struct node *node = &books->nodes[i];
+        struct node *node = &usage->nodes[i];
         node->cpu_all = node->cpu_free = nodes[i].cpu_milli;
         node->memory_free = nodes[i].memory;
         node->gpu_all = node->gpu_free = (uint64_t)nodes[i].gpus * WHOLE;
@@ -80,31 +80,31 @@ struct cluster_usage *cluster_usage_create(const struct node_spec *nodes, size_t
         node->type = nodes[i].gpu_type;
         for (uint32_t k = 0; k < node->n; k++)
             node->free[k] = WHOLE;
-        books->sums.cpu_all += node->cpu_all;
-        books->sums.gpu_all += node->gpu_all;
-        books->gpu_free += node->gpu_free;
-        smap_set(books->names, nodes[i].name, (void *)(uintptr_t)(i + 1));
-        mark(books, (uint32_t)i);
+        usage->sums.cpu_all += node->cpu_all;
+        usage->sums.gpu_all += node->gpu_all;
+        usage->gpu_free += node->gpu_free;
+        smap_set(usage->names, nodes[i].name, (void *)(uintptr_t)(i + 1));
+        mark(usage, (uint32_t)i);
     }
-    return books;
+    return usage;
 }
 
-void cluster_usage_destroy(struct cluster_usage *books)
+void cluster_usage_destroy(struct cluster_usage *usage)
 {
-    if (!books)
+    if (!usage)
         return;
-    for (size_t i = 0; i < books->n; i++)
-        free(books->nodes[i].free);
-    free(books->nodes);
-    smap_destroy(books->names);
-    vec_fini(&books->stale);
-    free(books);
+    for (size_t i = 0; i < usage->n; i++)
+        free(usage->nodes[i].free);
+    free(usage->nodes);
+    smap_destroy(usage->names);
+    vec_fini(&usage->stale);
+    free(usage);
 }
 
-static struct node *find(const struct cluster_usage *books, const char *name)
+static struct node *find(const struct cluster_usage *usage, const char *name)
 {
-    uintptr_t at = (uintptr_t)smap_get(books->names, name);
-    return at ? &books->nodes[at - 1] : NULL;
+    uintptr_t at = (uintptr_t)smap_get(usage->names, name);
+    return at ? &usage->nodes[at - 1] : NULL;
 }
 
 /* What the hold takes of each of its devices, taken or given back. */
@@ -118,62 +118,62 @@ static void move_devices(struct node *node, const struct task_usage *hold, bool 
     }
 }
 
-static void move(struct cluster_usage *books, struct node *node, const struct task_usage *hold,
+static void move(struct cluster_usage *usage, struct node *node, const struct task_usage *hold,
                  bool take)
 {
     uint64_t sign = take ? 1 : UINT64_MAX; /* modulo 2^64: plus or minus */
     node->cpu_free -= sign * hold->cpu_milli;
     node->memory_free -= sign * hold->memory;
     node->gpu_free -= sign * hold->gpu_milli;
-    books->sums.cpu_used += sign * hold->cpu_milli;
-    books->sums.gpu_used += sign * hold->gpu_milli;
+    usage->sums.cpu_used += sign * hold->cpu_milli;
+    usage->sums.gpu_used += sign * hold->gpu_milli;
     if (!node->down)
-        books->gpu_free -= sign * hold->gpu_milli;
+        usage->gpu_free -= sign * hold->gpu_milli;
     move_devices(node, hold, take);
-    mark(books, (uint32_t)(node - books->nodes));
+    mark(usage, (uint32_t)(node - usage->nodes));
 }
 
-struct task_usage *cluster_usage_take(struct cluster_usage *books, const char *name,
+struct task_usage *cluster_usage_take(struct cluster_usage *usage, const char *name,
                                       const struct ask *ask, const uint32_t *gpus, uint32_t n_gpus)
 {
-    struct node *node = find(books, name);
+    struct node *node = find(usage, name);
     if (!node)
         return NULL;
     struct task_usage *hold = mem_new(sizeof *hold + n_gpus * sizeof *hold->gpus);
-    hold->node = (uint32_t)(node - books->nodes);
+    hold->node = (uint32_t)(node - usage->nodes);
     hold->cpu_milli = ask->cpu_milli;
     hold->memory = ask->memory;
     hold->gpu_milli = ask->gpu_milli;
     hold->n_gpus = n_gpus;
     if (n_gpus)
         memcpy(hold->gpus, gpus, n_gpus * sizeof *gpus);
-    move(books, node, hold, true);
+    move(usage, node, hold, true);
     return hold;
 }
 
-void cluster_usage_give(struct cluster_usage *books, struct task_usage *hold)
+void cluster_usage_give(struct cluster_usage *usage, struct task_usage *hold)
 {
-    move(books, &books->nodes[hold->node], hold, false);
+    move(usage, &usage->nodes[hold->node], hold, false);
     free(hold);
 }
 
-bool cluster_usage_set_up(struct cluster_usage *books, const char *name, bool up)
+bool cluster_usage_set_up(struct cluster_usage *usage, const char *name, bool up)
 {
-    struct node *node = find(books, name);
+    struct node *node = find(usage, name);
     if (!node || node->down == !up)
         return node != NULL;
     uint64_t sign = up ? 1 : UINT64_MAX;
     node->down = !up;
-    books->sums.cpu_all += sign * node->cpu_all;
-    books->sums.gpu_all += sign * node->gpu_all;
-    books->gpu_free += sign * node->gpu_free;
-    mark(books, (uint32_t)(node - books->nodes));
+    usage->sums.cpu_all += sign * node->cpu_all;
+    usage->sums.gpu_all += sign * node->gpu_all;
+    usage->gpu_free += sign * node->gpu_free;
+    mark(usage, (uint32_t)(node - usage->nodes));
     return true;
 }
 
-struct cluster_usage_sums cluster_usage_sums(const struct cluster_usage *books)
+struct cluster_usage_sums cluster_usage_sums(const struct cluster_usage *usage)
 {
-    return books->sums;
+    return usage->sums;
 }
 
 /* ---- what is of no use ---- */
@@ -201,27 +201,27 @@ static uint64_t useless(const struct node *node, const struct ask *ask)
     return fit >= wanted ? too_small : node->gpu_free;
 }
 
-static uint64_t wasted(const struct cluster_usage *books, const struct node *node)
+static uint64_t wasted(const struct cluster_usage *usage, const struct node *node)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; !node->down && node->gpu_free && i < books->n_asks; i++)
-        sum += books->asks[i].weight * useless(node, &books->asks[i]);
+    for (size_t i = 0; !node->down && node->gpu_free && i < usage->n_asks; i++)
+        sum += usage->asks[i].weight * useless(node, &usage->asks[i]);
     return sum;
 }
 
-uint32_t cluster_usage_fragmented(struct cluster_usage *books)
+uint32_t cluster_usage_fragmented(struct cluster_usage *usage)
 {
-    for (size_t i = 0; i < books->stale.n; i++) {
-        struct node *node = &books->nodes[books->stale.at[i]];
-        uint64_t now = wasted(books, node);
-        books->wasted += now - node->wasted;
+    for (size_t i = 0; i < usage->stale.n; i++) {
+        struct node *node = &usage->nodes[usage->stale.at[i]];
+        uint64_t now = wasted(usage, node);
+        usage->wasted += now - node->wasted;
         node->wasted = now;
         node->stale = false;
     }
-    vec_clear(&books->stale);
-    if (!books->gpu_free || !books->weight)
+    vec_clear(&usage->stale);
+    if (!usage->gpu_free || !usage->weight)
         return 0;
     /* wasted <= gpu_free * weight: by the GPUs first, so that a million times it fits. */
-    uint64_t per_weight = books->wasted / books->weight;
-    return (uint32_t)(per_weight * 1000000 / books->gpu_free);
+    uint64_t per_weight = usage->wasted / usage->weight;
+    return (uint32_t)(per_weight * 1000000 / usage->gpu_free);
 }

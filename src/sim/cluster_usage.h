@@ -27,7 +27,7 @@ struct cluster_usage;
 struct cluster_usage *cluster_usage_create(const struct node_spec *, size_t n, const struct ask *,
                                            size_t n_asks);
 void cluster_usage_destroy(struct cluster_usage *); /* NULL-safe */
-/* node: its name. The hold is given to cluster_usage_give, or freed with the books. NULL: no such
+/* node: its name. The hold is given to cluster_usage_give, or freed with the usage. NULL: no such
  * node. */
 struct task_usage *cluster_usage_take(struct cluster_usage *, const char *node, const struct ask *,
                                       const uint32_t *gpus, uint32_t n_gpus);

@@ -52,9 +52,9 @@ enum size_class size_class_of(const struct job_spec *spec)
     return size <= 1 ? SIZE_1 : size <= 8 ? SIZE_8 : size <= 64 ? SIZE_64 : SIZE_MORE;
 }
 
-void score_init(struct score *t, struct cluster_usage *books, uint64_t now_ms)
+void score_init(struct score *t, struct cluster_usage *usage, uint64_t now_ms)
 {
-    *t = (struct score){ .books = books,
+    *t = (struct score){ .usage = usage,
                          .from_ms = now_ms,
                          .now_ms = now_ms,
                          .every_ms = EVERY_FIRST_MS,
@@ -92,7 +92,7 @@ static void thin(struct score *t)
 
 static void add_point(struct score *t, uint64_t at_ms)
 {
-    struct cluster_usage_sums sums = cluster_usage_sums(t->books);
+    struct cluster_usage_sums sums = cluster_usage_sums(t->usage);
     struct point point = { .at_ms = at_ms,
                            .gpu_used = sums.gpu_used,
                            .gpu_all = sums.gpu_all,
@@ -100,7 +100,7 @@ static void add_point(struct score *t, uint64_t at_ms)
                            .cpu_all = sums.cpu_all,
                            .waiting = t->waiting,
                            .running = t->running,
-                           .fragmented = cluster_usage_fragmented(t->books) };
+                           .fragmented = cluster_usage_fragmented(t->usage) };
     uint64_t free = sums.gpu_all > sums.gpu_used ? sums.gpu_all - sums.gpu_used : 0;
     t->use.gpu_free += (double)free * (double)t->every_ms;
     t->use.wasted += (double)free * (double)t->every_ms * point.fragmented;
@@ -111,7 +111,7 @@ void score_time(struct score *t, uint64_t now_ms)
 {
     if (now_ms <= t->now_ms)
         return;
-    struct cluster_usage_sums sums = cluster_usage_sums(t->books);
+    struct cluster_usage_sums sums = cluster_usage_sums(t->usage);
     add_use(&t->use, &sums, (double)(now_ms - t->now_ms));
     if (t->arriving)
         add_use(&t->use_arriving, &sums, (double)(now_ms - t->now_ms));

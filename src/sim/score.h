@@ -34,7 +34,7 @@ struct taking {
     double gpu, cpu; /* lost with them: milli times milliseconds */
 };
 struct score {
-    struct cluster_usage *books; /* not owned */
+    struct cluster_usage *usage; /* not owned */
     uint64_t from_ms, now_ms, every_ms, next_ms;
     bool arriving; /* jobs still come */
     struct use use, use_arriving;

@@ -48,7 +48,7 @@ struct simulation {
     struct store *store;
     struct engine *engine;
     struct ctl *ctl;
-    struct cluster_usage *books;
+    struct cluster_usage *usage;
     struct score score;
     struct record *records;
     size_t n_records;
@@ -296,7 +296,7 @@ static struct sim_run on_run(void *arg, const struct launch *launch, const struc
                              .memory = task->memory,
                              .gpu_milli = task->gpu_milli };
     happens(sim);
-    run.held = cluster_usage_take(sim->books, launch->node, &ask, task->gpus, task->n_gpus);
+    run.held = cluster_usage_take(sim->usage, launch->node, &ask, task->gpus, task->n_gpus);
     if (!record)
         return run;
     const struct arrival *arrival = &sim->config.workload->arrivals[record->arrival];
@@ -332,7 +332,7 @@ static void on_over(void *arg, const struct engine_fact *fact, const struct sim_
     if (started_ms && (fact->ending.by != BY_ITSELF || fact->ending.lost))
         score_lost(&sim->score, run->held, fact->at_ms - started_ms,
                    (uintptr_t)map_get(sim->evicted, fact->generation.job));
-    cluster_usage_give(sim->books, run->held);
+    cluster_usage_give(sim->usage, run->held);
 }
 
 static void on_answer(void *arg, const struct ctl_answer *answer)
@@ -390,7 +390,7 @@ static void make_books(struct simulation *sim)
                                     .weight = w->patterns[i].jobs * spec->roles[k].replicas }));
         }
     }
-    sim->books = cluster_usage_create(sim->config.nodes, sim->config.n_nodes, asks.at, asks.n);
+    sim->usage = cluster_usage_create(sim->config.nodes, sim->config.n_nodes, asks.at, asks.n);
     vec_fini(&asks);
     size_t jobs = 1;
     for (size_t i = 0; i < w->n_arrivals; i++)
@@ -441,7 +441,7 @@ struct simulation *simulation_create(const struct simulation_config *config, str
     sim->explained = config->explain_every ? explain_check_create() : NULL;
     make_changes(sim);
     make_books(sim);
-    score_init(&sim->score, sim->books, sim->now);
+    score_init(&sim->score, sim->usage, sim->now);
     if (make_core(sim, err)) {
         simulation_destroy(sim);
         return NULL;
@@ -458,7 +458,7 @@ void simulation_destroy(struct simulation *sim)
         sim->engine->ops->destroy(sim->engine);
     store_close(sim->store);
     score_fini(&sim->score);
-    cluster_usage_destroy(sim->books);
+    cluster_usage_destroy(sim->usage);
     map_destroy(sim->jobs);
     map_destroy(sim->evicted);
     promises_destroy(sim->promises);
@@ -519,7 +519,7 @@ static void change_nodes(struct simulation *sim)
         happens(sim);
         sim_node(sim->engine, change->node, change->up);
         sim_advance(sim->engine, sim->now); /* what ran there is over before the node is gone */
-        cluster_usage_set_up(sim->books, change->node, change->up);
+        cluster_usage_set_up(sim->usage, change->node, change->up);
         if (!change->up)
             promises_node_lost(sim->promises);
         sim->so_far.nodes_came += change->up;

@@ -24,25 +24,25 @@ static void test_sums(void **state)
     const struct ask ask = { .cpu_milli = 3000, .memory = GIB, .gpu_milli = 2000, .weight = 1 };
     const uint32_t gpus[] = { 0, 1 };
     (void)state;
-    struct cluster_usage *books = cluster_usage_create(two, 2, &ask, 1);
-    struct cluster_usage_sums sums = cluster_usage_sums(books);
+    struct cluster_usage *usage = cluster_usage_create(two, 2, &ask, 1);
+    struct cluster_usage_sums sums = cluster_usage_sums(usage);
     assert_int_equal(sums.gpu_all, 4000);
     assert_int_equal(sums.cpu_all, 16000);
-    assert_null(cluster_usage_take(books, "c", &ask, gpus, 2));
-    struct task_usage *hold = cluster_usage_take(books, "a", &ask, gpus, 2);
-    sums = cluster_usage_sums(books);
+    assert_null(cluster_usage_take(usage, "c", &ask, gpus, 2));
+    struct task_usage *hold = cluster_usage_take(usage, "a", &ask, gpus, 2);
+    sums = cluster_usage_sums(usage);
     assert_int_equal(sums.gpu_used, 2000);
     assert_int_equal(sums.cpu_used, 3000);
-    assert_false(cluster_usage_set_up(books, "c", false));
-    assert_true(cluster_usage_set_up(books, "b", false));
-    assert_true(cluster_usage_set_up(books, "b", false));
-    assert_int_equal(cluster_usage_sums(books).gpu_all, 2000);
-    assert_true(cluster_usage_set_up(books, "b", true));
-    assert_int_equal(cluster_usage_sums(books).gpu_all, 4000);
-    cluster_usage_give(books, hold);
-    assert_int_equal(cluster_usage_sums(books).gpu_used, 0);
-    assert_int_equal(cluster_usage_fragmented(books), 0);
-    cluster_usage_destroy(books);
+    assert_false(cluster_usage_set_up(usage, "c", false));
+    assert_true(cluster_usage_set_up(usage, "b", false));
+    assert_true(cluster_usage_set_up(usage, "b", false));
+    assert_int_equal(cluster_usage_sums(usage).gpu_all, 2000);
+    assert_true(cluster_usage_set_up(usage, "b", true));
+    assert_int_equal(cluster_usage_sums(usage).gpu_all, 4000);
+    cluster_usage_give(usage, hold);
+    assert_int_equal(cluster_usage_sums(usage).gpu_used, 0);
+    assert_int_equal(cluster_usage_fragmented(usage), 0);
+    cluster_usage_destroy(usage);
 }
 
 static void test_fragmentation(void **state)
@@ -59,25 +59,25 @@ static void test_fragmentation(void **state)
     const struct ask asks[] = { whole, pair, cpus };
     const uint32_t first = 0;
     (void)state;
-    struct cluster_usage *books = cluster_usage_create(two, 2, asks, 3);
+    struct cluster_usage *usage = cluster_usage_create(two, 2, asks, 3);
     /* pair finds no use for the two GPUs of type T4: 2 of 4 for one task in four. */
-    assert_int_equal(cluster_usage_fragmented(books), 125000);
-    struct task_usage *hold = cluster_usage_take(books, "a", &half, &first, 1);
+    assert_int_equal(cluster_usage_fragmented(usage), 125000);
+    struct task_usage *hold = cluster_usage_take(usage, "a", &half, &first, 1);
     /* free: a 0.5 + 1, b 2. whole wastes 0.5 of 3.5; pair all of it. (3*0.5 + 3.5) / 4 / 3.5 */
-    assert_int_equal(cluster_usage_fragmented(books), 357142);
-    cluster_usage_give(books, hold);
-    assert_int_equal(cluster_usage_fragmented(books), 125000);
+    assert_int_equal(cluster_usage_fragmented(usage), 357142);
+    cluster_usage_give(usage, hold);
+    assert_int_equal(cluster_usage_fragmented(usage), 125000);
     /* Without a core left, the GPUs of a are of use to nobody. (3*2 + 4) / 4 / 4 */
-    hold = cluster_usage_take(books, "a", &cpus, NULL, 0);
-    assert_int_equal(cluster_usage_fragmented(books), 625000);
-    cluster_usage_set_up(books, "a", false);
-    assert_int_equal(cluster_usage_fragmented(books), 250000); /* b alone: pair wastes its 2 of 2 */
-    cluster_usage_set_up(books, "a", true);
-    cluster_usage_give(books, hold);
-    cluster_usage_destroy(books);
+    hold = cluster_usage_take(usage, "a", &cpus, NULL, 0);
+    assert_int_equal(cluster_usage_fragmented(usage), 625000);
+    cluster_usage_set_up(usage, "a", false);
+    assert_int_equal(cluster_usage_fragmented(usage), 250000); /* b alone: pair wastes its 2 of 2 */
+    cluster_usage_set_up(usage, "a", true);
+    cluster_usage_give(usage, hold);
+    cluster_usage_destroy(usage);
 }
 
-/* What changed is looked at again, and nothing else: the same figure as from books made anew. */
+/* What changed is looked at again, and nothing else: the same figure as from usage made anew. */
 static void test_fragmentation_over_time(void **state)
 {
     struct node_spec nodes[8];
@@ -97,24 +97,24 @@ static void test_fragmentation_over_time(void **state)
             .name = names[i], .cpu_milli = 12000, .memory = 64 * GIB, .gpus = 4, .gpu_type = ""
         };
     }
-    struct cluster_usage *books = cluster_usage_create(nodes, 8, asks, 3);
+    struct cluster_usage *usage = cluster_usage_create(nodes, 8, asks, 3);
     for (int step = 0; step < 500; step++) {
         x = x * 6364136223846793005ull + 1442695040888963407ull;
         size_t slot = (x >> 33) % 32; /* one of eight nodes' four devices: at most one each */
         if (holds[slot]) {
-            cluster_usage_give(books, holds[slot]);
+            cluster_usage_give(usage, holds[slot]);
             holds[slot] = NULL;
         } else {
             gpu[slot] = (uint32_t)(slot % 4);
             at[slot] = names[slot / 4];
-            holds[slot] = cluster_usage_take(books, at[slot], &part, &gpu[slot], 1);
+            holds[slot] = cluster_usage_take(usage, at[slot], &part, &gpu[slot], 1);
         }
         struct cluster_usage *anew = cluster_usage_create(nodes, 8, asks, 3);
         struct task_usage *again[32] = { NULL };
         for (size_t i = 0; i < 32; i++)
             if (holds[i])
                 again[i] = cluster_usage_take(anew, at[i], &part, &gpu[i], 1);
-        assert_int_equal(cluster_usage_fragmented(books), cluster_usage_fragmented(anew));
+        assert_int_equal(cluster_usage_fragmented(usage), cluster_usage_fragmented(anew));
         for (size_t i = 0; i < 32; i++)
             if (again[i])
                 cluster_usage_give(anew, again[i]);
@@ -122,8 +122,8 @@ static void test_fragmentation_over_time(void **state)
     }
     for (size_t i = 0; i < 32; i++)
         if (holds[i])
-            cluster_usage_give(books, holds[i]);
-    cluster_usage_destroy(books);
+            cluster_usage_give(usage, holds[i]);
+    cluster_usage_destroy(usage);
 }
 
 static void test_use_over_time(void **state)
@@ -132,15 +132,15 @@ static void test_use_over_time(void **state)
     const uint32_t gpus[] = { 0, 1 };
     struct score t;
     (void)state;
-    struct cluster_usage *books = cluster_usage_create(two, 2, &ask, 1);
-    score_init(&t, books, 5000);
+    struct cluster_usage *usage = cluster_usage_create(two, 2, &ask, 1);
+    score_init(&t, usage, 5000);
     score_time(&t, 15000); /* ten seconds of nothing */
-    struct task_usage *hold = cluster_usage_take(books, "a", &ask, gpus, 2);
+    struct task_usage *hold = cluster_usage_take(usage, "a", &ask, gpus, 2);
     t.arriving = false;
     score_time(&t, 35000); /* twenty of half the GPUs */
     assert_true(t.lost_gpu < 1);
     score_lost(&t, hold, 20000, 0);
-    cluster_usage_give(books, hold);
+    cluster_usage_give(usage, hold);
     score_end(&t);
     assert_int_equal((uint64_t)t.use.gpu_used, 2000 * 20000);
     assert_int_equal((uint64_t)t.use.gpu_all, 4000 * 30000);
@@ -155,15 +155,15 @@ static void test_use_over_time(void **state)
         assert_int_equal(t.series.at[i].gpu_used, t.series.at[i].at_ms < 15000 ? 0 : 2000);
     }
     score_fini(&t);
-    cluster_usage_destroy(books);
+    cluster_usage_destroy(usage);
 }
 
 static void test_series_is_thinned(void **state)
 {
     struct score t;
     (void)state;
-    struct cluster_usage *books = cluster_usage_create(two, 2, NULL, 0);
-    score_init(&t, books, 0);
+    struct cluster_usage *usage = cluster_usage_create(two, 2, NULL, 0);
+    score_init(&t, usage, 0);
     for (uint64_t at = 0; at < 100000000; at += 12345)
         score_time(&t, at);
     assert_true(t.series.n < SERIES_MOST);
@@ -171,15 +171,15 @@ static void test_series_is_thinned(void **state)
     for (size_t i = 0; i < t.series.n; i++)
         assert_int_equal(t.series.at[i].at_ms, i * t.every_ms);
     score_fini(&t);
-    cluster_usage_destroy(books);
+    cluster_usage_destroy(usage);
 }
 
 static void test_waits(void **state)
 {
     struct score t;
     (void)state;
-    struct cluster_usage *books = cluster_usage_create(two, 2, NULL, 0);
-    score_init(&t, books, 0);
+    struct cluster_usage *usage = cluster_usage_create(two, 2, NULL, 0);
+    score_init(&t, usage, 0);
     for (uint64_t i = 100; i > 0; i--)
         score_wait(&t, SIZE_8, GPUS_1, i * 10);
     score_wait(&t, SIZE_1, GPUS_1, 7);
@@ -197,7 +197,7 @@ static void test_waits(void **state)
     assert_int_equal(score_waits(&t, SIZE_N).jobs, 101);
     assert_int_equal(score_waits(&t, SIZE_N).max_ms, 1000);
     score_fini(&t);
-    cluster_usage_destroy(books);
+    cluster_usage_destroy(usage);
 }
 
 static void test_size_classes(void **state)
