@@ -167,6 +167,9 @@ def recover_records(server: Server, mended: Mended) -> None:
         end_stranger(server, run)
     if numbers := done["missing"].get("jobs"):
         mended.missing.append(range(numbers["from"], numbers["to"] + 1))
+    for job in done.get("missing_jobs", ()):
+        if "number" in job:
+            mended.missing.append(range(job["number"], job["number"] + 1))
     mended.set_back |= set_back(server.state / "muster.db")
     mended.next_number = max(mended.next_number, done["next_number"])
 

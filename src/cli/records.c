@@ -47,6 +47,33 @@ static void print_missing(const struct text_node *missing)
     puts(missing && missing->first ? "" : "missing  what was committed last");
 }
 
+#define NAMED_MOST 20u /* all of them are in the JSON */
+
+/* Those of which more is known than their number, which the line before has. */
+static void print_missing_jobs(const struct text_node *r)
+{
+    uint64_t more = answer_number(r, "more_missing", 0);
+    unsigned n = 0;
+    const struct text_node *list = text_get(r, "missing_jobs");
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
+        const char *name = answer_text(one, "name", ""), *owner = answer_text(one, "owner", "");
+        const char *id = answer_text(one, "id", "");
+        uint64_t number = answer_number(one, "number", 0);
+        if (!*id)
+            continue;
+        if (n++ >= NAMED_MOST) {
+            more++;
+            continue;
+        }
+        printf("lost     job");
+        if (number)
+            printf(" %llu", (unsigned long long)number);
+        printf(" (%s%s%s)%s%s\n", id, *name ? ", " : "", name, *owner ? " of " : "", owner);
+    }
+    if (more)
+        printf("lost     %llu more: --json lists them\n", (unsigned long long)more);
+}
+
 static void print_next(const struct text_node *r)
 {
     printf("next     job %llu: no number is given out twice\n",
@@ -61,6 +88,7 @@ static void print_recovered(const struct text_node *r, bool dry_run)
     printf("there    %s, events to %llu\n", out_count(text, answer_number(r, "jobs", 0), "job"),
            (unsigned long long)answer_number(r, "events_to", 0));
     print_missing(text_get(r, "missing"));
+    print_missing_jobs(r);
     if (answer_flag(r, "row_by_row"))
         puts("damaged  parts of the database cannot be read: it was taken row by row");
     if (failed)

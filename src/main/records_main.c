@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "cli/state_dir.h"
 #include "engine/local/local.h"
+#include "job/ids.h"
 #include "ship/backup_file.h"
 #include "ship/gather.h"
 #include "store/backup.h"
@@ -143,6 +144,27 @@ static void put_running(struct arena *a, const struct cli_records *ask, const st
             r->unknown[i], 2);
 }
 
+/* Each job that was there, by what is known of it. */
+static void put_missing(struct arena *a, const struct recovered *r, struct text_node *root)
+{
+    struct text_node *list = text_list(a, root, "missing_jobs");
+    for (size_t i = 0; i < r->missing.n; i++) {
+        const struct missing_job *job = &r->missing.at[i];
+        struct text_node *one = text_map(a, list, NULL);
+        char id[JOB_ID_TEXT];
+        if (job->number)
+            text_int(a, one, "number", (int64_t)job->number);
+        if (job->id)
+            text_str(a, one, "id", job_id_format(id, job->id));
+        if (job->name)
+            text_str(a, one, "name", job->name);
+        if (job->owner)
+            text_str(a, one, "owner", job->owner);
+    }
+    if (r->missing.more)
+        text_int(a, root, "more_missing", (int64_t)r->missing.more);
+}
+
 static void put_recovered(struct arena *a, const struct cli_records *ask, const struct recovered *r,
                           struct text_node *root)
 {
@@ -152,6 +174,8 @@ static void put_recovered(struct arena *a, const struct cli_records *ask, const 
     struct text_node *missing = text_map(a, root, "missing");
     put_range(a, missing, "jobs", out.number, out.last_number);
     put_range(a, missing, "events", out.event, out.last_event);
+    if (out.missing.n)
+        put_missing(a, &out, root);
     text_int(a, root, "next_number", (int64_t)out.next_number);
     put_running(a, ask, &out, root);
     if (out.kept)

@@ -47,12 +47,12 @@ int first_page_take_wal(const char *path, uint32_t *page_size, struct err *err)
 {
     struct wal_look look;
     AUTO_FREE char *wal = mem_printf("%s-wal", path);
-    AUTO_CLOSE int from = open(wal, O_RDONLY | O_CLOEXEC);
-    AUTO_CLOSE int to = open(path, O_WRONLY | O_CLOEXEC);
-    if (from < 0)
-        return errno == ENOENT ? 0 : err_sys(err, "%s", wal);
+    AUTO_CLOSE int to = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (to < 0)
         return err_sys(err, "%s", path);
+    AUTO_CLOSE int from = open(wal, O_RDONLY | O_CLOEXEC);
+    if (from < 0)
+        return errno == ENOENT ? 0 : err_sys(err, "%s", wal);
     wal_look((struct wal_bytes){ read_at, &from }, NULL, &look);
     if (look.there)
         *page_size = look.page_size;

@@ -7,8 +7,9 @@
 
 #include <stdint.h>
 
-/* Puts the pages of the whole commits in PATH-wal into the file, and removes that. The size of a
- * page in *page_size, where it has such pages; else it is left as it is. */
+/* Puts the pages of the whole commits in PATH-wal into the file, which is made where it is gone,
+ * and removes that. The size of a page in *page_size, where it has such pages; else it is left as
+ * it is. */
 int first_page_take_wal(const char *path, uint32_t *page_size, struct err *err);
 /* table: its name; sql: the statement that makes it, without types where that is shorter. It has to
  * fit the page beside the head of the file (ERR_TOO_LARGE). */

@@ -312,10 +312,14 @@ static int build(const struct work *w, struct reading *best, const struct readin
         rc = take_pages(w, db, best, err);
     if (rc == SQLITE_OK) {
         finish_deletions(db);
+        if (!old)
+            losses_look(db, best->whole ? NULL : best->db);
         leave_out_orphans(db, w->out);
         rc = put_floors(w, db, best, old);
     }
     if (rc == SQLITE_OK) {
+        if (!old)
+            losses_list(db, w->arena, w->out->number, w->out->last_number, &w->out->missing);
         w->out->jobs = ask_number(db, "SELECT count(*) FROM job");
         find_unknown(w, db);
     }

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "store/losses.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +31,7 @@ struct recovered {
     uint64_t number, event;           /* highest that are there */
     uint64_t last_number, last_event; /* highest that are known to have been given out */
     uint64_t next_number;             /* of the next job */
+    struct missing_jobs missing;      /* that were there and are not; of a recovery */
     uint64_t *unknown;                /* numbers with traces and no record */
     size_t n_unknown;
     const char *kept; /* directory with the files as they were; NULL: nothing was changed */

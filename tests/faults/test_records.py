@@ -194,6 +194,58 @@ def test_numbers_are_not_given_again_after_recovering(start: Starter, damage: st
     assert submit(server, 1, 1) == [JOBS + 1]
 
 
+@pytest.mark.parametrize("byte", [0, 0xFF])
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+def test_rows_come_back_without_the_first_page(start: Starter, end: str, byte: int) -> None:
+    """It has the list of tables; the rows are in the others."""
+    server = start(nodes="2cpu,2Gi")
+    acknowledged = submit(server, 1, JOBS)
+    if end == "stopped":
+        server.end()
+    else:
+        server.kill()
+    with (server.state / "muster.db").open("r+b") as file:
+        file.write(bytes([byte]) * 4096)
+    if end == "killed":  # else it is read from the log, where it is whole
+        (server.state / "muster.db-wal").unlink()
+    said = refused(server)
+    assert "muster server recover --dry-run" in said, said
+    done = recover(server)
+    there = done["jobs"]
+    if end == "stopped":
+        assert there == JOBS and "missing_jobs" not in done
+    assert [job["number"] for job in done.get("missing_jobs", ())] == acknowledged[there:]
+    server.start()
+    assert sorted(job["number"] for job in server.jobs()) == acknowledged[:there]
+    assert submit(server, 1, 1)[0] > JOBS
+
+
+def test_missing_jobs_are_named(start: Starter) -> None:
+    server = start(nodes="2cpu,2Gi")
+    acknowledged = submit(server, 1, 400)
+    server.end()
+    database = server.state / "muster.db"
+    data = database.read_bytes()
+    page = next(
+        at
+        for at in range(4096, len(data), 4096)
+        if data[at] == 13 and b"suspended" in data[at : at + 4096] and b"j200" in data[at:][:4096]
+    )
+    database.write_bytes(data[:page] + bytes(4096) + data[page + 4096 :])
+    refused(server)
+    looked = server.muster("server", "recover", "--dry-run").stdout
+    done = recover(server)
+    lost = done["missing_jobs"]
+    assert done["row_by_row"] and 1 < len(lost) < 100
+    server.start()
+    there = [job["number"] for job in server.jobs(limit=1000)]
+    assert sorted(there + [job["number"] for job in lost]) == acknowledged
+    owner = server.job(there[0])["owner"]
+    for job in lost:
+        assert job["name"] == f"j{job['number']}" and job["owner"] == owner
+        assert len(lost) > 20 or f"job {job['number']} ({job['id']}, {job['name']})" in looked
+
+
 @pytest.mark.parametrize("gone", [["mark"], ["mark", "wal"]], ids=["mark", "mark and wal"])
 @pytest.mark.parametrize("starts", [1, 2])
 def test_records_without_their_mark_are_refused(

@@ -62,7 +62,7 @@ static const char rows[] =
     "INSERT INTO meta VALUES ('silent', 4), ('marked', 1);" EACH
     "INSERT INTO job (id, number, owner, project, name, queue, dialect, priority, state,"
     " outcome, reason, generation, restarts, tasks, gpu_milli, submitted, started, ended,"
-    " not_before, live) SELECT 1000000000 + i * 3, i, 'user-' || i % 7, '', 'job-' || i, 'default',"
+    " not_before, live) SELECT 1000000000 + i * 3, i, 'user-' || (i % 7), '', 'job-' || i, 'default',"
     " 'muster', 5, 'queued', NULL, 'waits', 0, 0, 1, 0, 1700000000000 + i, 0, 0, 0, NULL FROM n;" EACH
     "INSERT INTO body SELECT 1000000000 + i * 3, '{\"name\":\"job-' || i || '\",\"x\":\"' ||"
     " hex(zeroblob(i * 9)) || '\"}', NULL FROM n;" EACH
@@ -75,7 +75,7 @@ static const char rows[] =
     " log_end) SELECT 1000000000 + i * 3, 0, 0, 1, 1, 'starting', 'n1', NULL, 5, 0, 0, 0, 0, 0,"
     " 0, 0, 0, NULL, NULL, 0, NULL, 0 FROM n;" EACH
     "INSERT INTO agent SELECT 1000000000 + i * 3, 1, 'n1', 1, zeroblob(32), 0, 'joined' FROM n;" EACH
-    "INSERT INTO idem SELECT 'user-' || i % 7, 'key-' || i, zeroblob(32), 1000000000 + i * 3,"
+    "INSERT INTO idem SELECT 'user-' || (i % 7), 'key-' || i, zeroblob(32), 1000000000 + i * 3,"
     " 1800000000000 FROM n;"
     "INSERT INTO object VALUES ('node', '', 'n1', '{\"drained\":true}', 3);"
     "INSERT INTO secret VALUES ('user-1', 'token', x'0102030405');";
@@ -261,6 +261,55 @@ static void what_is_no_database_has_no_rows(void **state)
     }
 }
 
+/* The first page of a table's rows that has these words. */
+static off_t find_page(const char *path, unsigned page_size, const char *word)
+{
+    char *data;
+    size_t len;
+    off_t at = 0;
+    struct err err;
+    assert_int_equal(file_read(path, SIZE_MAX / 2, &data, &len, &err), 0);
+    for (size_t i = page_size; i < len && !at; i += page_size)
+        if (data[i] == 13 && memmem(data + i, page_size, word, strlen(word)) &&
+            memmem(data + i, page_size, "queued", 6))
+            at = (off_t)i;
+    free(data);
+    assert_true(at > 0);
+    return at;
+}
+
+/* Jobs on a page that is nothing any more: the indexes know them, and what is left of them. */
+static void missing_jobs_are_named(void **state)
+{
+    for (int version = 1; version <= STORE_VERSION; version++) {
+        struct fix *f = *state;
+        struct recovered out;
+        struct recover_ask ask_for = { .path = f->path };
+        file_remove_tree(f->dir, NULL);
+        assert_int_equal(file_mkdirs(f->dir, 0700, &f->err), 0);
+        sqlite3_close(make(f->path, version, 4096));
+        off_t at = find_page(f->path, 4096, "job-150");
+        char zeros[4096] = { 0 };
+        AUTO_CLOSE int fd = open(f->path, O_WRONLY | O_CLOEXEC);
+        assert_int_equal(pwrite(fd, zeros, sizeof zeros, at), sizeof zeros);
+        assert_int_equal(store_recover(&ask_for, f->arena, &out, &f->err), 0);
+        assert_true(out.row_by_row);
+        assert_in_range(out.missing.n, 10, 100);
+        assert_int_equal(out.jobs + out.missing.n, JOBS);
+        assert_int_equal(out.missing.more, 0);
+        for (size_t i = 0; i < out.missing.n; i++) {
+            const struct missing_job *job = &out.missing.at[i];
+            char name[32], owner[32];
+            snprintf(name, sizeof name, "job-%u", (unsigned)job->number);
+            snprintf(owner, sizeof owner, "user-%u", (unsigned)job->number % 7);
+            assert_int_equal(job->number, out.missing.at[0].number + i);
+            assert_int_equal(job->id, 1000000000 + job->number * 3);
+            assert_string_equal(job->name, name);
+            assert_string_equal(job->owner, owner);
+        }
+    }
+}
+
 /* Pages whose bytes are others here and there: whatever comes of it, nothing is read outside them.
  */
 static void broken_pages_are_passed_over(void **state)
@@ -295,7 +344,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(rows_of_each_page_size_come_back), TEST(rows_of_each_version_come_back),
         TEST(what_was_deleted_stays_away),      TEST(commits_in_the_log_count),
-        TEST(what_is_no_database_has_no_rows),  TEST(broken_pages_are_passed_over),
+        TEST(missing_jobs_are_named),           TEST(what_is_no_database_has_no_rows),
+        TEST(broken_pages_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
