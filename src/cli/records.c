@@ -91,6 +91,8 @@ static void print_recovered(const struct text_node *r, bool dry_run)
     print_missing_jobs(r);
     if (answer_flag(r, "row_by_row"))
         puts("damaged  parts of the database cannot be read: it was taken row by row");
+    if (answer_flag(r, "indexes"))
+        puts("damaged  indexes do not fit their tables, of which all can be read: made anew");
     if (failed)
         printf("failed   %s: what they were is lost\n", out_count(text, failed, "live job"));
     records_strangers(text_get(r, "running"));

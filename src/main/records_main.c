@@ -204,6 +204,7 @@ static struct text_node *mend(struct arena *a, const struct cli_records *ask, co
         return root;
     text_str(a, root, "why", out.why);
     text_bool(a, root, "row_by_row", out.row_by_row);
+    text_bool(a, root, "indexes", out.indexes);
     text_int(a, root, "failed", (int64_t)out.unreadable);
     text_int(a, root, "orphans", (int64_t)out.orphans);
     put_recovered(a, ask, &out, root);

@@ -129,7 +129,9 @@ static int check_pages(struct store *st, struct err *err)
     struct stat file;
     if (stat(st->path, &file) != 0 || (uint64_t)file.st_size > END_CHECK_BYTES)
         return 0;
-    if (ask(st, "PRAGMA quick_check(1)", text, sizeof text) && strcmp(text, "ok") == 0)
+    const char *look = (uint64_t)file.st_size > END_INDEX_BYTES ? "PRAGMA quick_check(1)"
+                                                                : "PRAGMA integrity_check(1)";
+    if (ask(st, look, text, sizeof text) && strcmp(text, "ok") == 0)
         return 0;
     for (char *c = text; *c; c++)
         *c = *c == '\n' ? ' ' : *c;

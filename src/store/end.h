@@ -12,6 +12,8 @@ struct event_row;
 
 /* Larger databases are not read through at the start; `muster server check` does. */
 #define END_CHECK_BYTES (64ull << 20)
+/* Nor are their indexes held against their tables where it is larger than this. */
+#define END_INDEX_BYTES (16ull << 20)
 
 /* Before SQLite opens the file: an empty one in the place of one that was not is refused, because
  * SQLite removes its WAL. */

@@ -33,8 +33,9 @@ struct work {
 
 /* One way of reading the records. */
 struct reading {
-    sqlite3 *db; /* NULL: it cannot even be opened */
-    bool whole;
+    sqlite3 *db;        /* NULL: it cannot even be opened */
+    bool whole, tables; /* tables: they are, whatever indexes say */
+    const char *broken; /* NULL: nothing */
     uint64_t event, number, job_id, jobs;
     uint64_t event_at; /* when the last event was */
 };
@@ -91,14 +92,20 @@ static uint64_t ask_number(sqlite3 *db, const char *sql)
     return value;
 }
 
-static bool is_whole(sqlite3 *db)
+/* What is broken, in arena; NULL: nothing is. */
+static const char *ask_check(struct arena *arena, sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *s = NULL;
-    bool whole = sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &s, NULL) == SQLITE_OK &&
-                 sqlite3_step(s) == SQLITE_ROW &&
-                 strcmp((const char *)sqlite3_column_text(s, 0), "ok") == 0;
+    const char *broken = "it cannot be read";
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW) {
+        const char *text = db_get_text(s, 0, arena);
+        if (text && strcmp(text, "ok") == 0)
+            broken = NULL;
+        else if (text) /* its first line */
+            broken = arena_strndup(arena, text, strcspn(text, "\n"));
+    }
     sqlite3_finalize(s);
-    return whole;
+    return broken;
 }
 
 #define FLOOR(column, table, name)                                                                 \
@@ -127,9 +134,9 @@ static void read_reach(sqlite3 *db, struct reading *r)
 }
 
 /* One whose first page is lost does not even say which tables it has. */
-static void read_records(const char *path, struct reading *r)
+static void read_records(struct arena *arena, const char *path, struct reading *r)
 {
-    *r = (struct reading){ .db = NULL };
+    *r = (struct reading){ .broken = "it cannot be read" };
     if (sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
         ask_number(r->db, "PRAGMA user_version") == 0 ||
         ask_number(r->db, "SELECT count(*) FROM sqlite_master WHERE name = 'job'") == 0) {
@@ -137,7 +144,9 @@ static void read_records(const char *path, struct reading *r)
         r->db = NULL;
         return;
     }
-    r->whole = is_whole(r->db);
+    r->broken = ask_check(arena, r->db, "PRAGMA integrity_check(1)");
+    r->whole = !r->broken;
+    r->tables = r->whole || !ask_check(arena, r->db, "PRAGMA quick_check(1)");
     read_reach(r->db, r);
 }
 
@@ -146,8 +155,8 @@ static bool is_better(const struct reading *x, const struct reading *y)
 {
     if (!x->db || !y->db)
         return x->db != NULL;
-    if (x->whole != y->whole)
-        return x->whole;
+    if (x->tables != y->tables)
+        return x->tables;
     return x->event != y->event ? x->event > y->event : x->jobs >= y->jobs;
 }
 
@@ -303,7 +312,8 @@ static int build(const struct work *w, struct reading *best, const struct readin
 {
     sqlite3 *db = NULL;
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-    w->out->row_by_row = best->db && !best->whole;
+    w->out->row_by_row = best->db && !best->tables;
+    w->out->indexes = best->db && best->tables && !best->whole;
     if (rc == SQLITE_OK && best->whole)
         rc = copy_whole(best->db, db);
     else if (rc == SQLITE_OK && best->db)
@@ -388,9 +398,8 @@ static int is_damaged(const struct work *w, const char **copy, struct err *err)
     if (!st) {
         w->out->why = arena_strdup(w->arena, err_cause(&why));
     } else {
-        read_records(*copy, &r);
-        if (!r.whole)
-            w->out->why = "pages or indexes of it are broken";
+        read_records(w->arena, *copy, &r);
+        w->out->why = r.broken;
         sqlite3_close(r.db);
     }
     return w->out->damaged = w->out->why != NULL;
@@ -402,8 +411,8 @@ static int replace(const struct work *w, struct err *err)
     const char *was = copy_records(w, "was", 2, err);
     if (!was)
         return -1;
-    read_records(w->ask->from, &copy);
-    read_records(was, &old);
+    read_records(w->arena, w->ask->from, &copy);
+    read_records(w->arena, was, &old);
     const char *fresh = arena_printf(w->arena, "%s/fresh.db", w->dir);
     int rc = copy.whole ? build(w, &copy, &old, fresh, err)
                         : err_set(err, ERR_INPUT, "%s is damaged", w->ask->from);
@@ -422,8 +431,8 @@ static int recover(const struct work *w, struct err *err)
     const char *a = copy_records(w, "with", 2, err), *b = copy_records(w, "without", 1, err);
     if (!a || !b)
         return -1;
-    read_records(a, &with);
-    read_records(b, &without);
+    read_records(w->arena, a, &with);
+    read_records(w->arena, b, &without);
     const char *fresh = arena_printf(w->arena, "%s/fresh.db", w->dir);
     int rc = build(w, is_better(&with, &without) ? &with : &without, NULL, fresh, err);
     sqlite3_close(with.db);
@@ -437,7 +446,7 @@ static int check(const struct work *w, struct err *err)
     const char *copy;
     if (is_damaged(w, &copy, err) < 0)
         return -1;
-    read_records(copy, &r);
+    read_records(w->arena, copy, &r);
     w->out->event = r.event;
     w->out->number = r.number;
     finish_deletions(r.db);

@@ -24,6 +24,7 @@ struct recovered {
     bool damaged;    /* false: nothing is; without a copy nothing was done */
     const char *why; /* what a start would say, or what is broken; NULL: nothing */
     bool row_by_row; /* no file of it is whole: what can be read was taken */
+    bool indexes;    /* its tables are, and indexes do not fit them: made anew */
     uint64_t jobs;   /* that are there */
     uint64_t
         unreadable;   /* of them, that lived and have lost what they were: they have failed now */

@@ -220,6 +220,37 @@ def test_rows_come_back_without_the_first_page(start: Starter, end: str, byte: i
     assert submit(server, 1, 1)[0] > JOBS
 
 
+def make_index_wrong(database: Path) -> None:
+    """The index is away while the row changes."""
+    name = "name = 'job_by_name'"
+    with closing(sqlite3.connect(database, isolation_level=None)) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        kept = db.execute(f"SELECT * FROM sqlite_master WHERE {name}").fetchone()
+        db.execute(f"DELETE FROM sqlite_master WHERE {name}")
+    with closing(sqlite3.connect(database, isolation_level=None)) as db:
+        db.execute("UPDATE job SET name = 'other' WHERE number = 5")
+    with closing(sqlite3.connect(database, isolation_level=None)) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", kept)
+
+
+def test_wrong_index_is_refused_and_made_anew(start: Starter) -> None:
+    """Who asks by it would not find what is there."""
+    server = start(nodes="2cpu,2Gi")
+    acknowledged = submit(server, 1, 20)
+    server.end()
+    make_index_wrong(server.state / "muster.db")
+    said = refused(server)
+    assert "job_by_name" in said and "muster server recover --dry-run" in said, said
+    checked = server.muster("server", "check", "--json")
+    assert checked.returncode == 1 and "job_by_name" in json.loads(checked.stdout)["why"]
+    done = recover(server)
+    assert done["indexes"] and not done["row_by_row"] and done["jobs"] == len(acknowledged)
+    server.start()
+    assert sorted(job["number"] for job in server.jobs()) == acknowledged
+    assert [job["number"] for job in server.jobs(name="other")] == [5]
+
+
 def test_missing_jobs_are_named(start: Starter) -> None:
     server = start(nodes="2cpu,2Gi")
     acknowledged = submit(server, 1, 400)

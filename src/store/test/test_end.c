@@ -378,6 +378,59 @@ static void rows_are_salvaged(void **state)
     assert_true(opens(f));
 }
 
+static void run(sqlite3 *db, const char *sql)
+{
+    char *why = NULL;
+    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+        fail_msg("%s: %s", sql, why);
+}
+
+/* As by a change that passed it by: the index is away while the row changes. */
+static void make_index_wrong(const struct fix *f)
+{
+    static const char take_away[] =
+        "PRAGMA writable_schema = ON; CREATE TABLE kept AS SELECT * FROM sqlite_master"
+        " WHERE name = 'job_by_name'; DELETE FROM sqlite_master WHERE name = 'job_by_name'";
+    static const char *const steps[] = {
+        take_away, "UPDATE job SET name = 'other' WHERE number = 5",
+        "PRAGMA writable_schema = ON; INSERT INTO sqlite_master SELECT * FROM kept",
+        "DROP TABLE kept"
+    };
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        sqlite3 *db;
+        assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+        run(db, steps[i]);
+        sqlite3_close(db);
+    }
+}
+
+static void a_wrong_index_is_refused_and_made_anew(void **state)
+{
+    struct fix *f = *state;
+    struct recovered out;
+    struct recover_ask ask = { .path = f->path };
+    struct store *st = store_open(f->path, &f->err);
+    for (unsigned i = 1; i <= 20; i++)
+        put_job(st, i);
+    store_close(st);
+    make_index_wrong(f);
+    assert_null(store_open(f->path, &f->err));
+    assert_int_equal(f->err.code, ERR_CANNOT);
+    struct remedy remedy;
+    size_t at = 0;
+    assert_true(remedies_next(&f->err.remedies, &at, f->arena, &remedy));
+    assert_int_equal(remedy.id, REMEDY_SERVER_RECOVER);
+    assert_int_equal(store_check(&ask, f->arena, &out, &f->err), 0);
+    assert_true(out.damaged && out.jobs == 20);
+    assert_int_equal(store_recover(&ask, f->arena, &out, &f->err), 0);
+    assert_true(out.damaged && out.indexes && !out.row_by_row);
+    assert_int_equal(out.jobs, 20);
+    assert_int_equal(out.missing.n, 0);
+    assert_true(opens(f));
+    assert_int_equal(store_check(&ask, f->arena, &out, &f->err), 0);
+    assert_false(out.damaged);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
@@ -393,6 +446,7 @@ int main(void)
         TEST(a_backup_gets_a_mark_of_its_own),
         TEST(recovering_keeps_numbers),
         TEST(rows_are_salvaged),
+        TEST(a_wrong_index_is_refused_and_made_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
