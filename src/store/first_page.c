@@ -76,13 +76,6 @@ static void put_varint(unsigned char *at, size_t value)
     at[1] = (unsigned char)(value & 0x7f);
 }
 
-static size_t put_text(unsigned char *at, const char *text)
-{
-    size_t n = strlen(text);
-    memcpy(at, text, n);
-    return n;
-}
-
 /* Its length, its number, then the record: type, name, table, root, statement. */
 static size_t put_cell(unsigned char *at, uint32_t root, const char *table, const char *sql)
 {
@@ -93,7 +86,8 @@ static size_t put_cell(unsigned char *at, uint32_t root, const char *table, cons
         unsigned char *type = head + VARINT_PAIR * (i + 1);
         if (texts[i]) {
             put_varint(type, TYPE_OF_TEXT + 2 * strlen(texts[i]));
-            body += put_text(body, texts[i]);
+            for (const char *c = texts[i]; *c; c++)
+                *body++ = (unsigned char)*c;
         } else {
             put_varint(type, 4); /* a number of four bytes */
             put_number(body, root, 4);
