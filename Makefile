@@ -86,12 +86,13 @@ seeds: ## try every promise of the published pages, print how it is kept and wha
 	@$(MAKE) build-release
 	@tests/seeds
 
-torture: ## kill -9 the server under load, then beside faults of disk, clock and descriptors, then with damaged files (KILLS=200); ranks and nodes of training jobs (TIMES=100); seeds of the core's simulation and of the rendezvous' (SEEDS=100000)
+torture: ## kill -9 the server under load, then beside faults of disk, clock and descriptors, then with damaged files (KILLS=200); each fault once under load; ranks and nodes of training jobs (TIMES=100); seeds of the core's simulation and of the rendezvous' (SEEDS=100000)
 	@tools/setup all
 	@$(MAKE) build-release
 	@tests/torture --kills $(KILLS)
 	@tests/torture --kills $(KILLS) --agents --faults all
 	@tests/torture --kills $(KILLS) --agents --damage all
+	@tests/loaded_faults
 	@tests/torture_launch --times $(TIMES) $(ONLY)
 	@ninja -C build/release --quiet src/ctl/simulate_faults src/rdzv/test_rdzv_random
 	@MUSTER_TRACES=$(SEEDS) build/release/src/rdzv/test_rdzv_random

@@ -1,5 +1,6 @@
 """tests/torture with few kills and tests/torture_machines with few faults, as part of `make check`;
-`make torture` and `make torture-machines` do more of them."""
+`make torture` and `make torture-machines` do more of them. tests/loaded_faults makes each fault
+once on a server under load."""
 
 from __future__ import annotations
 
@@ -49,6 +50,12 @@ def test_break_machines(faults: int) -> None:
     if why_none():
         pytest.skip(why_none())
     torture("--faults", str(faults), program="torture_machines")
+
+
+@pytest.mark.slow
+def test_faults_under_load() -> None:
+    needs_compiler()
+    torture(program="loaded_faults")
 
 
 @pytest.mark.sanitizer
