@@ -19,11 +19,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness import free_port, patience, wait_for
 
-OCI = "application/vnd.oci.image"
+
+class Kinds(NamedTuple):
+    """What the documents of an image call themselves and each other."""
+
+    manifest: str
+    config: str
+    layer: str
+    listing: str
+
+
+OCI = Kinds(
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.oci.image.config.v1+json",
+    "application/vnd.oci.image.layer.v1.tar+gzip",
+    "application/vnd.oci.image.index.v1+json",
+)
+DOCKER = Kinds(
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.docker.container.image.v1+json",
+    "application/vnd.docker.image.rootfs.diff.tar.gzip",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
 
 
 def why_none() -> str:
@@ -190,9 +211,12 @@ class Registry:
         *layers: bytes,
         tag: str = "1",
         arch: str | None = None,
+        kinds: Kinds = OCI,
+        listed: bool = False,
         **config: Any,
     ) -> str:
-        """The image's address; config is what it says of how to run (Env, WorkingDir)."""
+        """The image's address; config is what it says of how to run (Env, WorkingDir). listed: the
+        tag is of a list that has it for this processor, and something else for another."""
         own = os.uname().machine
         machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(own, own)
         about = {
@@ -205,13 +229,27 @@ class Registry:
         blobs = [self.push_blob(name, packed(one)) for one in layers]
         manifest = {
             "schemaVersion": 2,
-            "mediaType": f"{OCI}.manifest.v1+json",
-            "config": {"mediaType": f"{OCI}.config.v1+json", **said},
-            "layers": [{"mediaType": f"{OCI}.layer.v1.tar+gzip", **one} for one in blobs],
+            "mediaType": kinds.manifest,
+            "config": {"mediaType": kinds.config, **said},
+            "layers": [{"mediaType": kinds.layer, **one} for one in blobs],
         }
         body = json.dumps(manifest).encode()
-        self.ask("PUT", f"/v2/{name}/manifests/{tag}", body, f"{OCI}.manifest.v1+json")
+        place = digest(body) if listed else tag
+        self.ask("PUT", f"/v2/{name}/manifests/{place}", body, kinds.manifest)
+        if listed:
+            self.push_list(name, tag, kinds, machine, body)
         return f"{self.address}/{name}:{tag}"
+
+    def push_list(self, name: str, tag: str, kinds: Kinds, machine: str, manifest: bytes) -> None:
+        one = {
+            "mediaType": kinds.manifest,
+            "digest": digest(manifest),
+            "size": len(manifest),
+            "platform": {"os": "linux", "architecture": machine},
+        }
+        other = {**one, "platform": {"os": "linux", "architecture": "wasm"}}
+        body = {"schemaVersion": 2, "mediaType": kinds.listing, "manifests": [other, one]}
+        self.ask("PUT", f"/v2/{name}/manifests/{tag}", json.dumps(body).encode(), kinds.listing)
 
     def forget(self, name: str, hex_digest: str) -> None:
         """The manifest, and what leads to it."""

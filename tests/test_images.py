@@ -47,6 +47,52 @@ def images(start: Starter) -> Server:
     return server
 
 
+WAYS = ("unpacked as it comes", "copied", "old skopeo")
+
+# A policy demands something, although not of these registries: only a copy looks at policies.
+POLICY = {
+    "default": [{"type": "insecureAcceptAnything"}],
+    "transports": {"docker": {"registry.example": [{"type": "reject"}]}},
+}
+OLD = """#!/bin/sh
+for word; do test "$word" != experimental-image-proxy || exit 1; done
+exec %s "$@"
+"""
+
+
+@pytest.fixture
+def way(start: Starter, tmp_path: Path, request: pytest.FixtureRequest) -> Server:
+    """A server whose images come in that way."""
+    env: dict[str, str] = {}
+    if request.param == WAYS[1]:
+        policy = tmp_path / "home/.config/containers/policy.json"
+        policy.parent.mkdir(parents=True)
+        policy.write_text(json.dumps(POLICY))
+        env["HOME"] = str(tmp_path / "home")
+    elif request.param == WAYS[2]:
+        old = tmp_path / "bin/skopeo"
+        old.parent.mkdir()
+        old.write_text(OLD % shutil.which("skopeo"))
+        old.chmod(0o755)
+        env["PATH"] = f"{old.parent}:{os.environ['PATH']}"
+    server = start(flags=("--runtime", "auto"), env=env)
+    assert isinstance(server, Server)
+    return server
+
+
+every_way = pytest.mark.parametrize("way", WAYS, indirect=True)
+both_ways = pytest.mark.parametrize("way", WAYS[:2], indirect=True)
+
+
+def halfway(server: Server) -> set[str]:
+    """What is there of images that are being made."""
+    return {
+        str(one.relative_to(server.state / "images/half").relative_to(half))
+        for half in halves(server)
+        for one in (server.state / "images/half" / half).rglob("*")
+    }
+
+
 def said(server: Server, job: int) -> str:
     return "".join(r["text"] for r in server.records(job) if r["stream"] == "muster")
 
@@ -84,6 +130,62 @@ def test_a_task_runs_in_its_image(images: Server, image: str) -> None:
     shown = images.muster("show", job["number"])
     (digest,) = images.job(job["number"])["images"].values()
     assert f"image      {image}, {digest}, run by bwrap" in shown.stdout, shown.stdout
+
+
+# ---- how it comes ----
+
+
+def check_way(server: Server, came: set[str]) -> None:
+    """While its last layer is on its way."""
+    early = "root/bin/busybox" in came
+    assert early != ("HOME" in server.env or "PATH" in server.env), came
+
+
+@every_way
+def test_layers_are_unpacked_while_they_come(way: Server, registry: Registry) -> None:
+    """Unless it has to be a copy. Nothing of it is used before all is there."""
+    name = registry.push("team/comes", busybox(**{"etc/big": os.urandom(3_000_000)}))
+    with Gate(registry.port, most=2_900_000).open() as gate:
+        there = name.replace(registry.address, gate.address)
+        number = way.submit(native("comes", run="wc -c </etc/big", image=there))
+        wait_for(gate.full.is_set, what="a half image")
+        wait_for(
+            lambda: bool(halfway(way) & {"root/bin/busybox", "pulled/version"}), what="its files"
+        )
+        check_way(way, halfway(way))
+        assert not trees(way)
+        gate.opened.set()
+        assert way.wait(number)["state"] == "succeeded"
+    assert way.log(number) == "3000000\n"
+    assert len(trees(way)) == 1 and not halves(way)
+
+
+@both_ways
+def test_many_layers_and_one_of_them_twice(way: Server, registry: Registry) -> None:
+    """More than come at once, and what stands in the middle is applied again at the end."""
+    large = [tree({f"l{i}": os.urandom(400_000), "last": f"l{i}"}) for i in range(8)]
+    hides = tree({".wh.l3": b""})
+    name = registry.push("team/many", busybox(), *large, hides, large[3])
+    job = way.run(native("many", run="cat /l? | wc -c; readlink /last", image=name))
+    assert job["state"] == "succeeded", job
+    assert way.log(job["number"]) == "3200000\nl3\n"
+    gone = registry.push("team/many", busybox(), *large, large[3], hides, tag="2")
+    job = way.run(native("gone", run="ls /l? | wc -l; readlink /last", image=gone))
+    assert way.log(job["number"]) == "7\nl3\n"
+
+
+@both_ways
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("kinds", [registries.OCI, registries.DOCKER])
+def test_documents_of_every_kind(
+    way: Server, registry: Registry, kinds: registries.Kinds, listed: bool
+) -> None:
+    """Of OCI and Docker, alone and in lists for several processors; skopeo as a server writes
+    Docker's manifests anew."""
+    name = marked(registry, "team/kinds", f"{kinds} {listed}".encode(), kinds=kinds, listed=listed)
+    job = way.run(native("kinds", run="cat /etc/which", image=name))
+    assert job["state"] == "succeeded", job
+    assert way.log(job["number"]) == f"{kinds} {listed}"
 
 
 def outputs(printed: str) -> list[str]:
@@ -178,7 +280,8 @@ def test_peers_code_and_exec(images: Server, image: str, tmp_path: Path) -> None
         inputs={"code": {"dir": str(code)}, "data": [{"from": str(tmp_path), "at": str(tmp_path)}]},
     )
     number = images.submit(body)
-    wait_for(lambda: "code\n1" in images.log(number, "worker/0"), what="the output")
+    tasks = ("worker/0", "worker/1")
+    wait_for(lambda: all("code\n1" in images.log(number, one) for one in tasks), what="output")
     done = images.muster("exec", number, "worker/1", "--", "cat", "/etc/marker")
     assert done.stdout == "of the image\n", done.stderr
     shell = images.muster("exec", number, "worker/0", stdin="echo $FROM_IMAGE in $(pwd)\n")
@@ -201,8 +304,8 @@ def told(server: Server, job: int) -> list[dict[str, Any]]:
     return [one for one in server.events(job) if one["type"] == "image"]
 
 
-def marked(registry: Registry, name: str, text: bytes) -> str:
-    return registry.push(name, busybox(**{"etc/which": text}))
+def marked(registry: Registry, name: str, text: bytes, **more: Any) -> str:
+    return registry.push(name, busybox(**{"etc/which": text}), **more)
 
 
 def test_a_job_keeps_the_image_that_it_was_submitted_with(
@@ -329,70 +432,72 @@ def test_packages_are_refused_with_an_image(images: Server, image: str) -> None:
     assert "packages are not installed into images" in reply.text
 
 
-def test_a_damaged_layer_is_not_used(images: Server, registry: Registry) -> None:
+@both_ways
+def test_a_damaged_layer_is_not_used(way: Server, registry: Registry) -> None:
     layer = busybox(**{"etc/damaged": os.urandom(100_000)})
     name = registry.push("team/damaged", layer)
     file = registry.blob_file(registries.digest(registries.packed(layer)).split(":")[1])
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 0xFF
     file.write_bytes(bytes(data))
-    before = trees(images)
-    number = images.submit(native("damaged", image=name, retry={"platform": "never"}))
-    job = images.wait(number)
+    before = trees(way)
+    number = way.submit(native("damaged", image=name, retry={"platform": "never"}))
+    job = way.wait(number)
     assert job["state"] == "failed", job
     assert "damaged" in job["reason"] or "broke off" in job["reason"], job["reason"]
-    assert trees(images) == before and not halves(images)
+    assert trees(way) == before and not halves(way)
 
 
-def test_a_registry_that_dies_in_the_middle(images: Server, registry: Registry) -> None:
+@both_ways
+def test_a_registry_that_dies_in_the_middle(way: Server, registry: Registry) -> None:
     name = registry.push("team/middle", busybox(**{"etc/big": os.urandom(3_000_000)}))
-    before = trees(images)
+    before = trees(way)
     with Gate(registry.port, most=1_000_000, breaks=True).open() as gate:
         there = name.replace(registry.address, gate.address)
-        number = images.submit(native("middle", image=there, retry={"platform": "never"}))
-        job = images.wait(number)
+        number = way.submit(native("middle", image=there, retry={"platform": "never"}))
+        job = way.wait(number)
         assert job["state"] == "failed", job
         assert "registry" in job["reason"], job["reason"]
-        assert trees(images) == before and not halves(images)
+        assert trees(way) == before and not halves(way)
         gate.opened.set()
-        assert (
-            images.run(native("then", run="cat /etc/marker", image=there))["state"] == "succeeded"
-        )
+        assert way.run(native("then", run="cat /etc/marker", image=there))["state"] == "succeeded"
 
 
-def test_an_agent_killed_in_the_middle(images: Server, registry: Registry) -> None:
+@both_ways
+def test_an_agent_killed_in_the_middle(way: Server, registry: Registry) -> None:
     """Nothing half made is used, and what is left of it goes."""
     name = registry.push("team/killed", busybox(**{"etc/big": os.urandom(3_000_000)}))
-    before = trees(images)
+    before = trees(way)
     with Gate(registry.port, most=1_000_000).open() as gate:
         there = name.replace(registry.address, gate.address)
-        number = images.submit(native("killed", run="cat /etc/marker", image=there))
+        number = way.submit(native("killed", run="cat /etc/marker", image=there))
         wait_for(gate.full.is_set, what="a half image")
-        wait_for(lambda: bool(halves(images)), what="a half tree")
-        live = images.agents(number)
+        wait_for(lambda: bool(halves(way)), what="a half tree")
+        live = way.agents(number)
         (agent,) = [pid for pid in live["agent"] if parent(pid) in live["keeper"]]
         kill(agent)
         gate.opened.set()
-        assert images.wait(number)["state"] == "succeeded"
-    assert images.log(number) == "of the image\n"
-    assert len(trees(images)) == len(before) + 1 and not halves(images)
+        assert way.wait(number)["state"] == "succeeded"
+    assert way.log(number) == "of the image\n"
+    assert len(trees(way)) == len(before) + 1 and not halves(way)
 
 
-def test_a_full_disk_is_named(images: Server, registry: Registry) -> None:
+@both_ways
+def test_a_full_disk_is_named(way: Server, registry: Registry) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small disk")
     name = registry.push("team/full", busybox(**{"etc/big": bytes(30_000_000)}))
-    folder = images.state / "images"
+    folder = way.state / "images"
     folder.mkdir(exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("nothing can be mounted here")
     try:
-        number = images.submit(native("full", image=name, retry={"platform": "never"}))
-        job = images.wait(number)
+        number = way.submit(native("full", image=name, retry={"platform": "never"}))
+        job = way.wait(number)
         assert job["state"] == "failed", job
         assert "space" in job["reason"], job["reason"]
-        assert not trees(images) and not halves(images)
+        assert not trees(way) and not halves(way)
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 

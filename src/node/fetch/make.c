@@ -7,8 +7,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/untar.h"
+#include "node/fetch/arrival.h"
 #include "node/fetch/grants.h"
 #include "node/fetch/layer.h"
+#include "node/fetch/policy.h"
+#include "node/fetch/proxy.h"
 #include "node/fetch/registry.h"
 #include "node/fetch/store.h"
 
@@ -29,6 +32,7 @@ struct making {
     struct store_tree tree;
     struct arena *arena;
     struct image_manifest manifest;
+    bool has_manifest; /* it was compared with its digest */
     struct image_config config;
     char *pulled;              /* the directory of what came */
     uint64_t packed, unpacked; /* bytes; packed 0: not known before it has come */
@@ -90,6 +94,14 @@ int image_resolve(const struct registry *registry, char digest[IMAGE_DIGEST_LEN 
     return ask(registry, digest, &text, &len, err);
 }
 
+static void take_manifest(struct making *m)
+{
+    m->has_manifest = true;
+    m->packed = 0;
+    for (size_t i = 0; i < m->manifest.n_layers; i++)
+        m->packed += m->manifest.layers[i].size;
+}
+
 static int resolve(struct making *m, struct err *err)
 {
     AUTO_FREE char *text = NULL;
@@ -104,29 +116,37 @@ static int resolve(struct making *m, struct err *err)
     if (image_read_index(m->arena, text, len, own_architecture(machine), &one, err) != 0)
         return -1;
     memcpy(news->tree, *one.digest ? one.digest : news->digest, sizeof news->tree);
-    if (!*one.digest && image_read_manifest(m->arena, text, len, &m->manifest, err) != 0)
+    if (*one.digest)
+        return 0;
+    if (image_read_manifest(m->arena, text, len, &m->manifest, err) != 0)
         return -1;
-    for (size_t i = 0; i < m->manifest.n_layers; i++)
-        m->packed += m->manifest.layers[i].size;
+    take_manifest(m);
     return 0;
 }
 
 /* ---- what came ---- */
 
+static int check_document(const char *text, size_t len, const char *digest, struct err *err)
+{
+    char hex[IMAGE_DIGEST_LEN + 1];
+    if (hash_text(text, len, hex, err) != 0)
+        return -1;
+    return strcmp(hex, digest) == 0
+               ? 0
+               : err_set(err, ERR_UNAVAILABLE,
+                         "the image came damaged: %.20s... is not what this digest names", digest);
+}
+
 /* A document of what came, compared with its digest. */
 static char *read_document(const struct making *m, const char *name, const char *digest,
                            size_t *len, struct err *err)
 {
-    char hex[IMAGE_DIGEST_LEN + 1];
     AUTO_FREE char *path = mem_printf("%s/%s", m->pulled, name);
     AUTO_FREE char *text = NULL;
     if (file_read(path, IMAGE_DOCUMENT_MAX, &text, len, err) != 0 ||
-        hash_text(text, *len, hex, err) != 0)
+        check_document(text, *len, digest, err) != 0)
         return NULL;
-    if (strcmp(hex, digest) == 0)
-        return TAKE(text);
-    err_set(err, ERR_UNAVAILABLE, "the image came damaged: %s is not the one of its digest", name);
-    return NULL;
+    return TAKE(text);
 }
 
 static int check_config(const struct making *m, struct err *err)
@@ -152,16 +172,31 @@ static int read_manifest(struct making *m, struct err *err)
     return text ? image_read_manifest(m->arena, text, len, &m->manifest, err) : -1;
 }
 
+static int take_config(struct making *m, const char *text, size_t len, struct err *err)
+{
+    AUTO_FREE char *path = mem_printf("%s/config.json", m->tree.half);
+    if (image_read_config(m->arena, text, len, &m->config, err) != 0 || check_config(m, err) != 0)
+        return -1;
+    return file_replace(path, text, len, 0600, err);
+}
+
 static int read_config(struct making *m, struct err *err)
 {
     size_t len;
     const char *digest = m->manifest.config.digest;
     AUTO_FREE char *text = read_document(m, digest, digest, &len, err);
-    AUTO_FREE char *path = mem_printf("%s/config.json", m->tree.half);
-    if (!text || image_read_config(m->arena, text, len, &m->config, err) != 0 ||
-        check_config(m, err) != 0)
-        return -1;
-    return file_replace(path, text, len, 0600, err);
+    return text ? take_config(m, text, len, err) : -1;
+}
+
+/* ---- unpacking what came whole ---- */
+
+/* The same layer may stand in an image more than once. */
+static bool comes_again(const struct making *m, size_t i)
+{
+    for (size_t k = i + 1; k < m->manifest.n_layers; k++)
+        if (strcmp(m->manifest.layers[k].digest, m->manifest.layers[i].digest) == 0)
+            return true;
+    return false;
 }
 
 static int unpack_layer(struct making *m, size_t i, int root, struct layer_limits *limits,
@@ -177,19 +212,26 @@ static int unpack_layer(struct making *m, size_t i, int root, struct layer_limit
                                  .owners = geteuid() == 0 };
     if (layer_apply(&layer, root, limits, err) != 0)
         return -1;
-    (void)unlink(path); /* room for the next */
+    if (!comes_again(m, i))
+        (void)unlink(path); /* room for the next */
     return 0;
+}
+
+static int make_root(const struct making *m, struct err *err)
+{
+    AUTO_FREE char *path = mem_printf("%s/root", m->tree.half);
+    if (mkdir(path, 0755) != 0)
+        return err_sys(err, "%s", path);
+    int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return root < 0 ? err_sys(err, "%s", path) : root;
 }
 
 static int unpack(struct making *m, struct err *err)
 {
     struct layer_limits limits = { .bytes = m->ask->limit, .entries = PULL_ENTRIES_MAX };
-    AUTO_FREE char *path = mem_printf("%s/root", m->tree.half);
-    if (mkdir(path, 0755) != 0)
-        return err_sys(err, "%s", path);
-    AUTO_CLOSE int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int root = make_root(m, err);
     if (root < 0)
-        return err_sys(err, "%s", path);
+        return -1;
     for (size_t i = 0; i < m->manifest.n_layers; i++) {
         tell(m, PULL_UNPACKS, i + 1, m->manifest.n_layers);
         if (unpack_layer(m, i, root, &limits, err) != 0)
@@ -222,10 +264,99 @@ static int take_packed(struct making *m, struct err *err)
     return -1;
 }
 
+/* ---- unpacking while it comes ---- */
+
+static void on_unpacks(void *arg, size_t number)
+{
+    const struct making *m = arg;
+    tell(m, PULL_UNPACKS, number, m->manifest.n_layers);
+}
+
+/* That of one in a list; skopeo writes one of Docker's anew, which its digest does not know. */
+static int ask_manifest(struct making *m, struct proxy *proxy, struct err *err)
+{
+    AUTO_FREE char *text = NULL;
+    AUTO_FREE char *raw = NULL;
+    size_t len;
+    if (m->has_manifest)
+        return 0;
+    if (proxy_manifest(proxy, &text, &len, err) != 0)
+        return -1;
+    if (check_document(text, len, m->news->tree, NULL) != 0) {
+        struct image_ref ref = m->ask->ref;
+        struct registry one = m->registry;
+        one.ref = &ref;
+        ref.tag[0] = '\0';
+        memcpy(ref.digest, m->news->tree, sizeof ref.digest);
+        if (registry_manifest(&one, &raw, &len, err) != 0 ||
+            check_document(raw, len, m->news->tree, err) != 0)
+            return -1;
+    }
+    if (image_read_manifest(m->arena, raw ? raw : text, len, &m->manifest, err) != 0)
+        return -1;
+    take_manifest(m);
+    return 0;
+}
+
+static int ask_config(struct making *m, struct proxy *proxy, struct err *err)
+{
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    const struct image_blob *config = &m->manifest.config;
+    return proxy_text(proxy, config, &text, &len, err) != 0 ||
+                   check_document(text, len, config->digest, err) != 0 ||
+                   take_config(m, text, len, err) != 0
+               ? -1
+               : 0;
+}
+
+static int take_layers(struct making *m, struct proxy *proxy, struct err *err)
+{
+    struct layer_limits limits = { .bytes = m->ask->limit, .entries = PULL_ENTRIES_MAX };
+    AUTO_CLOSE int root = make_root(m, err);
+    if (root < 0)
+        return -1;
+    if (mkdir(m->pulled, 0700) != 0)
+        return err_sys(err, "%s", m->pulled);
+    const struct arrival_ask ask = { .proxy = proxy,
+                                     .registry = &m->registry,
+                                     .manifest = &m->manifest,
+                                     .diffs = &m->config.diffs,
+                                     .dir = m->pulled,
+                                     .root = root,
+                                     .owners = geteuid() == 0 };
+    const struct arrival_sink sink = { .came = on_bytes, .unpacks = on_unpacks, .arg = m };
+    if (arrival_take(&ask, &limits, sink, err) != 0)
+        return -1;
+    m->unpacked = m->ask->limit - limits.bytes;
+    return 0;
+}
+
+/* 1: it has to be copied. A skopeo before 1.13 looks at no signatures when it is asked so. */
+static int take_while_it_comes(struct making *m, struct err *err)
+{
+    if (policy_read(m->registry.home) == POLICY_DEMANDS)
+        return 1;
+    struct proxy *proxy = proxy_start(&m->registry, err);
+    if (!proxy)
+        return -1;
+    int rc = proxy_open(proxy, m->news->tree, err);
+    if (rc == 0)
+        rc = ask_manifest(m, proxy, err) != 0 || ask_config(m, proxy, err) != 0 ||
+                     take_layers(m, proxy, err) != 0
+                 ? -1
+                 : 0;
+    proxy_destroy(proxy);
+    return rc;
+}
+
 static int take_of_registry(struct making *m, struct err *err)
 {
+    int rc = take_while_it_comes(m, err);
+    if (rc != 1)
+        return rc;
     return registry_copy(&m->registry, m->news->tree, m->pulled, on_bytes, m, err) != 0 ||
-                   read_manifest(m, err) != 0 || read_config(m, err) != 0
+                   read_manifest(m, err) != 0 || read_config(m, err) != 0 || unpack(m, err) != 0
                ? -1
                : 0;
 }
@@ -236,8 +367,8 @@ static int fetch_and_unpack(struct making *m, struct err *err)
     store_drop_half(&m->tree);
     if (mkdir(m->tree.half, 0700) != 0)
         return err_sys(err, "%s", m->tree.half);
-    if ((take_packed(m, err) != 0 && take_of_registry(m, err) != 0) || unpack(m, err) != 0 ||
-        file_remove_tree(m->pulled, err) != 0)
+    int rc = take_packed(m, err) == 0 ? unpack(m, err) : take_of_registry(m, err);
+    if (rc != 0 || file_remove_tree(m->pulled, err) != 0)
         return -1;
     return store_finish(&m->tree, m->unpacked, err);
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "image/document.h"
+#include "node/fetch/policy.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +23,6 @@
 #include <unistd.h>
 
 #define TICK_MS      250
-#define STALL_MS     300000u /* without a byte */
 #define SAID_MAX     (16u << 10)
 #define SHOWN        140
 #define ARGS_MOST    12
@@ -64,6 +64,9 @@ static const struct failure {
     { "unreachable", ERR_UNAVAILABLE, "cannot be had: its registry cannot be reached", "" },
     { "EOF", ERR_UNAVAILABLE, "cannot be had: its registry broke off", "" },
     { "Digest did not match", ERR_UNAVAILABLE, "came damaged: a part is not what it is named", "" },
+    { "corrupted blob", ERR_UNAVAILABLE, "came damaged: a part is not what it is named", "" },
+    { "bytes in blob, got", ERR_UNAVAILABLE, "came damaged: a part is not as long as it should be",
+      "" },
 };
 
 /* The last of what it said, without the front of a line of its log. */
@@ -117,6 +120,14 @@ int registry_failure(const struct image_ref *ref, const char *said, struct err *
                    last_words(said, words));
 }
 
+int registry_stalled(const struct registry *r, struct err *err)
+{
+    char name[IMAGE_TEXT_MAX];
+    show(r->ref, name);
+    return err_set(err, ERR_UNAVAILABLE, "image %.150s: nothing came from its registry for %d s",
+                   name, REGISTRY_STALL_MS / 1000);
+}
+
 /* ---- the child ---- */
 
 struct run {
@@ -141,19 +152,13 @@ static bool is_local(const char *registry)
            strcmp(registry, "localhost") == 0 || strncmp(registry, "localhost:", 10) == 0;
 }
 
-/* What the administrator says of signatures holds; where nothing is said there is no rule. */
-static bool has_policy(const struct registry *r)
-{
-    AUTO_FREE char *own = mem_printf("%s/.config/containers/policy.json", r->home ? r->home : "");
-    return access("/etc/containers/policy.json", R_OK) == 0 || access(own, R_OK) == 0;
-}
-
-/* Registries of this machine need no TLS, as with docker. */
+/* What the administrator says of signatures holds; where nothing is said there is no rule.
+ * Registries of this machine need no TLS, as with docker. */
 static void begin(struct run *run, const struct registry *r, const char *verb)
 {
     bool copy = strcmp(verb, "copy") == 0;
     add(run, mem_strdup("skopeo"));
-    if (!has_policy(r))
+    if (policy_read(r->home) == POLICY_NONE)
         add(run, mem_strdup("--insecure-policy"));
     add(run, mem_strdup(verb));
     if (is_local(r->ref->registry))
@@ -167,12 +172,17 @@ static void end_args(struct run *run)
         free(run->args[i]);
 }
 
-static _Noreturn void child(const struct run *run, const struct registry *r, int out, int said,
-                            pid_t parent)
+struct ends { /* -1: nothing stands there */
+    int in, out, said;
+};
+
+static _Noreturn void child(const struct run *run, const struct registry *r,
+                            const struct ends *ends, pid_t parent)
 {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (dup2(nothing, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
-        dup2(said, STDERR_FILENO) < 0)
+    if (dup2(ends->in < 0 ? nothing : ends->in, STDIN_FILENO) < 0 ||
+        dup2(ends->out < 0 ? nothing : ends->out, STDOUT_FILENO) < 0 ||
+        dup2(ends->said < 0 ? nothing : ends->said, STDERR_FILENO) < 0)
         _exit(127);
     (void)close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
     (void)fcntl(r->auth, F_SETFD, 0);
@@ -187,6 +197,14 @@ static _Noreturn void child(const struct run *run, const struct registry *r, int
         _exit(127);
     (void)execvp(run->args[0], run->args);
     _exit(127);
+}
+
+void registry_serve(const struct registry *r, int socket, pid_t parent)
+{
+    const struct ends ends = { .in = socket, .out = -1, .said = -1 };
+    struct run run = { .to = NULL };
+    begin(&run, r, "experimental-image-proxy");
+    child(&run, r, &ends, parent);
 }
 
 /* Files are written under other names first, and count too. */
@@ -235,7 +253,7 @@ static bool listen_to(const struct run *run, int out, int said, struct buf *word
         if (bytes != before)
             moved = clock_mono_ms();
         before = bytes;
-        if (clock_mono_ms() - moved > STALL_MS)
+        if (clock_mono_ms() - moved > REGISTRY_STALL_MS)
             return false;
     }
     return true;
@@ -245,11 +263,9 @@ static int judge(const struct registry *r, bool ended, int status, const struct 
                  struct err *err)
 {
     char name[IMAGE_TEXT_MAX];
-    show(r->ref, name);
     if (!ended)
-        return err_set(err, ERR_UNAVAILABLE,
-                       "image %.150s: nothing came from its registry for %u s", name,
-                       STALL_MS / 1000);
+        return registry_stalled(r, err);
+    show(r->ref, name);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
@@ -273,7 +289,7 @@ static int run_it(const struct run *run, const struct registry *r, struct err *e
     }
     pid_t self = getpid(), pid = fork();
     if (pid == 0)
-        child(run, r, out[1], said[1], self);
+        child(run, r, &(struct ends){ .in = -1, .out = out[1], .said = said[1] }, self);
     close(out[1]);
     close(said[1]);
     bool ended = pid > 0 && listen_to(run, out[0], said[0], &words);

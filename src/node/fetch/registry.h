@@ -8,6 +8,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#define REGISTRY_STALL_MS 300000 /* without a byte: it does not answer */
 
 struct registry {
     const struct image_ref *ref;
@@ -26,6 +29,11 @@ int registry_manifest(const struct registry *, char **text, size_t *len, struct 
 int registry_copy(const struct registry *, const char *digest, const char *to,
                   void (*tick)(void *arg, uint64_t bytes), void *arg, struct err *);
 
+/* In a child of `parent`: becomes a skopeo that is asked over that socket (proxy.h). */
+_Noreturn void registry_serve(const struct registry *, int socket, pid_t parent);
+
+/* Nothing came for so long. Returns -1. */
+int registry_stalled(const struct registry *, struct err *err);
 /* What skopeo's last words mean, as an error about that image; for tests too. Returns -1. */
 int registry_failure(const struct image_ref *, const char *said, struct err *);
 
