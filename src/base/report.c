@@ -133,6 +133,12 @@ void report_remedy(struct report *r, struct problem *p, enum remedy_id id, const
     remedies_add(p->remedies, id, args);
 }
 
+void report_rest(struct report *r, struct problem *p, const char *rest)
+{
+    if (!is_scratch(r, p))
+        p->rest = arena_strdup(r->arena, rest);
+}
+
 void report_unknown(struct report *r, struct problem *p, const char *key)
 {
     if (is_scratch(r, p))

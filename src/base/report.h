@@ -24,6 +24,8 @@ struct place {
 enum problem_kind {
     PROBLEM_OTHER,
     PROBLEM_UNKNOWN_FIELD, /* of the map at path; field is its key */
+    PROBLEM_MISSING,       /* of what must be there at path, and is not */
+    PROBLEM_FORBIDDEN,     /* what the field at path asks for is not allowed */
 };
 
 struct problem {
@@ -32,6 +34,8 @@ struct problem {
     struct place place;
     const char *path; /* "taskRoles[0].memoryMB"; "" for the document */
     const char *what; /* full sentence part: "taskRoles[0].memoryMB is 64, the least is 100" */
+    const char *rest; /* what is said of the field at path without its name: "64, the least is 100";
+                         NULL: `what` has another subject */
     const char *hint; /* what to write: "100 or more (MB for one task)"; "" when none */
     const char
         *fix; /* replacement text for the len bytes at offset, when it is certain; else NULL */
@@ -67,6 +71,8 @@ void report_hint(struct report *, struct problem *, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* One more command to type; args as err_remedy_of() takes them, "" for none. */
 void report_remedy(struct report *, struct problem *, enum remedy_id, const char *args);
+/* What the problem says of its field, without the name of that. */
+void report_rest(struct report *, struct problem *, const char *rest);
 /* What is wrong is that nobody knows the field of that key in the map at the problem's path. */
 void report_unknown(struct report *, struct problem *, const char *key);
 bool report_ok(const struct report *); /* no errors */

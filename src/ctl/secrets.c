@@ -153,9 +153,10 @@ static void say_missing(const struct checking *c, const struct job_secret *secre
 {
     const struct words names = names_of_secrets(c->ctl->accounts, c->arena, &c->user);
     const char *near = scan_nearest(secret->name, names.at, names.n);
-    struct problem *p = report_error(c->report, secret->place, path,
-                                     "%s is \"%.120s\", and %.60s has no such secret", path,
-                                     secret->name, c->user.name ? c->user.name : "the server");
+    const char *rest = arena_printf(c->arena, "\"%.120s\", and %.60s has no such secret",
+                                    secret->name, c->user.name ? c->user.name : "the server");
+    struct problem *p = report_error(c->report, secret->place, path, "%s is %s", path, rest);
+    report_rest(c->report, p, rest);
     if (near)
         report_hint(c->report, p, "\"%s\"?", near);
     else

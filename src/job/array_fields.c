@@ -82,7 +82,7 @@ static int decode(const struct field_in *in, const struct text_node *node, void 
         return field_value_decode(in, &count_field, node, array);
     if (read_range(node->str, array))
         return 0;
-    struct problem *p = field_problem(in, node, "is no array of at most %u jobs", JOB_ARRAY_MAX);
+    struct problem *p = field_bad_value(in, node, "no array of at most %u jobs", JOB_ARRAY_MAX);
     report_hint(in->report, p, FORM);
     return -1;
 }

@@ -17,7 +17,7 @@ static int decode_ignored(const struct field_in *in, const struct text_node *nod
 static int decode_refused(const struct field_in *in, const struct text_node *node, void *base)
 {
     (void)base;
-    report_hint(in->report, field_problem(in, node, "is not possible here"), "%s", in->row->doc);
+    report_hint(in->report, field_bad_value(in, node, "not possible here"), "%s", in->row->doc);
     return -1;
 }
 

@@ -191,16 +191,39 @@ const char *field_path(char out[FIELD_PATH_MAX], const struct field_at *at)
     return out;
 }
 
+/* "PATH TEXT", or "PATH VERB TEXT". */
+__attribute__((format(printf, 4, 0))) static struct problem *add_problem(
+    const struct field_in *in, const struct text_node *node, const char *verb, const char *fmt,
+    va_list ap)
+{
+    char path[FIELD_PATH_MAX], text[512];
+    vsnprintf(text, sizeof text, fmt, ap);
+    field_path(path, in->at);
+    struct problem *p = report_error(in->report, node->place, path, "%s %s%s",
+                                     *path ? path : "the job", verb, text);
+    if (*path)
+        report_rest(in->report, p, text);
+    return p;
+}
+
 struct problem *field_problem(const struct field_in *in, const struct text_node *node,
                               const char *fmt, ...)
 {
-    char path[FIELD_PATH_MAX], text[512];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    struct problem *p = add_problem(in, node, "", fmt, ap);
     va_end(ap);
-    field_path(path, in->at);
-    return report_error(in->report, node->place, path, "%s %s", *path ? path : "the job", text);
+    return p;
+}
+
+struct problem *field_bad_value(const struct field_in *in, const struct text_node *node,
+                                const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    struct problem *p = add_problem(in, node, "is ", fmt, ap);
+    va_end(ap);
+    return p;
 }
 
 const char *field_wanted(const struct field *f)

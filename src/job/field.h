@@ -164,9 +164,12 @@ struct field_in {
 };
 #define FIELD_PATH_MAX 256
 const char *field_path(char out[FIELD_PATH_MAX], const struct field_at *);
-/* "PATH is VALUE, ..." at the node's place; the caller may add a hint. */
+/* "PATH has ..." at the node's place; the caller may add a hint. */
 struct problem *field_problem(const struct field_in *, const struct text_node *, const char *fmt,
                               ...) __attribute__((format(printf, 3, 4)));
+/* The same of a value: "PATH is VALUE, ..."; fmt begins with the value. */
+struct problem *field_bad_value(const struct field_in *, const struct text_node *, const char *fmt,
+                                ...) __attribute__((format(printf, 3, 4)));
 /* "unknown field ..." for a member of map that no row of table (or of also, unless NULL) names. */
 void field_unknown(const struct field_in *, const struct text_node *map,
                    const struct text_node *member, const struct field *table,

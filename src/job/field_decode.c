@@ -287,7 +287,7 @@ static int decode_rows(const struct field_in *in, const struct field *table,
 {
     int rc = 0;
     if (node->kind != TEXT_MAP) {
-        struct problem *p = field_problem(in, node, "is %s, not a map", field_show(node).text);
+        struct problem *p = field_bad_value(in, node, "%s, not a map", field_show(node).text);
         report_hint(in->report, p, "a map");
         return -1;
     }
@@ -298,7 +298,7 @@ static int decode_rows(const struct field_in *in, const struct field *table,
         if (member && member->kind != TEXT_NULL) {
             rc |= field_value_decode(&inner, f, member, base);
         } else if (f->flags & FIELD_REQUIRED) {
-            struct problem *p = field_problem(&inner, node, "is missing");
+            struct problem *p = field_bad_value(&inner, node, "missing");
             report_hint(in->report, p, "%s: %s", f->name, f->doc);
             rc = -1;
         }

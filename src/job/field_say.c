@@ -35,7 +35,7 @@ struct field_shown field_show(const struct text_node *node)
 int field_wrong_kind(const struct field_in *in, const struct field *f, const struct text_node *node)
 {
     struct problem *p =
-        field_problem(in, node, "is %s, not %s", field_show(node).text, field_wanted(f));
+        field_bad_value(in, node, "%s, not %s", field_show(node).text, field_wanted(f));
     report_hint(in->report, p, "%s", field_wanted(f));
     return -1;
 }
@@ -43,7 +43,7 @@ int field_wrong_kind(const struct field_in *in, const struct field *f, const str
 /* A number in quotes: what to write is certain. */
 int field_quoted_number(const struct field_in *in, const struct text_node *node)
 {
-    struct problem *p = field_problem(in, node, "is text, not a number: %s", field_show(node).text);
+    struct problem *p = field_bad_value(in, node, "text, not a number: %s", field_show(node).text);
     report_hint(in->report, p, "%s without quotes", node->str);
     p->fix = arena_strdup(in->arena, node->str);
     return -1;
@@ -56,10 +56,10 @@ int field_out_of_bounds(const struct field_in *in, const struct field *f,
                *shut = *unit ? ")" : "";
     struct problem *p;
     if (least) {
-        p = field_problem(in, node, "is %s, the least is %s", field_show(node).text, least);
+        p = field_bad_value(in, node, "%s, the least is %s", field_show(node).text, least);
         report_hint(in->report, p, "%s or more%s%s%s", least, open, unit, shut);
     } else {
-        p = field_problem(in, node, "is %s, the most is %s", field_show(node).text, most);
+        p = field_bad_value(in, node, "%s, the most is %s", field_show(node).text, most);
         report_hint(in->report, p, "%s or less%s%s%s", most, open, unit, shut);
     }
     return -1;
@@ -131,7 +131,7 @@ int field_wrong_word(const struct field_in *in, const struct text_node *node,
                                 : i + 1 == n ? " or "
                                              : ", ",
                                 names[i]);
-    struct problem *p = field_problem(in, node, "is %s, not %s", field_show(node).text, list);
+    struct problem *p = field_bad_value(in, node, "%s, not %s", field_show(node).text, list);
     const char *near = node->kind == TEXT_STR ? scan_nearest(node->str, names, n) : NULL;
     report_hint(in->report, p, "%s", near ? near : list);
     size_t written = near ? strlen(node->str) : 0;

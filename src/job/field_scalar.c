@@ -18,8 +18,8 @@ int field_check_chars(const struct field_in *in, const struct field *f,
 {
     if (!f->chars || f->chars->ok(value))
         return 0;
-    struct problem *p = field_problem(in, node, "is \"%.*s\", wanted are %s", FIELD_SHOWN_MAX,
-                                      value, f->chars->wanted);
+    struct problem *p = field_bad_value(in, node, "\"%.*s\", wanted are %s", FIELD_SHOWN_MAX, value,
+                                        f->chars->wanted);
     report_hint(in->report, p, "%s", f->chars->wanted);
     return -1;
 }
@@ -40,7 +40,7 @@ int field_decode_text(const struct field_in *in, const struct field *f,
         return field_wrong_kind(in, f, node);
     size_t len = strlen(value), max = f->max ? f->max : TEXT_DEFAULT_MAX;
     if (len < f->min) {
-        struct problem *p = field_problem(in, node, len == 0 ? "is empty" : "is too short");
+        struct problem *p = field_bad_value(in, node, len == 0 ? "empty" : "too short");
         report_hint(in->report, p, "%s", f->doc);
         return -1;
     }

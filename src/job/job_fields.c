@@ -31,7 +31,7 @@ static int version_decode(const struct field_in *in, const struct text_node *nod
     (void)base;
     if (node->kind == TEXT_INT && node->integer == 1)
         return 0;
-    struct problem *p = field_problem(in, node, "is not a version this muster reads");
+    struct problem *p = field_bad_value(in, node, "not a version this muster reads");
     report_hint(in->report, p, "1");
     return -1;
 }
@@ -68,7 +68,7 @@ static int after_decode(const struct field_in *in, const struct text_node *node,
         after->job_name = arena_strdup(in->arena, node->str);
         return 0;
     }
-    struct problem *p = field_problem(in, node, "is neither the number nor the name of a job");
+    struct problem *p = field_bad_value(in, node, "neither the number nor the name of a job");
     report_hint(in->report, p, "the number or name that lists of jobs show");
     return -1;
 }

@@ -23,7 +23,7 @@ static bool percent_text(const struct text_node *node, struct arena *arena, cons
 static int no_percent(const struct field_in *in, const struct text_node *node, const char *shown)
 {
     struct problem *p =
-        field_problem(in, node, "is %.40s, a percentage is from 0%% to 100%%", shown);
+        field_bad_value(in, node, "%.40s, a percentage is from 0%% to 100%%", shown);
     report_hint(in->report, p, "40%%, or with at most three places: 12.5%%");
     return -1;
 }
@@ -53,7 +53,7 @@ static int decode_all(const struct field_in *in, const struct text_node *node, s
     const char *number;
     if (percent_text(node, in->arena, &number))
         return portion_decode_percent(in, node, out);
-    struct problem *p = field_problem(in, node, "is no percentage");
+    struct problem *p = field_bad_value(in, node, "no percentage");
     report_hint(in->report, p, "40%%, or amounts by name: {gpu: 8}");
     return -1;
 }

@@ -31,17 +31,20 @@ void kube_answer(struct kube *k, unsigned status, const struct text_node *tree)
 
 /* ---- Status ---- */
 
-/* "spec.x is -1, the least is 0" as "Invalid value: -1, the least is 0": clients put the field in
- * front. */
+/* Kubernetes' words for what is wrong with a field. */
+static const char *kind_text(enum problem_kind kind)
+{
+    switch (kind) {
+    case PROBLEM_MISSING: return "Required value";
+    case PROBLEM_FORBIDDEN: return "Forbidden";
+    default: return "Invalid value";
+    }
+}
+
+/* "Invalid value: -1, the least is 0": clients put the field in front. */
 static const char *cause_text(struct arena *a, const struct problem *p)
 {
-    const char *what = p->what;
-    size_t n = p->path ? strlen(p->path) : 0;
-    if (n && strncmp(what, p->path, n) == 0 && strncmp(what + n, ": ", 2) == 0)
-        return what + n + 2;
-    if (n && strncmp(what, p->path, n) == 0 && what[n] == ' ')
-        what += n + (strncmp(what + n, " is ", 4) == 0 ? 4 : 1);
-    return arena_printf(a, "Invalid value: %s", what);
+    return arena_printf(a, "%s: %s", kind_text(p->kind), p->rest ? p->rest : p->what);
 }
 
 static void put_cause(struct arena *a, struct text_node *list, const struct problem *p)
@@ -154,11 +157,14 @@ void kube_refused(struct kube *k, const char *name, const struct report *report)
     fail(k, &(struct kube_status){ 422, "Invalid", buf_str(&text), report }, name);
 }
 
-void kube_invalid(struct kube *k, const char *name, const char *field, const char *what)
+void kube_invalid(struct kube *k, const char *name, const struct kube_fault *fault)
 {
     struct report report;
     report_init(&report, k->arena);
-    report_error(&report, (struct place){ 0 }, field, "%s", what);
+    struct problem *p = report_error(&report, (struct place){ 0 }, fault->field, "%s: %s: %s",
+                                     fault->field, kind_text(fault->kind), fault->text);
+    p->kind = fault->kind;
+    report_rest(&report, p, fault->text);
     kube_refused(k, name, &report);
 }
 

@@ -200,7 +200,8 @@ int none_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
 
 void plans_create(struct kube *k, struct text_node *object)
 {
-    kube_invalid(k, kube_in(object, "metadata", "name"), "kind",
-                 "kind: Forbidden: ScalePlans are retired, DLRover itself acts on them no more "
-                 "since 0.6; set replicas of the ElasticJob");
+    kube_invalid(k, kube_in(object, "metadata", "name"),
+                 &(struct kube_fault){ "kind", PROBLEM_FORBIDDEN,
+                                       "ScalePlans are retired, DLRover itself acts on them no "
+                                       "more since 0.6; set replicas of the ElasticJob" });
 }

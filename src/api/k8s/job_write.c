@@ -138,6 +138,11 @@ static void submit(struct kube *k, bool apply, const char *owner, ctl_done *done
     accounts_submit(k->call, &s, done, k);
 }
 
+static void forbidden(struct kube *k, const char *name, const char *why)
+{
+    kube_invalid(k, name, &(struct kube_fault){ "spec", PROBLEM_FORBIDDEN, why });
+}
+
 /* true: answered, or sent again without what is not known. */
 static bool refused(struct kube *k, const struct ctl_answer *answer, bool apply, const char *owner,
                     ctl_done *done)
@@ -151,10 +156,10 @@ static bool refused(struct kube *k, const struct ctl_answer *answer, bool apply,
         prune(k, answer->report);
         submit(k, apply, owner, done);
     } else if (apply && answer->err->code == ERR_CONFLICT) {
-        const char *what =
-            arena_printf(k->arena, "spec: Forbidden: %s (%s)", answer->err->what,
+        const char *why =
+            arena_printf(k->arena, "%s (%s)", answer->err->what,
                          remedies_line(k->arena, answer->err->hint, &answer->err->remedies));
-        kube_invalid(k, kube_in(k->body, "metadata", "name"), "spec", what);
+        forbidden(k, kube_in(k->body, "metadata", "name"), why);
     } else {
         kube_problem(k, answer->err, answer->report);
     }
@@ -305,11 +310,6 @@ static void on_applied(void *arg, const struct ctl_answer *answer)
         put_document(c);
 }
 
-static void forbidden(struct kube *k, const char *why)
-{
-    kube_invalid(k, k->name, "spec", arena_printf(k->arena, "spec: Forbidden: %s", why));
-}
-
 static bool ended(const struct text_node *object)
 {
     const char *phase = kube_in(object, "status", "phase");
@@ -339,9 +339,10 @@ void jobs_change(struct kube *k, const struct text_node *old, struct text_node *
     const struct text_node *node = text_get(text_get(old, "metadata"), "generation");
     c->generation = (node ? (uint64_t)node->integer : 1) + (c->spec || held);
     if ((c->spec || held) && ended(old)) {
-        forbidden(k, "the job has ended; delete it and create it again");
+        forbidden(k, k->name, "the job has ended; delete it and create it again");
     } else if (c->spec && foreign) {
-        forbidden(k, "only suspend of a job that was submitted in another format can be changed");
+        forbidden(k, k->name,
+                  "only suspend of a job that was submitted in another format can be changed");
     } else if (c->spec) {
         call_keep(k->call);
         submit(k, true, c->owner, on_applied);

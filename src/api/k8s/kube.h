@@ -131,7 +131,7 @@ void kube_problem(struct kube *, const struct err *, const struct report *);
 void kube_not_found(struct kube *);
 void kube_conflict(struct kube *);
 void kube_exists(struct kube *, const char *name);
-void kube_invalid(struct kube *, const char *name, const char *field, const char *what);
+void kube_invalid(struct kube *, const char *name, const struct kube_fault *);
 void kube_refused(struct kube *, const char *name, const struct report *);
 void kube_success(struct kube *, const struct text_node *object);
 void kube_warn(struct kube *, const char *text); /* a Warning header */

@@ -69,6 +69,7 @@ static bool key(const char *s)
                  : word(s);
 }
 
+/* What is wrong; NULL: nothing. */
 static const char *bad_in(struct arena *a, const struct text_node *metadata,
                           const struct text_node *old, const char *name, bool values)
 {
@@ -81,23 +82,26 @@ static const char *bad_in(struct arena *a, const struct text_node *metadata,
             continue;
         if (!key(one->key))
             return arena_printf(a,
-                                "metadata.%s: Invalid value: \"%.100s\": a key is a name of at "
-                                "most 63 letters, digits, '-', '_' and '.' that begins and ends "
-                                "with a letter or digit, with a DNS name and '/' before it or not",
-                                name, one->key);
+                                "\"%.100s\": a key is a name of at most 63 letters, digits, '-', "
+                                "'_' and '.' that begins and ends with a letter or digit, with a "
+                                "DNS name and '/' before it or not",
+                                one->key);
         if (values && *value && !word(value))
             return arena_printf(a,
-                                "metadata.%s: Invalid value: \"%.100s\": a value has at most 63 "
-                                "letters, digits, '-', '_' and '.' and begins and ends with a "
-                                "letter or digit",
-                                name, value);
+                                "\"%.100s\": a value has at most 63 letters, digits, '-', '_' and "
+                                "'.' and begins and ends with a letter or digit",
+                                value);
     }
     return NULL;
 }
 
-const char *kube_bad_label(struct arena *a, const struct text_node *metadata,
-                           const struct text_node *old)
+bool kube_bad_label(struct arena *a, const struct text_node *metadata, const struct text_node *old,
+                    struct kube_fault *fault)
 {
-    const char *bad = bad_in(a, metadata, old, "labels", true);
-    return bad ? bad : bad_in(a, metadata, old, "annotations", false);
+    *fault = (struct kube_fault){ "metadata.labels", PROBLEM_OTHER,
+                                  bad_in(a, metadata, old, "labels", true) };
+    if (!fault->text)
+        *fault = (struct kube_fault){ "metadata.annotations", PROBLEM_OTHER,
+                                      bad_in(a, metadata, old, "annotations", false) };
+    return fault->text != NULL;
 }

@@ -570,19 +570,22 @@ static bool is_true(const struct kube *k, const char *option)
     return text && strcmp(text, "true") == 0;
 }
 
+static void forbidden_match(struct kube *k, const char *text)
+{
+    kube_invalid(k, "", &(struct kube_fault){ "resourceVersionMatch", PROBLEM_FORBIDDEN, text });
+}
+
 /* The rules of sendInitialEvents; false: answered. */
 static bool initial_events(struct kube *k, bool *initial)
 {
     const char *match = http_query(k->call->request, "resourceVersionMatch", 0);
     *initial = is_true(k, "sendInitialEvents");
     if (*initial && (!match || strcmp(match, "NotOlderThan") != 0))
-        kube_invalid(k, "", "resourceVersionMatch",
-                     "resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
-                     "resourceVersionMatch to NotOlderThan");
+        forbidden_match(k, "sendInitialEvents requires setting resourceVersionMatch to "
+                           "NotOlderThan");
     else if (match && !http_query(k->call->request, "sendInitialEvents", 0))
-        kube_invalid(k, "", "resourceVersionMatch",
-                     "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch "
-                     "unless sendInitialEvents is provided");
+        forbidden_match(k, "resourceVersionMatch is forbidden for watch unless sendInitialEvents "
+                           "is provided");
     else
         return true;
     return false;

@@ -31,6 +31,11 @@ static const char *generate(struct kube *k, struct text_node *metadata)
     return name;
 }
 
+static void bad_name(struct kube *k, const char *name, enum problem_kind kind, const char *text)
+{
+    kube_invalid(k, name, &(struct kube_fault){ "metadata.name", kind, text });
+}
+
 /* Answers when there is something wrong. */
 static bool named(struct kube *k, struct text_node *object)
 {
@@ -54,16 +59,13 @@ static bool named(struct kube *k, struct text_node *object)
         name = generate(k, metadata);
     kube_drop(metadata, "generateName");
     if (!*name)
-        kube_invalid(k, "", "metadata.name",
-                     "metadata.name: Required value: name or generateName is required");
+        bad_name(k, "", PROBLEM_MISSING, "name or generateName is required");
     else if (strlen(name) > KUBE_NAME_MAX)
-        kube_invalid(k, name, "metadata.name",
-                     "metadata.name: Invalid value: must be no more than 253 characters");
+        bad_name(k, name, PROBLEM_OTHER, "must be no more than 253 characters");
     else if (!good_name(name) || (k->ns && !good_name(k->ns)))
-        kube_invalid(k, name, "metadata.name",
-                     "metadata.name: Invalid value: a lowercase RFC 1123 subdomain must consist of "
-                     "lower case alphanumeric characters, '-' or '.', and must start and end with "
-                     "an alphanumeric character");
+        bad_name(k, name, PROBLEM_OTHER,
+                 "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
+                 "characters, '-' or '.', and must start and end with an alphanumeric character");
     else
         return true;
     return false;
@@ -118,13 +120,11 @@ static void strip(struct kube *k, struct text_node *object)
  * jobs of other front ends may be any text. */
 static bool labelled(struct kube *k, const struct text_node *object, const struct text_node *old)
 {
-    const char *bad = kube_bad_label(k->arena, text_get(object, "metadata"),
-                                     old ? text_get(old, "metadata") : NULL);
+    struct kube_fault fault;
+    bool bad = kube_bad_label(k->arena, text_get(object, "metadata"),
+                              old ? text_get(old, "metadata") : NULL, &fault);
     if (bad)
-        kube_invalid(k, kube_in(object, "metadata", "name"),
-                     strncmp(bad, "metadata.labels", 15) == 0 ? "metadata.labels"
-                                                              : "metadata.annotations",
-                     bad);
+        kube_invalid(k, kube_in(object, "metadata", "name"), &fault);
     return !bad;
 }
 
@@ -310,8 +310,7 @@ void kube_patch(struct kube *k)
     else if (object)
         kube_bad(k, "the patch leaves no object");
     else if (err.code == ERR_CANNOT)
-        kube_invalid(k, k->name, "patch",
-                     arena_printf(k->arena, "patch: Invalid value: %s", err.what));
+        kube_invalid(k, k->name, &(struct kube_fault){ "patch", PROBLEM_OTHER, err.what });
     else
         kube_bad(k, "%s", err.what);
 }

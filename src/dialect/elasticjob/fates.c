@@ -74,7 +74,7 @@ static int decode_texts(const struct field_in *in, const struct text_node *node,
     struct pairs *pairs = (struct pairs *)(void *)((char *)base + in->row->offset);
     if (node->kind != TEXT_MAP) {
         report_hint(in->report,
-                    field_problem(in, node, "is %s, not a map", text_kind_word(node->kind)),
+                    field_bad_value(in, node, "%s, not a map", text_kind_word(node->kind)),
                     "key: value");
         return -1;
     }
@@ -107,7 +107,7 @@ static int decode_loose_bool(const struct field_in *in, const struct text_node *
         *into = strcasecmp(word, yes[i]) == 0;
         return 0;
     }
-    report_hint(in->report, field_problem(in, node, "is neither true nor false"), "true, or false");
+    report_hint(in->report, field_bad_value(in, node, "neither true nor false"), "true, or false");
     return -1;
 }
 
@@ -130,7 +130,7 @@ static int decode_restart(const struct field_in *in, const struct text_node *nod
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(word, words[i]) == 0)
             return put_word(in, node, base);
-    report_hint(in->report, field_problem(in, node, "is \"%.40s\"", word),
+    report_hint(in->report, field_bad_value(in, node, "\"%.40s\"", word),
                 "Always, OnFailure or Never");
     return -1;
 }
@@ -157,7 +157,7 @@ static int decode_critical(const struct field_in *in, const struct text_node *no
     const char *word = scalar(node) ? written(node) : "?";
     if (!*word || strcmp(word, "all") == 0 || strcmp(word, "none") == 0 || budgets(word))
         return put_word(in, node, base);
-    report_hint(in->report, field_problem(in, node, "is \"%.40s\"", word),
+    report_hint(in->report, field_bad_value(in, node, "\"%.40s\"", word),
                 "all, none, or index:count for single tasks: \"0:3,1:3\"");
     return -1;
 }

@@ -53,8 +53,8 @@ static int decode_constant(const struct field_in *in, const struct text_node *no
     bool text = node->kind == TEXT_STR || node->kind == TEXT_INT;
     if (text && strcmp(node->str, want) == 0)
         return 0;
-    struct problem *p = text ? field_problem(in, node, "is %.40s, not %s", node->str, want)
-                             : field_problem(in, node, "is not %s", want);
+    struct problem *p = text ? field_bad_value(in, node, "%.40s, not %s", node->str, want)
+                             : field_bad_value(in, node, "not %s", want);
     report_hint(in->report, p, "%s", in->row->doc);
     return -1;
 }
@@ -65,7 +65,7 @@ static int decode_map(const struct field_in *in, const struct text_node *node, v
     (void)base;
     if (node->kind == TEXT_MAP)
         return 0;
-    report_hint(in->report, field_problem(in, node, "is %s, not a map", text_kind_word(node->kind)),
+    report_hint(in->report, field_bad_value(in, node, "%s, not a map", text_kind_word(node->kind)),
                 "name: value");
     return -1;
 }
@@ -81,8 +81,8 @@ static int decode_count(const struct field_in *in, const struct text_node *node,
     }
     struct problem *p =
         node->str && node->kind != TEXT_STR
-            ? field_problem(in, node, "is %.40s, not a whole number", node->str)
-            : field_problem(in, node, "is %s, not a whole number", text_kind_word(node->kind));
+            ? field_bad_value(in, node, "%.40s, not a whole number", node->str)
+            : field_bad_value(in, node, "%s, not a whole number", text_kind_word(node->kind));
     report_hint(in->report, p, "%s", in->row->unit);
     return -1;
 }
@@ -114,7 +114,7 @@ static int decode_ports(const struct field_in *in, const struct text_node *node,
     int rc = 0;
     if (node->kind != TEXT_MAP || node->count == 0 || node->count > PORT_MAX_LABELS - 2) {
         report_hint(in->report,
-                    field_problem(in, node, "is not a map of 1 to %d labels", PORT_MAX_LABELS - 2),
+                    field_bad_value(in, node, "not a map of 1 to %d labels", PORT_MAX_LABELS - 2),
                     "label: number of ports");
         return -1;
     }

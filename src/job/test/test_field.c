@@ -13,6 +13,7 @@
 #include "job/job.h"
 #include "text/json.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum mood { MOOD_CALM, MOOD_BUSY };
@@ -237,6 +238,21 @@ static const struct bad bads[] = {
       NULL },
 };
 
+/* What is said without the name of the field is the rest of the sentence. */
+static void assert_says_of_field(const struct problem *p)
+{
+    char is[300], other[300];
+    if (p->kind == PROBLEM_UNKNOWN_FIELD) {
+        assert_null(p->rest);
+        return;
+    }
+    assert_non_null(p->rest);
+    snprintf(is, sizeof is, "%s is %s", p->path, p->rest);
+    snprintf(other, sizeof other, "%s %s", p->path, p->rest);
+    assert_true(strcmp(p->what, is) == 0 || strcmp(p->what, other) == 0);
+    assert_int_not_equal(strncmp(p->rest, "is ", 3), 0);
+}
+
 static void test_problems(void **state)
 {
     (void)state;
@@ -248,6 +264,7 @@ static void test_problems(void **state)
         assert_string_equal(p->what, bads[i].what);
         assert_string_equal(p->hint, bads[i].hint);
         assert_int_equal(p->place.line, 1);
+        assert_says_of_field(p);
         if (bads[i].fix)
             assert_string_equal(p->fix, bads[i].fix);
         else

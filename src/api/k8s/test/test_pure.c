@@ -321,28 +321,32 @@ static void labels_and_annotations(void **state)
 {
     static const struct {
         const char *metadata, *bad; /* NULL: good */
+        const char *field;
     } rows[] = {
         { "{\"labels\":{\"a\":\"b\",\"a.b/C_d-1\":\"\",\"n\":5},\"annotations\":{\"x\":\"any text\"}}",
-          NULL },
-        { "{\"labels\":{\"was bad\":\"as before\"}}", NULL },
-        { "{\"labels\":{\"was bad\":\"changed\"}}", "labels: Invalid value: \"was bad\"" },
-        { "{\"labels\":{\"-a\":\"\"}}", "\"-a\"" },
-        { "{\"labels\":{\"\":\"\"}}", "\"\"" },
-        { "{\"labels\":{\"/a\":\"\"}}", "\"/a\"" },
-        { "{\"labels\":{\"a/\":\"\"}}", "\"a/\"" },
-        { "{\"labels\":{\"A.b/c\":\"\"}}", "\"A.b/c\"" },
-        { "{\"labels\":{\"a/b/c\":\"\"}}", "\"a/b/c\"" },
-        { "{\"labels\":{\"a\":\"b \"}}", "\"b \": a value" },
+          NULL, NULL },
+        { "{\"labels\":{\"was bad\":\"as before\"}}", NULL, NULL },
+        { "{\"labels\":{\"was bad\":\"changed\"}}", "\"was bad\": a key", "metadata.labels" },
+        { "{\"labels\":{\"-a\":\"\"}}", "\"-a\"", "metadata.labels" },
+        { "{\"labels\":{\"\":\"\"}}", "\"\"", "metadata.labels" },
+        { "{\"labels\":{\"/a\":\"\"}}", "\"/a\"", "metadata.labels" },
+        { "{\"labels\":{\"a/\":\"\"}}", "\"a/\"", "metadata.labels" },
+        { "{\"labels\":{\"A.b/c\":\"\"}}", "\"A.b/c\"", "metadata.labels" },
+        { "{\"labels\":{\"a/b/c\":\"\"}}", "\"a/b/c\"", "metadata.labels" },
+        { "{\"labels\":{\"a\":\"b \"}}", "\"b \": a value", "metadata.labels" },
         { "{\"labels\":{\"a\":\"0123456789012345678901234567890123456789012345678901234567890123\"}}",
-          "a value" },
-        { "{\"annotations\":{\"b d\":\"\"}}", "annotations: Invalid value: \"b d\"" },
+          "a value", "metadata.labels" },
+        { "{\"annotations\":{\"b d\":\"\"}}", "\"b d\": a key", "metadata.annotations" },
     };
     struct fix *f = *state;
     const struct text_node *old = tree(f, "{\"labels\":{\"was bad\":\"as before\"}}");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *bad = kube_bad_label(f->arena, tree(f, rows[i].metadata), old);
-        if (!bad != !rows[i].bad || (bad && !strstr(bad, rows[i].bad)))
-            fail_msg("%s: %s", rows[i].metadata, bad);
+        struct kube_fault fault;
+        bool bad = kube_bad_label(f->arena, tree(f, rows[i].metadata), old, &fault);
+        if (bad != !!rows[i].bad || (bad && !strstr(fault.text, rows[i].bad)))
+            fail_msg("%s: %s", rows[i].metadata, fault.text);
+        if (bad)
+            assert_string_equal(fault.field, rows[i].field);
     }
 }
 

@@ -333,7 +333,8 @@ static void names_and_kinds(struct fix *f)
            "name or generateName is required" },
          { "ada", "POST", CONFIGS, CONFIG("Big", ""), NULL, 422,
            "a lowercase RFC 1123 subdomain must consist of" },
-         { "ada", "POST", CONFIGS, CONFIG("-a", ""), NULL, 422, "\"field\":\"metadata.name\"" },
+         { "ada", "POST", CONFIGS, CONFIG("-a", ""), NULL, 422,
+           "\"message\":\"Invalid value: a lowercase RFC 1123" },
          { "ada", "POST", CONFIGS, CONFIG("a.", ""), NULL, 422, "\"reason\":\"Invalid\"" },
          { "ada", "POST", "/api/v1/namespaces/Lab/configmaps", CONFIG("a", ""), NULL, 422, NULL },
          { "ada", "POST", CONFIGS, SECRET("a", "\"data\":{}"), NULL, 400,
@@ -623,7 +624,7 @@ static void changed_jobs(struct fix *f)
     await(f, JOBS "/s", "\"phase\":\"Running\"");
     ROWS(f,
          { "ada", "PATCH", JOBS "/s", "{\"spec\":{\"replicaSpecs\":{\"worker\":{\"replicas\":1}}}}",
-           MERGE, 422, "spec: Forbidden: " },
+           MERGE, 422, "\"message\":\"Forbidden: " },
          { "ada", "GET", JOBS "/s", NULL, NULL, 200, "\"replicas\":2" },
          { "ada", "PATCH", JOBS "/s", "{\"spec\":null}", MERGE, 422, NULL },
          { "ada", "PATCH", JOBS "/s", "{\"spec\":{\"suspend\":true}}", MERGE, 200,
