@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASKED "asks for an allocation of its own"
-
 static void set_own(struct ctl *ctl, struct live_job *job, bool own)
 {
     bool waits = job->waits;
@@ -39,7 +37,7 @@ bool allocations_ask(struct ctl *ctl, struct live_job *job, const struct wait_re
         !admit_asks_nodes(engine->ops->caps(engine), job->spec))
         return false;
     set_own(ctl, job, true);
-    event_note(ctl, &(struct minute){ .job = job->row.id, .text = ASKED }, "allocation");
+    event_job_note(ctl, job, "allocation", &(struct reason){ .kind = REASON_ASKS_ALLOCATION });
     return true;
 }
 
@@ -88,18 +86,19 @@ void allocations_say(struct live_job *job)
     if (job->why.why == WAIT_ALLOCATION)
         return;
     job->why = (struct live_why){ .why = WAIT_ALLOCATION };
-    live_set_reason(job, ASKED);
+    event_say(job, &(struct reason){ .kind = REASON_ASKS_ALLOCATION });
 }
 
 /* Somebody cancelled it where it was asked for, or it is refused there. */
 static void end_job(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
 {
     bool stopped = fact->ending.by == BY_USER;
+    const struct reason said = { .kind = REASON_SAID, .text = fact->reason };
+    const struct reason *why = fact->reason ? &said : NULL;
     if (!job_state_holds(job->row.state))
-        settle_end(ctl, job, stopped ? JOB_EV_STOP : JOB_EV_FAIL, fact->reason);
+        settle_end(ctl, job, stopped ? JOB_EV_STOP : JOB_EV_FAIL, why);
     else if (job->row.outcome == OUTCOME_NONE || job->row.outcome == OUTCOME_REQUEUED)
-        settle_close(ctl, job, stopped ? OUTCOME_STOPPED : OUTCOME_FAILED, fact->ending.by,
-                     fact->reason);
+        settle_close(ctl, job, stopped ? OUTCOME_STOPPED : OUTCOME_FAILED, fact->ending.by, why);
 }
 
 void allocations_hear(struct ctl *ctl, const struct engine_fact *fact)
@@ -116,7 +115,7 @@ void allocations_hear(struct ctl *ctl, const struct engine_fact *fact)
     const uint64_t now = core_now(ctl), date = core_date(ctl);
     job->why = (struct live_why){ .why = WAIT_ALLOCATION };
     job->expected_ms = fact->at_ms > date ? now + (fact->at_ms - date) : 0;
-    live_set_reason(job, fact->reason);
+    event_say(job, &(struct reason){ .kind = REASON_SAID, .text = fact->reason });
 }
 
 /* One that waits no more has left its share. */

@@ -61,7 +61,6 @@ void avoid_count(struct ctl *ctl, struct live_job *job, uint32_t flat)
     struct live_task *task = &job->tasks[flat];
     const char *node = task->place.node;
     uint32_t most = job->spec->retry.per_node;
-    char text[LIVE_REASON_MAX], name[160];
     if (!most)
         return;
     if (!task->failed_on || strcmp(task->failed_on, node) != 0) {
@@ -70,17 +69,18 @@ void avoid_count(struct ctl *ctl, struct live_job *job, uint32_t flat)
     }
     if (++task->failed_times < most || avoid_node(job, node) || !fits_without(ctl, job, node))
         return;
-    live_task_name(name, job, flat);
+    struct reason why = { .kind = REASON_AVOIDS,
+                          .job = job,
+                          .flat = flat,
+                          .n = task->failed_times,
+                          .most = (uint32_t)job->notes.avoid.n };
     if (!may_leave_another(job)) {
-        snprintf(text, sizeof text, "%.120s failed %u times on %.60s, after %zu nodes were left",
-                 name, task->failed_times, node, job->notes.avoid.n);
-        settle_close(ctl, job, OUTCOME_FAILED, BY_POLICY, text);
+        why.kind = REASON_LEFT_ENOUGH;
+        settle_close(ctl, job, OUTCOME_FAILED, BY_POLICY, &why);
         return;
     }
     job->notes.avoid = with(job->arena, &job->notes.avoid, task->failed_on);
     avoid_apply(job);
     event_job_row(ctl, job);
-    snprintf(text, sizeof text, "%.60s is avoided from now on: %.120s failed %u times there", node,
-             name, task->failed_times);
-    event_task_note(ctl, job, flat, "avoid", text, NULL);
+    event_task_note(ctl, job, flat, "avoid", &why, NULL);
 }

@@ -4,7 +4,6 @@
 #include "account/rights.h"
 #include "ctl/allocations.h"
 #include "ctl/core.h"
-#include "ctl/minutes.h"
 #include "ctl/nodes.h"
 #include "ctl/redact.h"
 #include "ctl/tasks.h"
@@ -22,7 +21,6 @@ struct command {
     const char *owner;
     struct live_job *job; /* NULL: has ended */
     struct job_row row;   /* texts in the answer's arena */
-    char text[LIVE_REASON_MAX];
 };
 
 typedef int verb_run(struct command *, struct err *);
@@ -39,9 +37,9 @@ static int stop(struct command *c, struct err *err)
     struct live_job *job = c->job;
     if (!job)
         return ended(c, err);
-    snprintf(c->text, sizeof c->text, "stopped by %.100s", c->owner);
+    const struct reason why = { .kind = REASON_STOPPED, .text = c->owner };
     if (!job_state_holds(job->row.state)) {
-        settle_end(c->ctl, job, JOB_EV_STOP, c->text);
+        settle_end(c->ctl, job, JOB_EV_STOP, &why);
         return 0;
     }
     enum job_outcome was = job->row.outcome;
@@ -53,7 +51,7 @@ static int stop(struct command *c, struct err *err)
         event_job_row(c->ctl, job);
         return 0;
     }
-    settle_close(c->ctl, job, OUTCOME_STOPPED, BY_USER, c->text);
+    settle_close(c->ctl, job, OUTCOME_STOPPED, BY_USER, &why);
     return 0;
 }
 
@@ -73,17 +71,17 @@ static int suspend(struct command *c, struct err *err)
     struct live_job *job = c->job;
     if (!job)
         return ended(c, err);
-    snprintf(c->text, sizeof c->text, "suspended by %.100s", c->owner);
+    const struct reason why = { .kind = REASON_SUSPENDED, .text = c->owner };
     if (job->row.state == JOB_SUSPENDED || job->row.outcome == OUTCOME_SUSPENDED)
         return 0;
     if (job->row.state == JOB_QUEUED)
-        return event_job(c->ctl, job, JOB_EV_PAUSED, c->text, NULL) ? 0 : -1;
+        return event_job(c->ctl, job, JOB_EV_PAUSED, &why, NULL) ? 0 : -1;
     if (live_closing(job) && job->row.outcome != OUTCOME_REQUEUED) {
         struct reader reader = reader_of(c->ctl, c->ctl->scratch, c->owner);
         return err_set(err, ERR_CONFLICT, "job %llu is ending: %s",
                        (unsigned long long)c->row.number, reader_text(&reader, &job->row.reason));
     }
-    settle_close(c->ctl, job, OUTCOME_SUSPENDED, BY_USER, c->text);
+    settle_close(c->ctl, job, OUTCOME_SUSPENDED, BY_USER, &why);
     return 0;
 }
 
@@ -92,12 +90,12 @@ static int resume(struct command *c, struct err *err)
     struct live_job *job = c->job;
     if (!job)
         return ended(c, err);
-    snprintf(c->text, sizeof c->text, "resumed by %.100s", c->owner);
+    const struct reason why = { .kind = REASON_RESUMED, .text = c->owner };
     if (job->row.state == JOB_SUSPENDED) {
         allocations_forget(c->ctl, job);
         job->notes.released_ms = core_date(c->ctl);
         job->refusal = (struct live_refusal){ .count = 0 };
-        return event_job(c->ctl, job, JOB_EV_RESUMED, c->text, NULL) ? 0 : -1;
+        return event_job(c->ctl, job, JOB_EV_RESUMED, &why, NULL) ? 0 : -1;
     }
     if (job->row.outcome == OUTCOME_SUSPENDED) {
         err_set(err, ERR_CONFLICT, "job %llu is still being suspended",
@@ -191,8 +189,8 @@ static int set_priority(struct command *c, uint32_t priority, struct err *err)
         planning_join(ctl, job);
     ctl->plan_due = true;
     event_job_row(ctl, job);
-    snprintf(c->text, sizeof c->text, "priority %u, by %.100s", priority, c->owner);
-    event_note(ctl, &(struct minute){ .job = job->row.id, .text = c->text }, "priority");
+    event_job_note(ctl, job, "priority",
+                   &(struct reason){ .kind = REASON_PRIORITY, .n = priority, .text = c->owner });
     return 0;
 }
 
@@ -287,6 +285,15 @@ void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb
 
 /* ---- restarting ---- */
 
+static struct reason restart_reason(const struct command *c, const struct ctl_restart *ask)
+{
+    if (ask->reason)
+        return (struct reason){ .kind = REASON_SAID,
+                                .text = arena_printf(c->ctl->scratch, "%.250s", ask->reason) };
+    return (struct reason){ ask->how == RESTART_NEVER ? REASON_FAILED : REASON_RESTARTED,
+                            .text = c->owner };
+}
+
 static int restart_job(struct command *c, const struct ctl_restart *ask, struct err *err)
 {
     struct live_job *job = c->job;
@@ -294,15 +301,14 @@ static int restart_job(struct command *c, const struct ctl_restart *ask, struct 
         return err_set(err, ERR_CONFLICT, "job %llu is %s: nothing of it can be restarted",
                        (unsigned long long)c->row.number, job_state_word(job->row.state));
     const struct count most = job->spec->retry.unknown;
-    char text[LIVE_REASON_MAX];
-    snprintf(text, sizeof text, "%s", c->text);
-    if (ask->how != RESTART_NEVER) {
-        if (settle_restart(c->ctl, job, END_UNKNOWN, ask->how == RESTART_COUNTED, c->text))
-            return 0;
-        snprintf(text, sizeof text, "%.200s; the job has exceeded its %u restarts", c->text,
-                 most.kind == COUNT_NUMBER ? most.n : 0);
-    }
-    settle_close(c->ctl, job, OUTCOME_FAILED, BY_POLICY, text);
+    const struct reason asked = restart_reason(c, ask);
+    const struct reason spent = { .kind = REASON_SPENT,
+                                  .because = &asked,
+                                  .n = most.kind == COUNT_NUMBER ? most.n : 0 };
+    bool again = ask->how != RESTART_NEVER;
+    if (again && settle_restart(c->ctl, job, END_UNKNOWN, ask->how == RESTART_COUNTED, &asked))
+        return 0;
+    settle_close(c->ctl, job, OUTCOME_FAILED, BY_POLICY, again ? &spent : &asked);
     return 0;
 }
 
@@ -337,11 +343,6 @@ static int restart(struct command *c, const struct ctl_restart *ask, struct answ
     if (!job->tasks || !core_spec(c->ctl, job))
         return err_set(err, ERR_CONFLICT, "job %llu is %s: it has not begun",
                        (unsigned long long)c->row.number, job_state_word(job->row.state));
-    if (ask->reason)
-        snprintf(c->text, sizeof c->text, "%.250s", ask->reason);
-    else
-        snprintf(c->text, sizeof c->text, "%s by %.100s",
-                 ask->how == RESTART_NEVER ? "declared failed" : "restarted", c->owner);
     return ask->tasks.n ? restart_tasks(c, &ask->tasks, err) : restart_job(c, ask, err);
 }
 

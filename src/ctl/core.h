@@ -10,6 +10,7 @@
 #include "ctl/counters.h"
 #include "ctl/ctl.h"
 #include "ctl/live.h"
+#include "ctl/reason.h"
 #include "ctl/slices.h"
 #include "ctl/storage.h"
 #include "ctl/taped.h"
@@ -108,24 +109,24 @@ const struct job_spec *core_spec(struct ctl *, struct live_job *);
 struct storage core_storage(const struct ctl *, const char *work_dir);
 
 /* ---- events.c: the only places that change a state ---- */
-/* Moves the job, writes its row and the event. text: why, also the new reason (NULL keeps the old
- * one); body: a map in scratch or NULL. false: not in the table; recorded and nothing else done. */
-bool event_job(struct ctl *, struct live_job *, enum job_event, const char *text,
+/* Moves the job, writes its row and the event. NULL: it keeps the reason that it has; body: a map
+ * in scratch or NULL. false: not in the table; recorded and nothing else done. */
+bool event_job(struct ctl *, struct live_job *, enum job_event, const struct reason *,
                struct text_node *body);
-/* The same for a sentence that names another job. */
-bool event_job_saying(struct ctl *, struct live_job *, enum job_event, const struct sentence *,
-                      struct text_node *body);
 /* The same for a job whose row is about to be written: only the event is. */
-bool event_new_job(struct ctl *, struct live_job *, enum job_event, const char *text,
+bool event_new_job(struct ctl *, struct live_job *, enum job_event, const struct reason *,
                    struct text_node *body);
 /* The same for a job that moves along with a task, whose event says so: the job gets none. */
-bool event_job_along(struct ctl *, struct live_job *, enum job_event, const char *text);
+bool event_job_along(struct ctl *, struct live_job *, enum job_event, const struct reason *);
 /* Moves a task in memory and counts it; the row and the event are written by event_task_row and
  * event_task_note. */
 bool event_task(struct ctl *, struct live_job *, uint32_t flat, enum task_event);
 void event_task_row(struct ctl *, struct live_job *, uint32_t flat);
 void event_task_note(struct ctl *, struct live_job *, uint32_t flat, const char *type,
-                     const char *text, struct text_node *body);
+                     const struct reason *, struct text_node *body);
+/* An event that changes no state. */
+void event_job_note(struct ctl *, const struct live_job *, const char *type, const struct reason *);
+void event_say(struct live_job *, const struct reason *); /* only the reason in memory changes */
 /* Writes the row of the current attempt; ending NULL while it lives. */
 void event_attempt_row(struct ctl *, struct live_job *, uint32_t flat, const struct ending *,
                        uint64_t ended_ms);
@@ -135,7 +136,7 @@ void event_queued(struct ctl *, struct live_job *);
 /* The row of an array and an event of that type. */
 void event_array(struct ctl *, const struct job_row *, const char *type, const struct sentence *,
                  struct text_node *body);
-/* An event that changes no state: what a launcher told. */
+/* What a launcher told. */
 struct minute;
 void event_note(struct ctl *, const struct minute *, const char *type);
 void event_server(struct ctl *, const char *type, const char *text); /* of no job */
@@ -163,19 +164,18 @@ void settle_job(struct ctl *, struct live_job *);
 /* Running or recovered, when its gang is up. */
 void settle_running(struct ctl *, struct live_job *);
 /* Decides the outcome; the job ends once nothing of it is left. */
-void settle_close(struct ctl *, struct live_job *, enum job_outcome, enum end_by, const char *text);
+void settle_close(struct ctl *, struct live_job *, enum job_outcome, enum end_by,
+                  const struct reason *);
 /* The generation is ended to begin anew, when the job has a retry of that class left (counted) or
  * in any case. false: none is left, nothing was done. */
 bool settle_restart(struct ctl *, struct live_job *, enum end_class, bool counted,
-                    const char *what);
+                    const struct reason *);
 /* Its places are wanted by another job: it is ended and waits again, at no cost in retries. */
-void settle_evict(struct ctl *, struct live_job *, uint64_t by, const struct sentence *);
+void settle_evict(struct ctl *, struct live_job *, uint64_t by, const struct reason *);
 /* This attempt is ended and followed by another that costs no retry. */
 void settle_turn(struct ctl *, struct live_job *, uint32_t flat);
 /* A job that holds nothing: final at once. */
-void settle_end(struct ctl *, struct live_job *, enum job_event, const char *text);
-/* The same for a sentence that names another job. */
-void settle_end_saying(struct ctl *, struct live_job *, enum job_event, const struct sentence *);
+void settle_end(struct ctl *, struct live_job *, enum job_event, const struct reason *);
 
 /* ---- planning.c ---- */
 void planning_run(struct ctl *);

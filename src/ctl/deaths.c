@@ -13,7 +13,6 @@
 #include "ctl/core.h"
 #include "ctl/tasks.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "job/peer_error.h"
 #include "job/rendezvous.h"
@@ -194,22 +193,4 @@ void deaths_load(struct live_job *job)
         job->notes.first = (struct words){ 0 };
     else
         job->first = flat;
-}
-
-void deaths_say(const struct live_job *job, char out[LIVE_REASON_MAX])
-{
-    const struct live_notes *notes = &job->notes;
-    AUTO_BUF struct buf text = BUF_INIT(1u << 20);
-    buf_puts(&text, notes->first_text ? notes->first_text : "");
-    for (size_t i = 1; i < notes->first.n; i++) {
-        size_t left = notes->first.n - i;
-        bool fits = text.len + strlen(notes->first.at[i]) + 40 < LIVE_REASON_MAX;
-        buf_puts(&text, i == 1 ? ", at the same moment as " : left == 1 || !fits ? " and " : ", ");
-        if (!fits) {
-            buf_addf(&text, "%zu more", left);
-            break;
-        }
-        buf_puts(&text, notes->first.at[i]);
-    }
-    snprintf(out, LIVE_REASON_MAX, "%s", buf_str(&text));
 }

@@ -24,6 +24,5 @@ void death_forget(struct ctl *, struct live_job *, uint32_t flat); /* it comes a
 void deaths_name_root(struct live_job *, uint32_t flat, const char *clause);
 void deaths_begin(struct live_job *); /* a generation begins */
 void deaths_load(struct live_job *);  /* notes and tasks were read */
-void deaths_say(const struct live_job *, char out[LIVE_REASON_MAX]);
 
 #endif

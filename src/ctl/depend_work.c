@@ -4,6 +4,7 @@
 
 #include "account/rights.h"
 #include "ctl/core.h"
+#include "depend/bundle.h"
 #include "depend/wording.h"
 
 /* ---- what they ask for ---- */
@@ -49,6 +50,12 @@ int depend_work_resolve(struct ctl *ctl, const char *owner, struct job_spec *spe
     return report_ok(report) ? 0 : -1;
 }
 
+void depend_work_note(const struct job_spec *spec, struct live_notes *notes)
+{
+    notes->has_after = spec->n_after > 0;
+    notes->has_peers = bundle_has_peers(spec);
+}
+
 static struct depend_job waits(const struct live_job *job)
 {
     return (struct depend_job){ .row = &job->row, .spec = job->spec, .met = &job->notes.met };
@@ -75,10 +82,9 @@ static void note_met(struct ctl *ctl, struct live_job *job)
     event_job_row(ctl, job);
 }
 
-static void go_on_waiting(struct ctl *ctl, struct live_job *job, const struct depend_answer *answer,
-                          const struct sentence *why)
+static void go_on_waiting(struct ctl *ctl, struct live_job *job, const struct depend_answer *answer)
 {
-    live_set_sentence(job, why);
+    event_say(job, &(struct reason){ .kind = REASON_DEPENDS, .depend = answer });
     job->why = (struct live_why){ .why = WAIT_AFTER };
     depend_wait(ctl->dependencies, job->row.id, answer);
     if (job->spec->n_after > 1)
@@ -96,19 +102,17 @@ static void wait_no_longer(struct ctl *ctl, struct live_job *job)
 static void settle(struct ctl *ctl, struct live_job *job)
 {
     if (!core_spec(ctl, job)) {
-        settle_end(ctl, job, JOB_EV_FAIL, "its record cannot be read");
+        settle_end(ctl, job, JOB_EV_FAIL, &(struct reason){ .kind = REASON_UNREADABLE });
         return;
     }
-    struct draft text;
     struct arena *arena = arena_create();
     const struct depend_job one = waits(job);
     const struct depend_answer answer = depend_look(ctl->dependencies, arena, &one);
-    draft_dependency(&text, &answer);
-    const struct sentence why = draft_said(&text);
     if (depend_never(&answer))
-        settle_end_saying(ctl, job, JOB_EV_FAIL, &why);
+        settle_end(ctl, job, JOB_EV_FAIL,
+                   &(struct reason){ .kind = REASON_DEPENDS, .depend = &answer });
     else if (answer.kind == DEPEND_TO_END)
-        go_on_waiting(ctl, job, &answer, &why);
+        go_on_waiting(ctl, job, &answer);
     else
         wait_no_longer(ctl, job);
     arena_destroy(arena);

@@ -221,7 +221,8 @@ static void tell_holders(struct ctl *ctl, const char *node, uint32_t device, con
 {
     struct holders at = { .job = 0 };
     for (struct live_job *job; (job = holders_next(ctl, &at, node, device));)
-        event_task_note(ctl, job, at.flat, "device", why, NULL);
+        event_task_note(ctl, job, at.flat, "device",
+                        &(struct reason){ .kind = REASON_SAID, .text = why }, NULL);
 }
 
 void devices_touch(struct ctl *ctl, const char *node, uint32_t device)

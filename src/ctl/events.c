@@ -5,6 +5,7 @@
 #include "ctl/core.h"
 #include "ctl/minutes.h"
 #include "ctl/notes.h"
+#include "ctl/wording.h"
 #include "depend/array.h"
 #include "depend/dependency.h"
 
@@ -111,29 +112,43 @@ static bool add_job_event(struct ctl *ctl, struct live_job *job, enum job_event 
     return true;
 }
 
-bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
-               struct text_node *body)
+/* Nothing is said without a reason. */
+static struct sentence said_of(struct draft *draft, const struct reason *reason)
 {
-    const struct sentence said = { .text = text };
+    if (!reason)
+        return (struct sentence){ .text = NULL };
+    draft_reason(draft, reason);
+    return draft_said(draft);
+}
+
+void event_say(struct live_job *job, const struct reason *reason)
+{
+    struct draft draft;
+    const struct sentence said = said_of(&draft, reason);
+    live_set_sentence(job, &said);
+}
+
+bool event_job(struct ctl *ctl, struct live_job *job, enum job_event event,
+               const struct reason *reason, struct text_node *body)
+{
+    struct draft draft;
+    const struct sentence said = said_of(&draft, reason);
     return add_job_event(ctl, job, event, &said, body, true);
 }
 
-bool event_job_saying(struct ctl *ctl, struct live_job *job, enum job_event event,
-                      const struct sentence *said, struct text_node *body)
+bool event_new_job(struct ctl *ctl, struct live_job *job, enum job_event event,
+                   const struct reason *reason, struct text_node *body)
 {
-    return add_job_event(ctl, job, event, said, body, true);
-}
-
-bool event_new_job(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text,
-                   struct text_node *body)
-{
-    const struct sentence said = { .text = text };
+    struct draft draft;
+    const struct sentence said = said_of(&draft, reason);
     return add_job_event(ctl, job, event, &said, body, false);
 }
 
-bool event_job_along(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text)
+bool event_job_along(struct ctl *ctl, struct live_job *job, enum job_event event,
+                     const struct reason *reason)
 {
-    const struct sentence said = { .text = text };
+    struct draft draft;
+    const struct sentence said = said_of(&draft, reason);
     enum job_state was = job->row.state;
     if (!move_job(ctl, job, event, &said, true))
         return false;
@@ -189,9 +204,11 @@ void event_task_row(struct ctl *ctl, struct live_job *job, uint32_t flat)
 }
 
 void event_task_note(struct ctl *ctl, struct live_job *job, uint32_t flat, const char *type,
-                     const char *text, struct text_node *body)
+                     const struct reason *reason, struct text_node *body)
 {
     const struct live_task *task = &job->tasks[flat];
+    struct draft draft;
+    const struct sentence said = said_of(&draft, reason);
     char name[64];
     snprintf(name, sizeof name, "task.%s", type);
     struct event_row row = { .job = job->row.id,
@@ -199,7 +216,16 @@ void event_task_note(struct ctl *ctl, struct live_job *job, uint32_t flat, const
                              .has_task = true,
                              .task = ref_of(task),
                              .attempt = task->attempt };
-    add_plain(ctl, &row, task_state_word(task->state), text, body);
+    add_event(ctl, &row, task_state_word(task->state), &said, body);
+}
+
+void event_job_note(struct ctl *ctl, const struct live_job *job, const char *type,
+                    const struct reason *reason)
+{
+    struct event_row row = { .job = job->row.id, .type = type };
+    struct draft draft;
+    const struct sentence said = said_of(&draft, reason);
+    add_event(ctl, &row, NULL, &said, NULL);
 }
 
 void event_attempt_row(struct ctl *ctl, struct live_job *job, uint32_t flat,

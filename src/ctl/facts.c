@@ -86,9 +86,9 @@ static void task_started(struct ctl *ctl, struct live_job *job, const struct eng
     event_task(ctl, job, flat, TASK_EV_STARTED);
     event_task_row(ctl, job, flat);
     event_attempt_row(ctl, job, flat, NULL, 0);
-    char text[320];
-    snprintf(text, sizeof text, "runs on %.255s, pid %u", task->place.node, fact->pid);
-    event_task_note(ctl, job, flat, task_event_word(TASK_EV_STARTED), text, NULL);
+    event_task_note(
+        ctl, job, flat, task_event_word(TASK_EV_STARTED),
+        &(struct reason){ .kind = REASON_STARTED, .job = job, .flat = flat, .n = fact->pid }, NULL);
     if (!live_closing(job))
         settle_running(ctl, job);
 }

@@ -710,7 +710,7 @@ static void hold_for_room(struct ctl *ctl, struct live_job *job)
         if (ctl->held_back.at[i] == job->row.id)
             return;
     vec_push(&ctl->held_back, job->row.id);
-    live_set_reason(job, "waits until the server has room for its agents");
+    event_say(job, &(struct reason){ .kind = REASON_AGENT_ROOM });
     log_info("launch.waits", "job=%llu note=\"the limit of open files has no room for its agents\"",
              (unsigned long long)job->row.number);
 }
@@ -723,7 +723,7 @@ static bool hold_for_answers(struct ctl *ctl, struct live_job *job)
     if (!why)
         why = images_wait(ctl, job);
     if (why)
-        live_set_reason(job, why);
+        event_say(job, &(struct reason){ .kind = REASON_SAID, .text = why });
     return why != NULL;
 }
 

@@ -7,7 +7,7 @@
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/lines.h"
-#include "depend/wording.h"
+#include "depend/bundle.h"
 
 struct preparing {
     struct ctl *ctl;
@@ -32,7 +32,7 @@ static bool may_start(struct ctl *ctl, struct live_job *job)
 {
     if (core_spec(ctl, job))
         return !waits_for_time(ctl, job);
-    settle_end(ctl, job, JOB_EV_FAIL, "its record cannot be read");
+    settle_end(ctl, job, JOB_EV_FAIL, &(struct reason){ .kind = REASON_UNREADABLE });
     return false;
 }
 
@@ -107,11 +107,8 @@ static void count_peers(const struct preparing *p, struct live_job *job, const c
     if (job->peers) {
         charges_locate(p->ctl, job);
     } else if (!p->asks) {
-        struct draft why;
         job->why = (struct live_why){ .why = WAIT_AFTER };
-        draft_bundle(&why, &answer);
-        const struct sentence said = draft_said(&why);
-        live_set_sentence(job, &said);
+        event_say(job, &(struct reason){ .kind = REASON_BUNDLE, .bundle = &answer });
     }
 }
 
@@ -144,7 +141,7 @@ static bool make_readable(const struct preparing *p, struct line *line)
     while (!first_of(p->ctl, line)) {
         if (p->asks)
             return false;
-        settle_end(p->ctl, line->first, JOB_EV_FAIL, "its record cannot be read");
+        settle_end(p->ctl, line->first, JOB_EV_FAIL, &(struct reason){ .kind = REASON_UNREADABLE });
         if (--jobs == 0)
             return false;
     }

@@ -7,7 +7,6 @@
 #include "ctl/pass.h"
 #include "ctl/reasons.h"
 #include "depend/array.h"
-#include "depend/wording.h"
 #include "sched/placement.h"
 
 #include "base/log.h"
@@ -57,17 +56,14 @@ static struct live_agent *expect_agent(struct ctl *ctl, struct live_job *job, co
 /* A range that a role only prefers was taken: its peers are told the other one, its user too. */
 static void say_moved(struct ctl *ctl, struct live_job *job, uint32_t flat)
 {
-    char text[300], name[160];
     const struct task_place *place = &job->tasks[flat].place;
     const struct role *role = &job->spec->roles[place->role];
     for (uint32_t i = 0; i < place->n_ports && i < role->n_ports; i++) {
         const struct port_want *want = &role->ports[i];
         if (!want->first || !want->prefer || place->ports[i].numbers[0] == want->first)
             continue;
-        snprintf(text, sizeof text, "%s: port %u (%.60s) is taken on %.60s, it has %u instead",
-                 live_task_name(name, job, flat), want->first, want->label, place->node,
-                 place->ports[i].numbers[0]);
-        event_task_note(ctl, job, flat, "port", text, NULL);
+        const struct reason why = { .kind = REASON_OTHER_PORT, .job = job, .flat = flat, .n = i };
+        event_task_note(ctl, job, flat, "port", &why, NULL);
     }
 }
 
@@ -201,19 +197,6 @@ static struct text_node *placement_body(struct ctl *ctl, const struct live_job *
         count_tasks(arena, job, nodes);
     text_int(arena, body, "generation", job->row.generation);
     return body;
-}
-
-static void allocated_text(const struct live_job *job, char *text, size_t size)
-{
-    uint32_t unplaced = live_in_phase(job, PHASE_UNPLACED), placed = job->row.tasks - unplaced;
-    char later[48] = "";
-    if (unplaced)
-        snprintf(later, sizeof later, ", %u more when there is room", unplaced);
-    if (job->agents.n == 1)
-        snprintf(text, size, "%u task%s on %.80s%s", placed, placed == 1 ? "" : "s",
-                 job->agents.at[0].node, later);
-    else
-        snprintf(text, size, "%u tasks on %zu nodes%s", placed, job->agents.n, later);
 }
 
 /* The attempts of the last generation are history; tasks above the gang's minimum that found no
@@ -354,7 +337,6 @@ static void tell(const struct ctl *ctl, const struct plan_entry *entry)
 
 static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
-    char text[160];
     if (array_holds(ctl->arrays, &job->row) || !core_spec(ctl, job) || !take(ctl, job, entry))
         return;
     live_make_tasks(job);
@@ -378,9 +360,9 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     job->notes.placing = live_in_phase(job, PHASE_ASSIGNED) > 0;
     if (live_in_phase(job, PHASE_UNPLACED))
         ctl->plan_due = true; /* why the rest waits is the next pass's to say */
-    allocated_text(job, text, sizeof text);
     bool told = store_keeps_details(ctl->config.store);
-    event_job(ctl, job, JOB_EV_ALLOCATED, text, told ? placement_body(ctl, job) : NULL);
+    event_job(ctl, job, JOB_EV_ALLOCATED, &(struct reason){ .kind = REASON_PLACED, .job = job },
+              told ? placement_body(ctl, job) : NULL);
     say_moved_ports(ctl, job, entry);
     if (!job->notes.placing) /* else with the last of its places */
         launch_say_left_out(ctl, job);
@@ -451,23 +433,18 @@ bool planning_left(const struct ctl *ctl, struct arena *arena, const struct live
 /* Another job has more right to its places. */
 static void evict(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry)
 {
-    struct draft why;
     struct live_job *by = live_find(ctl->live, entry->by);
     if (live_closing(job) || !job_state_holds(job->row.state))
         return;
     if (entry->by && (!by || array_holds(ctl->arrays, &by->row)))
         return;
-    draft_init(&why);
     if (by) {
-        draft_add(&why, "makes room for ");
-        draft_job(&why, &by->row);
         by->notes.claims = true;
         event_job_row(ctl, by);
-    } else {
-        draft_add(&why, "its bid is below the price of its nodes");
     }
-    const struct sentence said = draft_said(&why);
-    settle_evict(ctl, job, by ? by->row.number : 0, &said);
+    const struct reason why = { .kind = by ? REASON_MAKES_ROOM : REASON_BID,
+                                .other = by ? &by->row : NULL };
+    settle_evict(ctl, job, by ? by->row.number : 0, &why);
     tell(ctl, entry);
 }
 

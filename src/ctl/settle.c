@@ -13,9 +13,8 @@
 #include "ctl/redact.h"
 #include "ctl/run_times.h"
 #include "ctl/silence.h"
-#include "ctl/words.h"
+#include "ctl/wording.h"
 #include "depend/dependency.h"
-#include "job/device_error.h"
 
 #include "base/scan.h"
 
@@ -124,17 +123,14 @@ static uint64_t unhurried(const struct ctl *ctl, uint32_t times, uint64_t began_
     return delay > pace ? delay : pace;
 }
 
-static void again_text(char *out, size_t size, const char *what,
-                       const struct retry_decision *decision, uint64_t delay)
+static struct reason again(const struct reason *because, const struct retry_decision *decision,
+                           uint64_t delay)
 {
-    char wait[FMT_MAX], of[24] = "";
-    if (decision->of)
-        snprintf(of, sizeof of, " of %u", decision->of);
-    if (delay)
-        snprintf(out, size, "%s; again in %s, attempt %u%s", what, fmt_duration(wait, delay),
-                 decision->next, of);
-    else
-        snprintf(out, size, "%s; again, attempt %u%s", what, decision->next, of);
+    return (struct reason){ .kind = REASON_AGAIN,
+                            .because = because,
+                            .ms = delay,
+                            .n = decision->next,
+                            .most = decision->of };
 }
 
 static void give(struct ctl *ctl, struct live_job *job, struct live_task *task)
@@ -189,10 +185,9 @@ static void block_ports(struct ctl *ctl, const struct live_job *job, uint32_t fl
 /* The task goes into another attempt: on the same place, ports and devices included, as long as its
  * node is there and its devices are given out (so that what its peers were told stays true). */
 static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended *end,
-                       const struct retry_decision *decision, const char *what)
+                       const struct retry_decision *decision, const struct reason *what)
 {
     struct live_task *task = &job->tasks[end->flat];
-    char text[LIVE_REASON_MAX];
     uint64_t delay = paced(task, end->ending, task->used.platform, decision->delay_ms);
     delay = unhurried(ctl, task->attempt, task->began_ms, delay);
     uint32_t node = cluster_find(ctl->cluster, task->place.node);
@@ -211,29 +206,16 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended
     if (delay)
         core_deadline(ctl, job, task->not_before_ms);
     event_task_row(ctl, job, end->flat);
-    again_text(text, sizeof text, what, decision, delay);
-    event_task_note(ctl, job, end->flat, task_event_word(TASK_EV_RETRY), text,
+    const struct reason why = again(what, decision, delay);
+    event_task_note(ctl, job, end->flat, task_event_word(TASK_EV_RETRY), &why,
                     end_body(ctl, end, task->place.node));
-    event_job_along(ctl, job, JOB_EV_TASK_RETRY, text);
+    event_job_along(ctl, job, JOB_EV_TASK_RETRY, &why);
 }
 
 /* Does what the task held stay its own until the job is over? */
 static bool keeps_place(const struct job_spec *spec, enum task_event event)
 {
     return spec->limits.hold_ms > 0 || (spec->health.debug_hold && event == TASK_EV_FAIL);
-}
-
-/* What the reason of a job that failed says. */
-static void first_text(const struct live_job *job, char out[LIVE_REASON_MAX])
-{
-    char who[LIVE_REASON_MAX];
-    deaths_say(job, who);
-    bool several = job->notes.first.n > 1;
-    if (job->row.tasks > 1 && !job->notes.first_is_root)
-        snprintf(out, LIVE_REASON_MAX, "%.290s%s first of %u", who, several ? ":" : ",",
-                 job->row.tasks);
-    else
-        snprintf(out, LIVE_REASON_MAX, "%s", who);
 }
 
 static enum task_event final_event(const struct live_job *job, const struct ended *end,
@@ -248,26 +230,25 @@ static enum task_event final_event(const struct live_job *job, const struct ende
 
 /* The reason of a job that is being ended is corrected when who died first is known better. */
 static void note_death(struct ctl *ctl, struct live_job *job, const struct ended *end,
-                       const char *what)
+                       const struct reason *what)
 {
-    char text[LIVE_REASON_MAX];
+    struct draft clause; /* as records keep it */
+    draft_reason(&clause, what);
     bool changed = death_add(ctl, job,
                              &(struct death){ .flat = end->flat,
                                               .ending = end->ending,
                                               .class = end->words.class,
                                               .wakeup = end->wakeup,
-                                              .text = what });
+                                              .text = clause.text });
     if (!changed)
         return;
-    if (job->notes.first_decides && job->row.outcome == OUTCOME_FAILED) {
-        first_text(job, text);
-        live_set_reason(job, text);
-    }
+    if (job->notes.first_decides && job->row.outcome == OUTCOME_FAILED)
+        event_say(job, &(struct reason){ .kind = REASON_FIRST, .job = job });
     event_job_row(ctl, job);
 }
 
 static void end_task(struct ctl *ctl, struct live_job *job, const struct ended *end,
-                     const char *what)
+                     const struct reason *what)
 {
     struct live_task *task = &job->tasks[end->flat];
     enum task_event event = final_event(job, end, task->attempt_state);
@@ -318,7 +299,7 @@ static bool ended_first(const struct ended *end)
 
 /* Does the attempt lead to another one in this generation? Then that one is on its way. */
 static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *end,
-                    const char *what)
+                    const struct reason *what)
 {
     struct live_task *task = &job->tasks[end->flat];
     enum end_class class = end->words.class;
@@ -358,13 +339,11 @@ static struct ended judge(struct ctl *ctl, const struct live_job *job, const str
     return end;
 }
 
-static void say_end(const struct live_job *job, const struct ended *end, char out[LIVE_REASON_MAX])
+static struct reason how_it_ended(const struct live_job *job, const struct ended *end)
 {
-    char name[160], how[WORDS_MAX];
-    enum device_error error = device_error_of(end->ending);
-    snprintf(out, LIVE_REASON_MAX, "%.100s on %.60s %.150s%s%s",
-             live_task_name(name, job, end->flat), job->tasks[end->flat].place.node,
-             words_end(how, end->ending), error ? ": " : "", error ? device_error_text(error) : "");
+    return (struct reason){
+        .kind = REASON_ENDED, .job = job, .flat = end->flat, .ending = end->ending
+    };
 }
 
 /* Would such an end lead to another attempt? */
@@ -380,27 +359,25 @@ static bool comes_again(const struct live_job *job, const struct ended *end)
 
 void settle_death(struct ctl *ctl, struct live_job *job, const struct attempt_end *at)
 {
-    struct ended end = judge(ctl, job, at);
-    char what[LIVE_REASON_MAX];
+    const struct ended end = judge(ctl, job, at);
     if (comes_again(job, &end))
         return;
-    say_end(job, &end, what);
-    note_death(ctl, job, &end, what);
+    const struct reason what = how_it_ended(job, &end);
+    note_death(ctl, job, &end, &what);
 }
 
 void settle_attempt(struct ctl *ctl, struct live_job *job, const struct attempt_end *at)
 {
     struct live_task *task = &job->tasks[at->flat];
-    struct ended end = judge(ctl, job, at);
-    char what[LIVE_REASON_MAX];
+    const struct ended end = judge(ctl, job, at);
+    const struct reason what = how_it_ended(job, &end);
     task->attempt_state = attempt_outcome(&end);
     task->end_asked = false;
     event_attempt_row(ctl, job, at->flat, at->ending, at->at_ms);
     if (end.words.class == END_CONFLICT)
         block_ports(ctl, job, at->flat);
-    say_end(job, &end, what);
-    if (!goes_on(ctl, job, &end, what))
-        end_task(ctl, job, &end, what);
+    if (!goes_on(ctl, job, &end, &what))
+        end_task(ctl, job, &end, &what);
 }
 
 /* ---- the job ---- */
@@ -495,28 +472,27 @@ static bool all_up(const struct live_job *job)
 
 /* Tasks beyond the least of an elastic job come later, or never. What the job says of itself counts
  * them again as they come, and the last one is an event: nothing more is waited for. */
-static void count_up(struct ctl *ctl, struct live_job *job, uint32_t up, const char *text)
+static void count_up(struct ctl *ctl, struct live_job *job, uint32_t up, const struct reason *why)
 {
     if (job->notes.partly_up == 0 || up <= job->notes.partly_up)
         return;
     job->notes.partly_up = up < job->row.tasks ? up : 0;
-    live_set_reason(job, text);
+    event_say(job, why);
     event_job_row(ctl, job);
     if (!job->notes.partly_up)
-        event_note(ctl, &(struct minute){ .job = job->row.id, .text = text }, "complete");
+        event_job_note(ctl, job, "complete", why);
 }
 
 void settle_running(struct ctl *ctl, struct live_job *job)
 {
-    char text[64];
     uint32_t up = 0;
     if (job->fails_now || !all_up(job))
         return;
     for (size_t i = 0; i < job->spec->n_roles; i++)
         up += job->up[i];
-    snprintf(text, sizeof text, "%u of %u tasks", up, job->row.tasks);
+    const struct reason why = { .kind = REASON_UP, .n = up, .most = job->row.tasks };
     if (job->row.state == JOB_RUNNING)
-        count_up(ctl, job, up, text);
+        count_up(ctl, job, up, &why);
     enum job_event event = job->row.state == JOB_STARTING ? JOB_EV_STARTED : JOB_EV_RECOVERED;
     if (job_next_state(job->row.state, event) == JOB_NONE)
         return;
@@ -531,7 +507,7 @@ void settle_running(struct ctl *ctl, struct live_job *job)
     if (job->spec->limits.run_time_ms.has)
         core_deadline(ctl, job, job->notes.began_ms + job->spec->limits.run_time_ms.value);
     job->notes.partly_up = up < job->row.tasks ? up : 0;
-    event_job(ctl, job, event, text, NULL);
+    event_job(ctl, job, event, &why, NULL);
 }
 
 static uint64_t hold_for(const struct job_spec *spec, enum job_outcome outcome)
@@ -548,7 +524,7 @@ static uint64_t hold_for(const struct job_spec *spec, enum job_outcome outcome)
 }
 
 void settle_close(struct ctl *ctl, struct live_job *job, enum job_outcome outcome, enum end_by by,
-                  const char *text)
+                  const struct reason *reason)
 {
     uint64_t hold = job->spec ? hold_for(job->spec, outcome) : 0;
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
@@ -563,28 +539,27 @@ void settle_close(struct ctl *ctl, struct live_job *job, enum job_outcome outcom
     text_str(ctl->scratch, body, "outcome", job_outcome_word(outcome));
     if (outcome == OUTCOME_FAILED && job->notes.first.n)
         notes_put_words(ctl->scratch, body, "first", &job->notes.first);
-    event_job(ctl, job, JOB_EV_CLOSING, text, body);
+    event_job(ctl, job, JOB_EV_CLOSING, reason, body);
 }
 
 /* The generation is ended to begin anew. */
 static void restart(struct ctl *ctl, struct live_job *job, const struct retry_decision *decision,
-                    const char *what)
+                    const struct reason *what)
 {
-    char text[LIVE_REASON_MAX];
     uint64_t delay = unhurried(ctl, job->row.restarts, job->notes.began_ms, decision->delay_ms);
     if (job->row.started_ms == 0 && job->notes.first_class == END_PLATFORM)
         delay = paced(&(struct live_task){ .started_ms = 0 }, &(struct ending){ .by = BY_PLATFORM },
                       job->notes.used.platform, delay);
-    again_text(text, sizeof text, what, decision, delay);
+    const struct reason why = again(what, decision, delay);
     job->row.outcome = OUTCOME_REQUEUED;
     job->row.restarts++;
     job->row.not_before_ms = delay ? core_now(ctl) + delay : 0;
     job->notes.end_by = BY_POLICY;
-    event_job(ctl, job, JOB_EV_RESTART, text, NULL);
+    event_job(ctl, job, JOB_EV_RESTART, &why, NULL);
 }
 
 bool settle_restart(struct ctl *ctl, struct live_job *job, enum end_class class, bool counted,
-                    const char *what)
+                    const struct reason *what)
 {
     struct retry_decision decision = { .answer = RETRY_NOW, .next = job->row.restarts + 2 };
     if (counted)
@@ -599,32 +574,29 @@ bool settle_restart(struct ctl *ctl, struct live_job *job, enum end_class class,
 }
 
 /* At no cost in retries. */
-static void requeue(struct ctl *ctl, struct live_job *job, const struct sentence *said,
+static void requeue(struct ctl *ctl, struct live_job *job, const struct reason *reason,
                     struct text_node *body)
 {
     job->row.outcome = OUTCOME_REQUEUED;
     job->row.not_before_ms = 0;
     job->notes.end_by = BY_POLICY;
-    event_job_saying(ctl, job, JOB_EV_RESTART, said, body);
+    event_job(ctl, job, JOB_EV_RESTART, reason, body);
 }
 
-void settle_evict(struct ctl *ctl, struct live_job *job, uint64_t by, const struct sentence *said)
+void settle_evict(struct ctl *ctl, struct live_job *job, uint64_t by, const struct reason *reason)
 {
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
     if (by)
         text_int(ctl->scratch, body, EVICTED_FOR, (int64_t)by);
     ctl->counters.evicted++;
-    requeue(ctl, job, said, body);
+    requeue(ctl, job, reason, body);
 }
 
 /* The server ended, or a commit failed, before all of its places were recorded. Nothing of it was
  * started, and others may have been given what was not recorded: it waits again. */
 static void settle_cut_off(struct ctl *ctl, struct live_job *job)
 {
-    const struct sentence said = {
-        .text = "not all of its places were recorded when the server ended; none was used"
-    };
-    requeue(ctl, job, &said, NULL);
+    requeue(ctl, job, &(struct reason){ .kind = REASON_CUT_OFF }, NULL);
 }
 
 /* Nothing of the attempt was launched: another one follows elsewhere. */
@@ -652,7 +624,7 @@ static void settle_withdrawn(struct ctl *ctl, struct live_job *job)
         const char *shut = live_untold(task) ? devices_shut(ctl, &task->place) : NULL;
         const char *why = shut ? arena_strdup(ctl->scratch, shut) : NULL;
         if (why && untouched) {
-            requeue(ctl, job, &(struct sentence){ .text = why }, NULL);
+            requeue(ctl, job, &(struct reason){ .kind = REASON_SAID, .text = why }, NULL);
             return;
         }
         if (why)
@@ -672,21 +644,19 @@ static void ask_launchers(struct ctl *ctl, struct live_job *job)
 
 static void decide(struct ctl *ctl, struct live_job *job, const struct verdict *verdict)
 {
-    char text[LIVE_REASON_MAX];
     bool failed = verdict->outcome == OUTCOME_FAILED, named = failed && job->notes.first.n > 0;
     enum end_class class = !failed ? END_SUCCESS : named ? job->notes.first_class : END_UNKNOWN;
     uint32_t role = named ? job->tasks[job->first].place.role : verdict->role;
     if (named)
         ask_launchers(ctl, job);
-    if (named)
-        first_text(job, text);
-    else
-        snprintf(text, sizeof text, "%s", verdict->reason);
+    const struct reason why = { .kind = named ? REASON_FIRST : REASON_SAID,
+                                .job = job,
+                                .text = verdict->reason };
     enum retry_scope scope = failed ? scope_of(job, role) : job->spec->retry.scope;
     bool anew = scope == RETRY_SCOPE_JOB || class == END_CONFLICT;
-    if (anew && settle_restart(ctl, job, class, true, text))
+    if (anew && settle_restart(ctl, job, class, true, &why))
         return;
-    settle_close(ctl, job, verdict->outcome, BY_POLICY, text);
+    settle_close(ctl, job, verdict->outcome, BY_POLICY, &why);
 }
 
 static void settle_give_all(struct ctl *ctl, struct live_job *job)
@@ -703,14 +673,8 @@ static void drop_soon(struct ctl *ctl, const struct live_job *job, uint64_t now)
     core_wake(ctl, now);
 }
 
-void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event, const char *text)
-{
-    const struct sentence said = { .text = text };
-    settle_end_saying(ctl, job, event, &said);
-}
-
-void settle_end_saying(struct ctl *ctl, struct live_job *job, enum job_event event,
-                       const struct sentence *said)
+void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event,
+                const struct reason *reason)
 {
     enum job_state next = job_next_state(job->row.state, event);
     uint64_t now = core_now(ctl);
@@ -725,7 +689,7 @@ void settle_end_saying(struct ctl *ctl, struct live_job *job, enum job_event eve
     job->stop_sent = STOP_NONE;
     if (job_state_final(next))
         job->row.ended_ms = core_date(ctl);
-    event_job_saying(ctl, job, event, said, NULL);
+    event_job(ctl, job, event, reason, NULL);
     board_clear(ctl, job);
     if (job_state_final(job->row.state)) {
         struct job_row ran = job->row;

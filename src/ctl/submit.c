@@ -13,7 +13,7 @@
 #include "ctl/resolve.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
-#include "depend/wording.h"
+#include "ctl/wording.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -674,8 +674,7 @@ static void make_row(struct submission *s)
     const struct job_spec *spec = s->read.job;
     uint64_t now = core_now(ctl);
     uint32_t members = spec->array.count, jobs = members ? members : 1;
-    s->notes.has_after = spec->n_after > 0;
-    s->notes.has_peers = bundle_has_peers(spec);
+    depend_work_note(spec, &s->notes);
     s->notes.shape = job_shape(spec);
     s->notes.code = spec->inputs.code.archive ? code_mark(spec->inputs.code.archive) : 0;
     s->notes.pending_until_ms =
@@ -698,19 +697,18 @@ static void make_row(struct submission *s)
     s->row.number = store_next_number(ctl->config.store);
 }
 
-static const char *first_text(struct submission *s, char out[LIVE_REASON_MAX])
+static struct reason first_reason(const struct submission *s)
 {
-    const char *verb = s->read.job->suspend ? "held until it is resumed; " : "";
-    if (s->read.job->inputs.code.archive)
-        snprintf(out, LIVE_REASON_MAX, "%sin a copy of %.20s...", verb,
-                 s->read.job->inputs.code.archive);
-    else if (s->site.code_dir)
-        snprintf(out, LIVE_REASON_MAX, "%scode from %.200s", verb, s->site.code_dir);
-    else if (s->site.work_dir)
-        snprintf(out, LIVE_REASON_MAX, "%sin %.200s", verb, s->site.work_dir);
-    else
-        snprintf(out, LIVE_REASON_MAX, "%sin a fresh directory for each task", verb);
-    return out;
+    const char *archive = s->read.job->inputs.code.archive;
+    const struct site_notes *site = &s->site;
+    return (struct reason){ .kind = archive          ? REASON_IN_COPY
+                                    : site->code_dir ? REASON_WITH_CODE
+                                    : site->work_dir ? REASON_IN_DIRECTORY
+                                                     : REASON_FRESH,
+                            .text = archive          ? archive
+                                    : site->code_dir ? site->code_dir
+                                                     : site->work_dir,
+                            .n = s->read.job->suspend };
 }
 
 static enum job_event first_event(const struct job_spec *spec)
@@ -725,7 +723,8 @@ struct live_job *submit_enter(struct ctl *ctl, struct job_row *row, const struct
     job->notes = *new->notes;
     if (new->tree && live_waiting(ctl->live) < SOON)
         load_spec(job, new->tree);
-    event_new_job(ctl, job, first_event(new->spec), new->text, new->body);
+    event_new_job(ctl, job, first_event(new->spec),
+                  &(struct reason){ .kind = REASON_SAID, .text = new->text }, new->body);
     row->state = job->row.state;
     row->reason = job->row.reason;
     packing_learn(ctl, new->spec);
@@ -788,7 +787,7 @@ static void store_all(struct submission *s)
 {
     struct ctl *ctl = s->ctl;
     struct store *store = ctl->config.store;
-    char text[LIVE_REASON_MAX];
+    struct draft first;
     AUTO_BUF struct buf spec = BUF_INIT(SPEC_MAX);
     s->tree = job_encode(s->arena, s->read.job);
     json_print(s->tree, 0, &spec);
@@ -797,12 +796,13 @@ static void store_all(struct submission *s)
     s->row.site = notes_of_site(s->arena, &s->site);
     s->row.live = notes_of_job(s->arena, &s->notes);
     s->row.state = job_next_state(JOB_NONE, first_event(s->read.job));
-    first_text(s, text);
-    s->row.reason.text = text;
+    const struct reason begins = first_reason(s);
+    draft_reason(&first, &begins);
+    s->row.reason.text = first.text;
     if (s->row.members) {
         const struct array_progress notes = { .left = s->row.members,
                                               .live = s->row.live,
-                                              .text = text };
+                                              .text = first.text };
         s->row.live = array_progress_print(s->arena, &notes);
         s->row.reason.text = ""; /* an array's: the first that failed */
     }
@@ -822,13 +822,13 @@ static void store_all(struct submission *s)
     if (s->site.warnings->count)
         text_copy(ctl->scratch, body, "warnings", s->site.warnings);
     if (s->row.members)
-        enter_array(s, text, body);
+        enter_array(s, first.text, body);
     else
         submit_enter(ctl, &s->row,
                      &(struct entrant){ .notes = &s->notes,
                                         .spec = s->read.job,
                                         .tree = s->tree,
-                                        .text = text,
+                                        .text = first.text,
                                         .body = body });
     add_python_event(s);
 }
@@ -850,15 +850,10 @@ static int may_replace(struct submission *s, struct err *err)
 
 static void replace(struct submission *s)
 {
-    struct draft text;
     struct live_job *job = s->ask.replace ? live_find(s->ctl->live, s->ask.like) : NULL;
-    if (!job)
-        return;
-    draft_init(&text);
-    draft_add(&text, "replaced by ");
-    draft_job(&text, &s->row);
-    const struct sentence said = draft_said(&text);
-    settle_end_saying(s->ctl, job, JOB_EV_STOP, &said);
+    if (job)
+        settle_end(s->ctl, job, JOB_EV_STOP,
+                   &(struct reason){ .kind = REASON_REPLACED, .other = &s->row });
 }
 
 /* 1: the text is about a job or an array that lives, which is as it says now; 0: it is a new one.

@@ -21,34 +21,27 @@
 
 static void run_time(struct ctl *ctl, struct live_job *job, uint64_t now)
 {
-    char text[160], limit[FMT_MAX];
     const struct job_spec *spec = job->spec;
     if (!spec || !spec->limits.run_time_ms.has || job->notes.began_ms == 0 || live_closing(job) ||
         !job_state_holds(job->row.state)) /* one that waits again began before */
         return;
     if (job->notes.began_ms + spec->limits.run_time_ms.value > now)
         return;
-    snprintf(text, sizeof text, "ran longer than its limit of %s",
-             fmt_duration(limit, spec->limits.run_time_ms.value));
+    const struct reason why = { .kind = REASON_RAN_LONG, .ms = spec->limits.run_time_ms.value };
     bool stops = convention_of(ctl->config.dialects, spec)->over_time_stops;
-    settle_close(ctl, job, stops ? OUTCOME_STOPPED : OUTCOME_FAILED, BY_LIMIT, text);
+    settle_close(ctl, job, stops ? OUTCOME_STOPPED : OUTCOME_FAILED, BY_LIMIT, &why);
     job->notes.hold_until_ms = 0;
     event_job_row(ctl, job);
 }
 
 static void pending(struct ctl *ctl, struct live_job *job, uint64_t now)
 {
-    struct draft text;
     const struct reader owner = reader_of(ctl, NULL, job->row.owner);
     uint64_t at = job->notes.pending_until_ms;
     if (at == 0 || at > now || job->row.state != JOB_QUEUED || job->row.generation > 0)
         return;
-    const struct sentence why = reason_of(&owner, job);
-    draft_init(&text);
-    draft_add(&text, "did not start within its pending limit%s", *why.text ? ": " : "");
-    draft_sentence(&text, &why);
-    const struct sentence said = draft_said(&text);
-    settle_end_saying(ctl, job, JOB_EV_FAIL, &said);
+    const struct sentence was = reason_of(&owner, job);
+    settle_end(ctl, job, JOB_EV_FAIL, &(struct reason){ .kind = REASON_WAITED_LONG, .said = &was });
 }
 
 static void later(struct ctl *ctl, struct live_job *job, uint64_t now)

@@ -8,7 +8,7 @@
 #include "ctl/live.h"
 #include "ctl/notes.h"
 #include "ctl/storage.h"
-#include "ctl/words.h"
+#include "ctl/wording.h"
 #include "dialect/gpu_share.h"
 #include "dialect/task_env.h"
 

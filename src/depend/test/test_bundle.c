@@ -1,4 +1,5 @@
-/* Jobs that start together, over a few rows: who belongs together, and what is missing. */
+/* Jobs that start together, over a few rows and without a core: who belongs together, whether all
+ * are there, and what is missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
