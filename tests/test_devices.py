@@ -733,6 +733,7 @@ def test_nothing_is_known_of_a_driver_that_fails(start: Starter, driver: Driver)
     why = "it does not answer: GPU is lost (NVML 15)"
     wait_for(lambda: closed(server)[2] == "")
     assert f"devices 0, 1 of {node(server)['name']}: {why}" in server.muster("nodes").stdout
+    assert [d.get("closed_says") for d in node(server)["devices"]] == [why, why, None]
     assert server.said().count(f'{why}"') == 2
 
 

@@ -336,7 +336,7 @@ static const struct view_row node_rows[] = {
         node_answer, devices, NULL,
         "what the driver says of each device of the machine, offered or not: {number, slot: its "
         "position in gpu_free, minor, model, memory, uuid, pci, error; closed: why it is not given "
-        "out; and of the last sample memory_used, utilisation (percent), temperature (Celsius), "
+        "out, and the same without the device's name, closed_is or closed_says; and of the last sample memory_used, utilisation (percent), temperature (Celsius), "
         "milliwatts, ecc_errors, processes}; absent: declared"),
     ROW(node_answer, tasks, COUNT, ALWAYS, "tasks placed here"),
     ROW(node_answer, declared, FLAG, ALWAYS, "as the configuration says, not measured"),

@@ -138,27 +138,31 @@ static const char *labels_of(struct arena *a, const struct text_node *node)
     return arena_strdup(a, buf_str(&out));
 }
 
-/* What follows "device 0 of NODE" in what is wrong with it; NULL: nothing is. */
-static const char *trouble_of(struct arena *a, const struct text_node *node,
-                              const struct text_node *device)
+struct trouble {      /* what is wrong with a device */
+    const char *text; /* NULL: nothing is */
+    bool is;          /* it is that; else that is said of it */
+};
+
+static struct trouble trouble_of(const struct text_node *device)
 {
-    const char *error = answer_text(device, "error", "");
-    const char *closed = answer_text(device, "closed", "");
-    const char *subject = arena_printf(a, "device %s of %s", answer_text(device, "name", "?"),
-                                       answer_text(node, "name", "?"));
-    if (*closed && strncmp(closed, subject, strlen(subject)) == 0)
-        return closed + strlen(subject);
-    return *error ? arena_printf(a, ": %s", error) : NULL;
+    const char *is = answer_text(device, "closed_is", NULL);
+    const char *says = answer_text(device, "closed_says", NULL);
+    if (is || says)
+        return (struct trouble){ is ? is : says, is != NULL };
+    return (struct trouble){ answer_text(device, "error", NULL), false };
+}
+
+static bool same_trouble(struct trouble a, struct trouble b)
+{
+    return a.text && b.text && a.is == b.is && strcmp(a.text, b.text) == 0;
 }
 
 /* "0, 1, 2": from that device on all that have the same trouble. How many they are. */
-static unsigned name_alike(struct arena *a, const struct text_node *node,
-                           const struct text_node *first, const char *trouble, struct buf *names)
+static unsigned name_alike(const struct text_node *first, struct trouble trouble, struct buf *names)
 {
     unsigned n = 0;
     for (const struct text_node *d = first; d; d = d->next) {
-        const char *other = trouble_of(a, node, d);
-        if (!other || strcmp(other, trouble) != 0)
+        if (!same_trouble(trouble_of(d), trouble))
             continue;
         buf_addf(names, "%s%s", n ? ", " : "", answer_text(d, "name", "?"));
         n++;
@@ -166,36 +170,34 @@ static unsigned name_alike(struct arena *a, const struct text_node *node,
     return n;
 }
 
-static bool was_named(struct arena *a, const struct text_node *node, const struct text_node *list,
-                      const struct text_node *device, const char *trouble)
+static bool was_named(const struct text_node *list, const struct text_node *device,
+                      struct trouble trouble)
 {
-    for (const struct text_node *d = list->first; d != device; d = d->next) {
-        const char *other = trouble_of(a, node, d);
-        if (other && strcmp(other, trouble) == 0)
+    for (const struct text_node *d = list->first; d != device; d = d->next)
+        if (same_trouble(trouble_of(d), trouble))
             return true;
-    }
     return false;
 }
 
 /* "device 3 of vm: it does not answer", "devices 0, 1 of vm are held by ...": each trouble once. */
-static void put_troubles(struct arena *a, const struct text_node *node, struct buf *out)
+static void put_troubles(const struct text_node *node, struct buf *out)
 {
-    static const char one_is[] = " is ";
     const char *error = answer_text(node, "gpu_error", ""), *name = answer_text(node, "name", "?");
     const struct text_node *list = text_get(node, "devices");
     if (*error)
         buf_addf(out, "gpus: %s", error);
     for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
         AUTO_BUF struct buf names = BUF_INIT(4 << 10);
-        const char *trouble = trouble_of(a, node, d);
-        if (!trouble || (*error && strcmp(trouble + strspn(trouble, ": "), error) == 0) ||
-            was_named(a, node, list, d, trouble))
+        const struct trouble trouble = trouble_of(d);
+        if (!trouble.text || strcmp(trouble.text, error) == 0 || was_named(list, d, trouble))
             continue;
-        bool many = name_alike(a, node, d, trouble, &names) > 1;
-        bool are = many && strncmp(trouble, one_is, sizeof one_is - 1) == 0;
+        bool many = name_alike(d, trouble, &names) > 1;
         buf_addf(out, "%sdevice%s %s of %s%s%s", out->len ? "; " : "", many ? "s" : "",
-                 buf_str(&names), name, are ? " are " : "",
-                 are ? trouble + sizeof one_is - 1 : trouble);
+                 buf_str(&names), name,
+                 !trouble.is ? ": "
+                 : many      ? " are "
+                             : " is ",
+                 trouble.text);
     }
 }
 
@@ -218,7 +220,7 @@ static const char *note_of(struct arena *a, const struct text_node *node)
     }
     if (answer_flag(node, "declared"))
         return "declared";
-    put_troubles(a, node, &out);
+    put_troubles(node, &out);
     return arena_strdup(a, buf_str(&out));
 }
 

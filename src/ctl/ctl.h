@@ -134,9 +134,15 @@ int ctl_board_get(struct ctl *, struct arena *, const struct ctl_board *, struct
                   struct err *);
 int ctl_board_view(struct ctl *, struct arena *, const struct ctl_board *, struct board_list *,
                    struct err *);
-/* That device of a node is not given out while why says a reason; "": it is. What tasks have of it
- * they keep, and an event tells their jobs when it closes. */
-void ctl_device(struct ctl *, const char *node, uint32_t device, const char *why);
+/* Why a device is not given out: "device 0 of vm is held by ...", "device 0 of vm: it fails". */
+struct device_trouble {
+    const char *why;
+    uint32_t subject; /* bytes of it that name the device; 0: not known, as of a recording */
+    bool is;          /* " is " follows them, else ": " */
+};
+/* That device of a node is not given out while something is wrong with it; NULL: it is. What tasks
+ * have of it they keep, and an event tells their jobs when it closes. */
+void ctl_device(struct ctl *, const char *node, uint32_t device, const struct device_trouble *);
 /* The node has those devices of the report that have a slot, never fewer than before. It outlives
  * the core. */
 struct gpu_report;

@@ -127,10 +127,33 @@ const char *device_key(char key[DEVICE_KEY_MAX], const char *node, uint32_t devi
     return key;
 }
 
-const char *devices_why(const struct ctl *ctl, const char *node, uint32_t device)
+struct closed_device {
+    uint32_t subject;
+    bool is;
+    char why[];
+};
+
+static struct closed_device *close_for(const struct device_trouble *trouble)
+{
+    size_t size = strlen(trouble->why) + 1;
+    struct closed_device *closed = mem_new(sizeof *closed + size);
+    memcpy(closed->why, trouble->why, size);
+    closed->subject = trouble->subject;
+    closed->is = trouble->is;
+    return closed;
+}
+
+static const struct closed_device *find_closed(const struct ctl *ctl, const char *node,
+                                               uint32_t device)
 {
     char key[DEVICE_KEY_MAX];
     return smap_get(ctl->closed, device_key(key, node, device));
+}
+
+const char *devices_why(const struct ctl *ctl, const char *node, uint32_t device)
+{
+    const struct closed_device *closed = find_closed(ctl, node, device);
+    return closed ? closed->why : NULL;
 }
 
 const char *devices_shut(const struct ctl *ctl, const struct task_place *place)
@@ -233,29 +256,34 @@ void devices_touch(struct ctl *ctl, const char *node, uint32_t device)
             core_touch(ctl, job);
 }
 
-void devices_close(struct ctl *ctl, const char *node, uint32_t device, const char *why)
+void devices_close(struct ctl *ctl, const char *node, uint32_t device,
+                   const struct device_trouble *trouble)
 {
     char key[DEVICE_KEY_MAX];
     uint32_t at = cluster_find(ctl->cluster, node);
     if (at == UINT32_MAX)
         return;
-    char *before = smap_remove(ctl->closed, device_key(key, node, device));
-    if (*why)
-        smap_set(ctl->closed, key, mem_strdup(why));
-    if (*why && !before)
-        tell_holders(ctl, node, device, why);
-    if (*why)
+    struct closed_device *before = smap_remove(ctl->closed, device_key(key, node, device));
+    if (trouble)
+        smap_set(ctl->closed, key, close_for(trouble));
+    if (trouble && !before)
+        tell_holders(ctl, node, device, trouble->why);
+    if (trouble)
         devices_touch(ctl, node, device);
     free(before);
-    cluster_close_device(ctl->cluster, at, device, *why != '\0');
+    cluster_close_device(ctl->cluster, at, device, trouble != NULL);
     ctl->plan_due = true;
 }
 
-void ctl_device(struct ctl *ctl, const char *node, uint32_t device, const char *why)
+void ctl_device(struct ctl *ctl, const char *node, uint32_t device,
+                const struct device_trouble *trouble)
 {
-    struct taped AUTO_TAPED taped = taped_in(
-        ctl, (struct ctl_input){ .kind = INPUT_DEVICE, .name = node, .what = device, .why = why });
-    devices_close(ctl, node, device, why);
+    struct taped AUTO_TAPED taped =
+        taped_in(ctl, (struct ctl_input){ .kind = INPUT_DEVICE,
+                                          .name = node,
+                                          .what = device,
+                                          .why = trouble ? trouble->why : "" });
+    devices_close(ctl, node, device, trouble);
 }
 
 void ctl_devices(struct ctl *ctl, const char *node, struct gpu_report *report)
@@ -297,6 +325,18 @@ static void put_processes(struct arena *arena, struct text_node *one,
     }
 }
 
+/* The sentence, and what it says of the device without its name. */
+static void put_closed(struct arena *arena, struct text_node *one,
+                       const struct closed_device *closed)
+{
+    if (!closed)
+        return;
+    put_text(arena, one, "closed", closed->why);
+    if (closed->subject)
+        put_text(arena, one, closed->is ? "closed_is" : "closed_says",
+                 closed->why + closed->subject + (closed->is ? sizeof " is " : sizeof ": ") - 1);
+}
+
 /* Figures that the driver does not say are left out. */
 static void put_device(const struct ctl *ctl, struct arena *arena, const struct node_spec *spec,
                        const struct gpu_device *device, struct text_node *list)
@@ -324,8 +364,8 @@ static void put_device(const struct ctl *ctl, struct arena *arena, const struct 
         text_int(arena, one, "processes", (int64_t)device->n_processes);
         put_processes(arena, one, device);
     }
-    const char *why = device->offered ? devices_why(ctl, spec->name, device->slot) : NULL;
-    put_text(arena, one, "closed", why ? why : "");
+    if (device->offered)
+        put_closed(arena, one, find_closed(ctl, spec->name, device->slot));
 }
 
 struct text_node *devices_tree(const struct ctl *ctl, struct arena *arena,

@@ -37,8 +37,9 @@ const char *devices_mps(const struct ctl *, struct arena *, const struct account
 const char *devices_shut(const struct ctl *, const struct task_place *);
 /* Why it is not given out; NULL: it is. */
 const char *devices_why(const struct ctl *, const char *node, uint32_t device);
-/* It is not given out any more, and why; "": it is again. */
-void devices_close(struct ctl *, const char *node, uint32_t device, const char *why);
+/* It is not given out any more, and why; NULL: it is again. */
+struct device_trouble;
+void devices_close(struct ctl *, const char *node, uint32_t device, const struct device_trouble *);
 /* A key for what is known of one device. */
 #define DEVICE_KEY_MAX 320
 const char *device_key(char key[DEVICE_KEY_MAX], const char *node, uint32_t device);

@@ -304,7 +304,8 @@ static uint32_t put(struct ctl *ctl, const struct node_spec *said)
         take_drained(ctl, at);
     for (uint32_t slot = 0; slot < spec.gpus && spec.report; slot++) {
         const struct gpu_device *device = gpu_in_slot(spec.report, slot);
-        devices_close(ctl, spec.name, slot, device && device->error ? device->error : "");
+        const struct device_trouble trouble = { .why = device ? device->error : NULL };
+        devices_close(ctl, spec.name, slot, trouble.why && *trouble.why ? &trouble : NULL);
     }
     changed(ctl);
     return at;

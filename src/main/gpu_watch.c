@@ -36,9 +36,11 @@ enum device_state { OPEN, FAILS, OF_ANOTHER_SERVER, USED_OUTSIDE };
 struct verdict {
     enum device_state closed;
     char why[WHY_MAX]; /* "": given out */
-    bool was_held;     /* by a task of whatever server, when the driver was asked */
-    uint64_t left;     /* ctl_device_left() of then */
-    unsigned freeing;  /* looks in a row that found memory of what may have been a task's */
+    uint32_t subject;  /* as struct device_trouble has them */
+    bool is;
+    bool was_held;    /* by a task of whatever server, when the driver was asked */
+    uint64_t left;    /* ctl_device_left() of then */
+    unsigned freeing; /* looks in a row that found memory of what may have been a task's */
 };
 
 struct gpu_watch {
@@ -75,10 +77,11 @@ static void set_verdict(struct gpu_watch *w, uint32_t slot, const struct verdict
     if (now->closed == OPEN)
         log_info("gpu.open", "node=%s slot=%u", node, slot);
     else if (before->closed != OPEN && before->closed != now->closed)
-        ctl_device(w->config.ctl, node, slot, "");
+        ctl_device(w->config.ctl, node, slot, NULL);
     before->closed = now->closed;
     memcpy(before->why, now->why, sizeof before->why);
-    ctl_device(w->config.ctl, node, slot, now->why);
+    const struct device_trouble trouble = { now->why, .subject = now->subject, .is = now->is };
+    ctl_device(w->config.ctl, node, slot, *now->why ? &trouble : NULL);
 }
 
 /* What no task of ours uses of a device: bytes, and the first processes. */
@@ -166,34 +169,43 @@ static void tell_seen(struct gpu_watch *w, const struct gpu_device *device)
         ctl_device_seen(w->config.ctl, w->config.node->name, device->slot);
 }
 
+/* "device 0 of NODE: TEXT", or "device 0 of NODE is TEXT". */
+static void say(struct verdict *now, const char *node, const struct gpu_device *device,
+                const char *text)
+{
+    char label[GPU_LABEL_MAX];
+    int n = snprintf(now->why, WHY_MAX, "device %s of %s", gpu_label(device, label), node);
+    now->subject = (uint32_t)(n < WHY_MAX / 2 ? n : WHY_MAX / 2);
+    snprintf(now->why + now->subject, WHY_MAX - now->subject, "%s%s", now->is ? " is " : ": ",
+             text);
+}
+
 static void judge(struct gpu_watch *w, const struct gpu_device *device)
 {
     struct verdict now = { .closed = OPEN };
-    char size[FMT_MAX], label[GPU_LABEL_MAX];
+    char size[FMT_MAX], used[FMT_MAX + 160];
     const char *node = w->config.node->name;
     const struct outside_use outside = look_outside(w, device);
     if (*device->error || device->divided) {
         now.closed = FAILS;
-        snprintf(now.why, WHY_MAX, "device %s of %s: %s", gpu_label(device, label), node,
-                 *device->error ? device->error : "it is in MIG mode, its instances are given out");
+        say(&now, node, device,
+            *device->error ? device->error : "it is in MIG mode, its instances are given out");
     } else if (device->barred) {
         now.closed = FAILS;
-        snprintf(now.why, WHY_MAX,
-                 "device %s of %s: CUDA_VISIBLE_DEVICES of the server leaves it out",
-                 gpu_label(device, label), node);
+        say(&now, node, device, "CUDA_VISIBLE_DEVICES of the server leaves it out");
     } else if (is_of_another_server(w, device)) {
         now.closed = OF_ANOTHER_SERVER;
-        snprintf(now.why, WHY_MAX, "device %s of %s is held by a task of another server",
-                 gpu_label(device, label), node);
+        now.is = true;
+        say(&now, node, device, "held by a task of another server");
     } else if (has_been_left(w, device) ||
                (outside.memory > w->config.bound && may_be_freeing(w, device))) {
         w->soon = true;
         return;
     } else if (outside.memory > w->config.bound) {
         now.closed = USED_OUTSIDE;
-        snprintf(now.why, WHY_MAX, "device %s of %s: %s of its memory are in use outside muster%s",
-                 gpu_label(device, label), node, fmt_bytes(size, outside.memory),
-                 outside.processes);
+        snprintf(used, sizeof used, "%s of its memory are in use outside muster%s",
+                 fmt_bytes(size, outside.memory), outside.processes);
+        say(&now, node, device, used);
     }
     set_verdict(w, device->slot, &now);
     if (now.closed == OPEN)
@@ -236,11 +248,9 @@ static void close_all(struct gpu_watch *w, const char *error)
     gpu_slots_fail(known, w->error);
     for (size_t i = 0; i < known->n; i++) {
         struct verdict now = { .closed = FAILS };
-        char label[GPU_LABEL_MAX];
         if (!known->at[i].offered)
             continue;
-        snprintf(now.why, WHY_MAX, "device %s of %s: %s", gpu_label(&known->at[i], label),
-                 w->config.node->name, error);
+        say(&now, w->config.node->name, &known->at[i], error);
         set_verdict(w, known->at[i].slot, &now);
     }
 }

@@ -275,6 +275,12 @@ static void feed_machine(struct replay *r, const struct engine_fact *said)
     r->engine->sink.fact(r->engine->sink.arg, &fact);
 }
 
+static void feed_device(struct ctl *ctl, const struct ctl_input *in)
+{
+    const struct device_trouble trouble = { .why = in->why };
+    ctl_device(ctl, in->name, in->what, *in->why ? &trouble : NULL);
+}
+
 static void feed(struct replay *r, const struct ctl_input *in)
 {
     struct ctl *ctl = r->ctl;
@@ -297,7 +303,7 @@ static void feed(struct replay *r, const struct ctl_input *in)
         break;
     case INPUT_BOARD: ctl_board_put(ctl, in->board, on_answer, r); break;
     case INPUT_NODE: ctl_node_command(ctl, in->name, in->what, on_answer, r); break;
-    case INPUT_DEVICE: ctl_device(ctl, in->name, in->what, in->why); break;
+    case INPUT_DEVICE: feed_device(ctl, in); break;
     case INPUT_SEEN: ctl_device_seen(ctl, in->name, in->what); break;
     case INPUT_DEVICES: ctl_devices(ctl, in->name, lasting(r, in->report)); break;
     case INPUT_OBJECTS: ctl_objects_put(ctl, in->objects, on_answer, r); break;

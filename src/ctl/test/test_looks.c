@@ -119,7 +119,7 @@ static void see(struct world *w, uint32_t device)
 
 static void close_device(struct world *w, uint32_t device, const char *why)
 {
-    ctl_device(w->ctl, NODE, device, why);
+    ctl_device(w->ctl, NODE, device, *why ? &(struct device_trouble){ .why = why } : NULL);
     ctl_turn(w->ctl);
     world_run(w);
 }
