@@ -7,7 +7,8 @@
 #include "ctl/depend_work.h"
 #include "ctl/lines.h"
 #include "ctl/reasons.h"
-#include "depend/wording.h"
+#include "ctl/wording.h"
+#include "depend/dependency.h"
 
 #include <string.h>
 
@@ -57,29 +58,37 @@ int ctl_listed(struct ctl *ctl, struct arena *arena, uint64_t id, const char *ow
 
 /* ---- why ---- */
 
+static const char *told(struct reader *reader, const struct reason *reason)
+{
+    struct draft text;
+    draft_reason(&text, reason);
+    const struct sentence said = draft_said(&text);
+    return arena_strdup(reader->arena, reader_text(reader, &said));
+}
+
 /* A waiting job has its line's reason; what was not looked at, its place in the queue. */
+static const char *line_reason(struct reader *reader, struct live_job *live)
+{
+    enum wait_why why = live->line ? live->line->why.why : live->why.why;
+    size_t ahead = live_wait_position(reader->ctl->live, live);
+    if ((why == WAIT_AHEAD || why == WAIT_PENDING) && ahead > 0)
+        return told(reader, &(struct reason){ .kind = REASON_BEHIND, .n = (uint32_t)ahead });
+    const struct sentence said = reason_of(reader, live);
+    return arena_strdup(reader->arena, reader_text(reader, &said));
+}
+
 static const char *wait_reason(struct reader *reader, struct live_job *live)
 {
     struct ctl *ctl = reader->ctl;
-    struct arena *arena = reader->arena;
     struct depend_answer answer;
-    struct draft text;
-    if (live->waits) {
-        enum wait_why why = live->line ? live->line->why.why : live->why.why;
-        size_t ahead = live_wait_position(ctl->live, live);
-        if ((why == WAIT_AHEAD || why == WAIT_PENDING) && ahead > 0)
-            return arena_printf(arena, "behind %zu job%s", ahead, ahead == 1 ? "" : "s");
-        const struct sentence said = reason_of(reader, live);
-        return arena_strdup(arena, reader_text(reader, &said));
-    }
     uint32_t at_once = array_bound(ctl->arrays, &live->row);
+    if (live->waits)
+        return line_reason(reader, live);
     if (at_once)
-        return arena_printf(arena, "its array runs %u at a time", at_once);
-    if (!depend_work_blocks(ctl, arena, live, &answer))
+        return told(reader, &(struct reason){ .kind = REASON_SLOT, .n = at_once });
+    if (!depend_work_blocks(ctl, reader->arena, live, &answer))
         return NULL;
-    draft_dependency(&text, &answer);
-    const struct sentence why = draft_said(&text);
-    return arena_strdup(arena, reader_text(reader, &why));
+    return told(reader, &(struct reason){ .kind = REASON_DEPENDS, .depend = &answer });
 }
 
 const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,

@@ -11,9 +11,10 @@ struct ending;
 struct job_row;
 struct live_job;
 struct sentence;
+struct verdict;
 
 enum reason_kind {
-    REASON_SAID, /* text: words of others: an engine, a front end, a launcher, a verdict */
+    REASON_SAID, /* text: words of others: an engine, a front end, a launcher */
     /* by whom: text */
     REASON_STOPPED,
     REASON_SUSPENDED,
@@ -32,12 +33,15 @@ enum reason_kind {
     REASON_DEPENDS, /* depend */
     REASON_BUNDLE,  /* bundle */
     /* waiting and places */
+    REASON_BEHIND,          /* n jobs are before it */
+    REASON_SLOT,            /* its array runs n at a time */
     REASON_ASKS_ALLOCATION, /* of its own */
     REASON_AGENT_ROOM,      /* the server has none for its agents */
     REASON_BID,             /* below the price */
     REASON_CUT_OFF,         /* its places were not all recorded */
     REASON_PLACED,          /* job: the places that it has */
     REASON_UP,              /* n of most tasks */
+    REASON_VERDICT,         /* verdict, of job */
     /* limits */
     REASON_RAN_LONG,    /* ms: its limit */
     REASON_WAITED_LONG, /* said: what it waited for */
@@ -64,6 +68,7 @@ struct reason {
     const struct sentence *said;
     const struct live_job *job;
     const struct ending *ending;
+    const struct verdict *verdict;
     uint64_t ms;
     uint32_t flat, n, most;
 };

@@ -649,9 +649,9 @@ static void decide(struct ctl *ctl, struct live_job *job, const struct verdict *
     uint32_t role = named ? job->tasks[job->first].place.role : verdict->role;
     if (named)
         ask_launchers(ctl, job);
-    const struct reason why = { .kind = named ? REASON_FIRST : REASON_SAID,
+    const struct reason why = { .kind = named ? REASON_FIRST : REASON_VERDICT,
                                 .job = job,
-                                .text = verdict->reason };
+                                .verdict = verdict };
     enum retry_scope scope = failed ? scope_of(job, role) : job->spec->retry.scope;
     bool anew = scope == RETRY_SCOPE_JOB || class == END_CONFLICT;
     if (anew && settle_restart(ctl, job, class, true, &why))

@@ -158,6 +158,22 @@ static void say_up(struct draft *draft, const struct reason *r)
     draft_add(draft, "%u of %u tasks", r->n, r->most);
 }
 
+static void say_behind(struct draft *draft, const struct reason *r)
+{
+    draft_add(draft, "behind %u job%s", r->n, r->n == 1 ? "" : "s");
+}
+
+static void say_slot(struct draft *draft, const struct reason *r)
+{
+    draft_add(draft, "its array runs %u at a time", r->n);
+}
+
+static void say_verdict(struct draft *draft, const struct reason *r)
+{
+    char text[VERDICT_TEXT];
+    draft_add(draft, "%s", verdict_text(text, r->job->spec, r->verdict));
+}
+
 static void say_new(struct draft *draft, const struct reason *r)
 {
     draft_add(draft, "%s", r->n ? "held until it is resumed; " : "");
@@ -251,7 +267,10 @@ static void (*const says[REASON_N])(struct draft *, const struct reason *) = {
     [REASON_DEPENDS] = say_depends,
     [REASON_BUNDLE] = say_bundle,
     [REASON_PLACED] = say_placed,
+    [REASON_BEHIND] = say_behind,
+    [REASON_SLOT] = say_slot,
     [REASON_UP] = say_up,
+    [REASON_VERDICT] = say_verdict,
     [REASON_RAN_LONG] = say_ran_long,
     [REASON_WAITED_LONG] = say_waited_long,
     [REASON_SPENT] = say_spent,

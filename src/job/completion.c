@@ -2,8 +2,6 @@
  * counts; who ended what and how it is classed comes from the job's convention. */
 #include "job/completion.h"
 
-#include <stdio.h>
-
 /* ---- verdict ---- */
 
 static uint32_t failed_limit(const struct role *role) /* 0: never decides */
@@ -42,7 +40,7 @@ static const struct role *failed_late(const struct job_spec *job, const struct r
 
 static struct verdict all_ended(const struct job_spec *job, const struct role_tally *tally)
 {
-    uint32_t succeeded = 0, failed = 0, stopped = 0;
+    struct role_tally sum = { 0 };
     for (size_t i = 0; i < job->n_roles; i++) {
         uint32_t ended = tally[i].succeeded + tally[i].failed + tally[i].stopped;
         if (!waited_for(job, &job->roles[i]))
@@ -51,52 +49,31 @@ static struct verdict all_ended(const struct job_spec *job, const struct role_ta
         bool spared = job->roles[i].spares && tally[i].succeeded >= needed;
         if (ended < job->roles[i].replicas && !spared)
             return (struct verdict){ .outcome = OUTCOME_NONE };
-        succeeded += tally[i].succeeded;
-        failed += tally[i].failed;
-        stopped += tally[i].stopped;
+        sum.succeeded += tally[i].succeeded;
+        sum.failed += tally[i].failed;
+        sum.stopped += tally[i].stopped;
     }
-    struct verdict verdict = { .outcome = OUTCOME_SUCCEEDED };
     const struct role *late = failed_late(job, tally);
-    if (late) {
-        verdict =
-            (struct verdict){ .outcome = OUTCOME_FAILED, .role = (uint32_t)(late - job->roles) };
-        snprintf(verdict.reason, sizeof verdict.reason,
-                 "all tasks ended, and %u of %u tasks of %.60s failed", tally[verdict.role].failed,
-                 late->replicas, late->name);
-        return verdict;
-    }
-    if (job->n_roles == 1 && failed + stopped == 0)
-        snprintf(verdict.reason, sizeof verdict.reason, "%.60s: %u of %u tasks ended with 0",
-                 job->roles[0].name, succeeded, succeeded);
-    else if (failed + stopped == 0)
-        snprintf(verdict.reason, sizeof verdict.reason, "all %u tasks ended with 0", succeeded);
-    else
-        snprintf(verdict.reason, sizeof verdict.reason,
-                 "all tasks ended: %u with 0, %u failed, %u stopped", succeeded, failed, stopped);
-    return verdict;
+    if (!late)
+        return (struct verdict){ OUTCOME_SUCCEEDED, .rule = VERDICT_ALL, .ended = sum };
+    uint32_t role = (uint32_t)(late - job->roles);
+    return (struct verdict){ OUTCOME_FAILED, .rule = VERDICT_LATE, .role = role,
+                             .count = tally[role].failed, .of = late->replicas };
 }
 
 struct verdict job_verdict(const struct job_spec *job, const struct role_tally *tally)
 {
-    for (size_t i = 0; i < job->n_roles; i++) {
-        const struct role *role = &job->roles[i];
-        uint32_t limit = failed_limit(role);
-        if (limit > 0 && tally[i].failed >= limit) {
-            struct verdict verdict = { .outcome = OUTCOME_FAILED, .role = (uint32_t)i };
-            snprintf(verdict.reason, sizeof verdict.reason, "%.60s: %u of %u tasks failed",
-                     role->name, tally[i].failed, role->replicas);
-            return verdict;
-        }
+    for (uint32_t i = 0; i < job->n_roles; i++) {
+        uint32_t limit = failed_limit(&job->roles[i]);
+        if (limit > 0 && tally[i].failed >= limit)
+            return (struct verdict){ OUTCOME_FAILED, .rule = VERDICT_FAILED, .role = i,
+                                     .count = tally[i].failed, .of = job->roles[i].replicas };
     }
-    for (size_t i = 0; i < job->n_roles; i++) {
-        const struct role *role = &job->roles[i];
-        uint32_t limit = succeeded_limit(role);
-        if (limit > 0 && tally[i].succeeded >= limit) {
-            struct verdict verdict = { .outcome = OUTCOME_SUCCEEDED, .role = (uint32_t)i };
-            snprintf(verdict.reason, sizeof verdict.reason, "%.60s: %u of %u tasks ended with 0",
-                     role->name, tally[i].succeeded, role->replicas);
-            return verdict;
-        }
+    for (uint32_t i = 0; i < job->n_roles; i++) {
+        uint32_t limit = succeeded_limit(&job->roles[i]);
+        if (limit > 0 && tally[i].succeeded >= limit)
+            return (struct verdict){ OUTCOME_SUCCEEDED, .rule = VERDICT_SUCCEEDED, .role = i,
+                                     .count = tally[i].succeeded, .of = job->roles[i].replicas };
     }
     return all_ended(job, tally);
 }

@@ -10,11 +10,24 @@
 struct role_tally {
     uint32_t succeeded, failed, stopped;
 };
+/* Which rule decided. */
+enum verdict_rule {
+    VERDICT_NONE,
+    VERDICT_FAILED,    /* too many tasks of the role failed */
+    VERDICT_SUCCEEDED, /* enough of the role ended with 0 */
+    VERDICT_LATE,      /* all tasks ended, and some of the role failed, which decides at the end */
+    VERDICT_ALL,       /* all tasks that are waited for ended: ended counts them */
+};
 struct verdict {
     enum job_outcome outcome; /* OUTCOME_NONE: goes on */
-    uint32_t role;            /* the role whose rule decided */
-    char reason[200];         /* "worker: 3 of 3 tasks ended with 0" */
+    enum verdict_rule rule;
+    uint32_t role;      /* the role whose rule decided */
+    uint32_t count, of; /* FAILED SUCCEEDED LATE: so many of its tasks */
+    struct role_tally ended;
 };
+#define VERDICT_TEXT 200
+/* "worker: 3 of 3 tasks ended with 0"; "": the job goes on. */
+const char *verdict_text(char out[VERDICT_TEXT], const struct job_spec *, const struct verdict *);
 /* Rules in order: failed >= done.failed of a role; succeeded >= done.succeeded of a role; all tasks
  * of all roles ended. */
 struct verdict job_verdict(const struct job_spec *,

@@ -59,6 +59,9 @@ static void jobs(void **state)
         { { .kind = REASON_BID }, "its bid is below the price of its nodes" },
         { { .kind = REASON_CUT_OFF },
           "not all of its places were recorded when the server ended; none was used" },
+        { { .kind = REASON_BEHIND, .n = 1 }, "behind 1 job" },
+        { { .kind = REASON_BEHIND, .n = 2 }, "behind 2 jobs" },
+        { { .kind = REASON_SLOT, .n = 4 }, "its array runs 4 at a time" },
         { { .kind = REASON_UP, .n = 2, .most = 7 }, "2 of 7 tasks" },
         { { .kind = REASON_RAN_LONG, .ms = 90000 }, "ran longer than its limit of 90s" },
         { { .kind = REASON_WAITED_LONG, .said = &was },
@@ -125,6 +128,9 @@ static void tasks(void **state)
     says(&(struct reason){ .kind = REASON_OTHER_PORT, .job = job },
          "w/0: port 8080 (http) is taken on n1, it has 9000 instead");
     says(&(struct reason){ .kind = REASON_PLACED, .job = job }, "2 tasks on 2 nodes");
+    const struct verdict verdict = { OUTCOME_FAILED, .rule = VERDICT_FAILED, .count = 1, .of = 2 };
+    says(&(struct reason){ .kind = REASON_VERDICT, .job = job, .verdict = &verdict },
+         "w: 1 of 2 tasks failed");
     live_set_phase(job, &job->tasks[1], PHASE_UNPLACED);
     live_remove_agent(job, live_agent(job, "n2"));
     says(&(struct reason){ .kind = REASON_PLACED, .job = job },

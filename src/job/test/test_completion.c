@@ -145,6 +145,7 @@ static const struct verdict_row verdicts[] = {
 
 static void test_verdicts(void **state)
 {
+    char text[VERDICT_TEXT];
     (void)state;
     for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++) {
         const struct verdict_row *row = &verdicts[i];
@@ -156,7 +157,7 @@ static void test_verdicts(void **state)
         struct job_spec job = { .roles = roles, .n_roles = 2 };
         struct verdict verdict = job_verdict(&job, row->tally);
         assert_int_equal(verdict.outcome, row->outcome);
-        assert_string_equal(verdict.reason, row->reason);
+        assert_string_equal(verdict_text(text, &job, &verdict), row->reason);
         if (verdict.outcome != OUTCOME_NONE)
             assert_int_equal(verdict.role, row->role);
     }
@@ -164,13 +165,14 @@ static void test_verdicts(void **state)
 
 static void test_verdict_of_one_role(void **state)
 {
+    char text[VERDICT_TEXT];
     (void)state;
     struct role role = { .name = "worker", .replicas = 3 }; /* unset: the defaults */
     struct job_spec job = { .roles = &role, .n_roles = 1 };
     struct role_tally tally = { .succeeded = 3 };
     struct verdict verdict = job_verdict(&job, &tally);
     assert_int_equal(verdict.outcome, OUTCOME_SUCCEEDED);
-    assert_string_equal(verdict.reason, "worker: 3 of 3 tasks ended with 0");
+    assert_string_equal(verdict_text(text, &job, &verdict), "worker: 3 of 3 tasks ended with 0");
     tally = (struct role_tally){ .failed = 1 };
     assert_int_equal(job_verdict(&job, &tally).outcome, OUTCOME_FAILED);
 }
@@ -243,6 +245,7 @@ static uint32_t times(const struct retry *retry, enum end_class class)
 /* As many as work at a time are enough; which of them those are does not matter. */
 static void test_spares_are_not_waited_for(void **state)
 {
+    char text[VERDICT_TEXT];
     (void)state;
     struct role role = { .name = "worker", .replicas = 4, .min = 3, .spares = 1 };
     const struct job_spec job = { .roles = &role, .n_roles = 1 };
@@ -250,7 +253,7 @@ static void test_spares_are_not_waited_for(void **state)
     assert_int_equal(job_verdict(&job, &(struct role_tally){ 2, 0, 1 }).outcome, OUTCOME_NONE);
     const struct verdict verdict = job_verdict(&job, &(struct role_tally){ 3, 0, 0 });
     assert_int_equal(verdict.outcome, OUTCOME_SUCCEEDED);
-    assert_string_equal(verdict.reason, "worker: 3 of 3 tasks ended with 0");
+    assert_string_equal(verdict_text(text, &job, &verdict), "worker: 3 of 3 tasks ended with 0");
     assert_int_equal(job_verdict(&job, &(struct role_tally){ 3, 1, 0 }).outcome, OUTCOME_FAILED);
 }
 
