@@ -102,6 +102,34 @@ def test_labels_input_and_files(slurm: Server, tmp_path: Path) -> None:
     assert copy == said  # the log has it all the same
 
 
+def test_files_that_several_write(slurm: Server, tmp_path: Path) -> None:
+    """Of stdout and stderr in one file, and of steps that share one, nothing is written over."""
+    pair = "bash -c 'echo out $SLURM_PROCID; echo err $SLURM_PROCID >&2'"
+    output(
+        slurm,
+        script(
+            "-n2",
+            f"-o {tmp_path}/both -e {tmp_path}/both",
+            f"cd {tmp_path}",
+            "for i in 1 2 3; do echo out $i; echo err $i >&2; done",
+            f"srun -o shared -e shared {pair}",
+            f"srun -o task-%t -e ./task-%t {pair}",
+            f"srun -o on-%N {pair}",
+            ": > steps",
+            "for i in 1 2 3; do srun --overlap -n1 --open-mode=append -o steps seq $i $i & done",
+            "wait",
+        ),
+    )
+    lines = {path.name: sorted(path.read_text().split("\n")[:-1]) for path in tmp_path.iterdir()}
+    assert lines["both"] == sorted(f"{name} {i}" for name in ("out", "err") for i in (1, 2, 3))
+    of_tasks = [[f"err {i}", f"out {i}"] for i in (0, 1)]
+    assert lines["shared"] == sorted(of_tasks[0] + of_tasks[1])
+    assert [lines["task-0"], lines["task-1"]] == of_tasks
+    (node,) = (name for name in lines if name.startswith("on-"))
+    assert lines[node] == lines["shared"]
+    assert lines["steps"] == ["1", "2", "3"]
+
+
 def test_devices_of_steps_side_by_side(slurm: Server) -> None:
     """Two steps that ask for one device get different ones; a third waits for its turn."""
     said = output(

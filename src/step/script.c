@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "launch/rank_spawn.h"
+#include "step/out_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,11 +102,11 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 
 /* ---- files ---- */
 
-static int open_file(const struct node_conf *conf, struct arena *a, const char *pattern)
+static int open_file(struct out_files *files, const struct node_conf *conf, struct arena *a,
+                     const char *pattern)
 {
     const char *path = pattern_expand(a, pattern, &conf->facts);
-    int mode = conf->append ? O_APPEND : O_TRUNC;
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666);
+    int fd = out_files_open(files, path, conf->append);
     if (fd < 0)
         fprintf(stderr, "muster-step: %s: %s; the output is in the job's log\n", path,
                 strerror(errno));
@@ -115,8 +116,10 @@ static int open_file(const struct node_conf *conf, struct arena *a, const char *
 static void open_files(struct script *s, const struct node_conf *conf)
 {
     const char *patterns[OUTPUTS] = { conf->output, conf->error };
+    struct out_files opened = { .n = 0 };
     for (size_t i = 0; i < OUTPUTS; i++)
-        s->files[i] = patterns[i] ? open_file(conf, s->arena, patterns[i]) : -1;
+        s->files[i] = patterns[i] ? open_file(&opened, conf, s->arena, patterns[i]) : -1;
+    out_files_fini(&opened);
 }
 
 /* ---- starting ---- */

@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "step/node_conf.h"
+#include "step/out_files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +32,7 @@ struct srun_out {
     struct arena *arena;
     struct target targets[STREAMS];
     struct line *lines; /* STREAMS of each rank */
+    struct out_files files;
     uint32_t tasks;
     unsigned width; /* of a label */
     bool label, whole_lines, append;
@@ -41,8 +42,7 @@ struct srun_out {
 static int open_file(struct srun_out *o, const struct target *t, const struct pattern_facts *facts)
 {
     const char *path = pattern_expand(o->arena, t->pattern, facts);
-    int mode = o->append ? O_APPEND : O_TRUNC;
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666);
+    int fd = out_files_open(&o->files, path, o->append);
     if (fd < 0)
         fprintf(stderr, "srun: error: Could not open %s: %s\n", path, strerror(errno));
     return fd;
@@ -194,6 +194,7 @@ void srun_out_destroy(struct srun_out *o)
     for (size_t i = 0; i < STREAMS; i++)
         if (o->targets[i].fd > STDERR_FILENO && (i == 0 || o->targets[i].fd != o->targets[0].fd))
             close(o->targets[i].fd);
+    out_files_fini(&o->files);
     arena_destroy(o->arena);
     free(o);
 }

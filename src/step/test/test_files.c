@@ -1,12 +1,17 @@
-/* Names of files by their patterns, as sbatch and srun 22.05 fill them in; and what steps claim of
- * nodes. */
+/* Names of files by their patterns, as sbatch and srun 22.05 fill them in, and how these files are
+ * opened; and what steps claim of nodes. */
+#include "base/file.h"
 #include "step/claims.h"
+#include "step/out_files.h"
 #include "step/pattern.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -51,6 +56,46 @@ static void test_patterns(void **state)
     arena_destroy(a);
 }
 
+static void check_text(const char *path, const char *text)
+{
+    struct err err;
+    char *data;
+    size_t len;
+    assert_int_equal(file_read(path, 4096, &data, &len, &err), 0);
+    assert_string_equal(data, text);
+    free(data);
+}
+
+/* One file by two names keeps what both descriptors wrote; what was there before goes, or stays. */
+static void test_one_file_twice(void **state)
+{
+    char dir[] = "/tmp/muster-out-XXXXXX", path[64], other[64];
+    struct err err;
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/out", dir);
+    (void)snprintf(other, sizeof other, "%s/./out", dir);
+    for (int append = 0; append < 2; append++) {
+        struct out_files files = { .n = 0 };
+        int first = out_files_open(&files, path, append);
+        assert_int_equal(file_write_all(first, "one\n", 4), 0);
+        int second = out_files_open(&files, other, append);
+        assert_int_equal(file_write_all(second, "two\n", 4), 0);
+        assert_int_equal(file_write_all(first, "three\n", 6), 0);
+        check_text(path, append ? "one\ntwo\nthree\none\ntwo\nthree\n" : "one\ntwo\nthree\n");
+        close(first);
+        close(second);
+        out_files_fini(&files);
+    }
+    struct out_files files = { .n = 0 };
+    assert_int_equal(out_files_open(&files, "/nosuch/file", false), -1);
+    int again = out_files_open(&files, path, false);
+    check_text(path, "");
+    close(again);
+    out_files_fini(&files);
+    assert_int_equal(file_remove_tree(dir, &err), 0);
+}
+
 static void test_claims(void **state)
 {
     struct arena *a = arena_create();
@@ -91,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_one_file_twice),
         cmocka_unit_test(test_claims),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
