@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Starter
 from harness import Server, alive, kill, until_there, wait_for
+from test_attach import screen
 from test_machines import AGENTS, add, host, wait_state, write_conf
 
 NODES = "4x8cpu,8Gi,2gpu"
@@ -128,6 +129,20 @@ def test_files_that_several_write(slurm: Server, tmp_path: Path) -> None:
     (node,) = (name for name in lines if name.startswith("on-"))
     assert lines[node] == lines["shared"]
     assert lines["steps"] == ["1", "2", "3"]
+
+
+def test_srun_on_a_terminal(slurm: Server, tmp_path: Path) -> None:
+    """Its stdin is the same open file as its stdout there."""
+    (tmp_path / "lines").write_text(20_000 * (99 * "x" + "\n"))
+    number = slurm.submit(script("-n1", until_there(tmp_path / "go")))
+    slurm.wait(number, "running")
+    step = f"srun -n1 cat {tmp_path}/lines; echo END"
+    with screen(slurm, "exec", number, "node/0", "--", "sh", "-c", step) as at:
+        assert at.code() == 0
+        assert at.seen.count("x") == 99 * 20_000
+        assert at.seen.endswith("END\r\n")
+    (tmp_path / "go").touch()
+    assert slurm.wait(number)["state"] == "succeeded"
 
 
 def test_devices_of_steps_side_by_side(slurm: Server) -> None:

@@ -10,6 +10,7 @@
 #include "step/out_files.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,11 +97,18 @@ struct srun_out *srun_out_create(const struct srun_opts *opts, uint32_t step, ui
     return o;
 }
 
+/* A stream of ours does not block where another process that has it wants it so. */
+static bool wait_writable(int fd)
+{
+    struct pollfd one = { .fd = fd, .events = POLLOUT };
+    return poll(&one, 1, -1) >= 0 || errno == EINTR;
+}
+
 static void write_all(int fd, const char *at, size_t n)
 {
     while (fd >= 0 && n > 0) {
         ssize_t done = write(fd, at, n);
-        if (done < 0 && errno == EINTR)
+        if (done < 0 && (errno == EINTR || (errno == EAGAIN && wait_writable(fd))))
             continue;
         if (done <= 0)
             return; /* nobody reads any more */

@@ -1,5 +1,6 @@
 /* Files are always readable and cannot be polled: they are read a piece at a time between the
- * loop's other events. Pipes and terminals are polled. */
+ * loop's other events. Pipes and terminals are polled, and still block: on a terminal stdin is the
+ * same open file as stdout and stderr, of srun and of others. */
 #include "step/srun_stdin.h"
 
 #include "base/mem.h"
@@ -7,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,9 +39,18 @@ static void stop(struct srun_stdin *in)
         (void)uv_idle_stop(&in->idle);
 }
 
+/* Whoever shares what is polled may have read it first. */
+static bool is_readable(int fd)
+{
+    struct pollfd one = { .fd = fd, .events = POLLIN };
+    return poll(&one, 1, 0) > 0;
+}
+
 static void read_piece(struct srun_stdin *in)
 {
     char piece[STEP_PIECE];
+    if (in->polled && !is_readable(in->fd))
+        return;
     ssize_t n = read(in->fd, piece, sizeof piece);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -96,7 +107,10 @@ struct srun_stdin *srun_stdin_create(uv_loop_t *loop, const char *from, struct s
         return NULL;
     struct srun_stdin *in = mem_new(sizeof *in);
     *in = (struct srun_stdin){ .sink = sink, .fd = fd, .rank = (uint32_t)rank };
+    int flags = fcntl(fd, F_GETFL);
     in->polled = uv_poll_init(loop, &in->poll, fd) == 0;
+    if (in->polled && flags >= 0)
+        (void)fcntl(fd, F_SETFL, flags); /* uv_poll_init has made it one that does not block */
     (void)uv_idle_init(loop, &in->idle);
     in->idle.data = in->poll.data = in;
     in->handles = in->polled ? 2 : 1;
