@@ -145,6 +145,28 @@ def test_srun_on_a_terminal(slurm: Server, tmp_path: Path) -> None:
     assert slurm.wait(number)["state"] == "succeeded"
 
 
+def test_more_input_than_is_read(slurm: Server, tmp_path: Path) -> None:
+    """A node whose tasks leave most of it unread still hears signals, and srun still hears it."""
+    (tmp_path / "lines").write_text(60_000 * (199 * "x" + "\n"))
+    task = (
+        'head -c 3000000 >/dev/null; trap "echo heard; exit 0" TERM; '
+        "echo up; : > up; while :; do sleep 0.1; done"
+    )
+    said = output(
+        slurm,
+        script(
+            "-N2 --ntasks-per-node=1",
+            f"cd {tmp_path}",
+            "wc -c < lines; srun wc -c < lines; srun -n1 true < lines; echo true $?",
+            f"srun -n1 bash -c '{task}' < lines &",
+            f"pid=$!; {until_there(tmp_path / 'up')}; kill -TERM $pid; wait $pid; echo code $?",
+        ),
+    )
+    size = str(60_000 * 200)
+    assert said[:5] == [size, size, size, "true 0", "up"]
+    assert "heard" in said and said[-1] == "code 0"
+
+
 def test_devices_of_steps_side_by_side(slurm: Server) -> None:
     """Two steps that ask for one device get different ones; a third waits for its turn."""
     said = output(

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "step/greet.h"
+#include "step/input_window.h"
 #include "step/tasks.h"
 
 #include <signal.h>
@@ -37,6 +38,7 @@ struct peer {
     bool claimed, granted;
     struct step_start start;
     struct tasks *tasks;
+    struct input_account account;
     uv_timer_t kill_timer;
 };
 
@@ -131,10 +133,29 @@ static void on_ended(void *arg, const struct step_ended_task *ended)
     conn_flush(peer->conn);
 }
 
-static void on_drained(void *arg)
+static void put_beat(struct peer *peer)
+{
+    struct step_beat beat = { .input_end = 0 };
+    if (peer->tasks)
+        beat.input_end = input_account_end(&peer->account, tasks_input_waits(peer->tasks));
+    peer->account.told = beat.input_end;
+    step_put(conn_out(peer->conn), &beat);
+    conn_flush(peer->conn);
+}
+
+static void tell_taken(struct peer *peer)
+{
+    if (peer->start.input && input_account_is_news(&peer->account, tasks_input_waits(peer->tasks)))
+        put_beat(peer);
+}
+
+static void on_taken(void *arg)
 {
     struct peer *peer = arg;
-    if (peer->conn)
+    if (!peer->conn || !peer->tasks)
+        return;
+    tell_taken(peer);
+    if (tasks_take_input(peer->tasks))
         conn_read(peer->conn, CONN_READS);
 }
 
@@ -151,7 +172,7 @@ static int start_tasks(struct peer *peer, const struct wire_frame *frame)
     if (peer->tasks || peer->claimed || step_get(frame, peer->arena, &peer->start) != 0)
         return -1;
     const struct tasks_sink sink = {
-        .output = on_output, .ended = on_ended, .drained = on_drained, .arg = peer
+        .output = on_output, .ended = on_ended, .taken = on_taken, .arg = peer
     };
     peer->tasks = tasks_start(peer->of->loop, &peer->start, peer->of->env, sink);
     return 0;
@@ -182,6 +203,9 @@ static int take_input(struct peer *peer, const struct wire_frame *frame)
     if (!peer->tasks || step_get_as(frame, peer->arena, STEP_FRAME_INPUT, &data) != 0)
         return -1;
     tasks_input(peer->tasks, &data);
+    peer->account.came += data.len;
+    tell_taken(peer);
+    /* A srun of before knows no end of it. */
     if (!tasks_take_input(peer->tasks))
         conn_read(peer->conn, CONN_WATCHES);
     return 0;
@@ -196,10 +220,7 @@ static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame
     case STEP_FRAME_START: return start_tasks(peer, frame);
     case STEP_FRAME_INPUT: return take_input(peer, frame);
     case STEP_FRAME_SIGNAL: return take_signal(peer, frame);
-    case STEP_FRAME_BEAT:
-        step_put_as(conn_out(conn), STEP_FRAME_BEAT, NULL);
-        conn_flush(conn);
-        return 0;
+    case STEP_FRAME_BEAT: put_beat(peer); return 0;
     default: return -1;
     }
 }

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "step/greet.h"
+#include "step/input_window.h"
 #include "step/peer.h"
 #include "step/srun_out.h"
 #include "step/srun_plan.h"
@@ -42,6 +43,7 @@ struct link { /* to a node */
     bool known;
     uint32_t left; /* tasks that have not ended */
     struct srun_writer writer;
+    struct input_window window;
     uv_timer_t again;
     uint64_t since; /* of the first try */
     bool tried;
@@ -196,6 +198,31 @@ static void task_ended(struct link *link, const struct step_ended_task *e)
         first_exit(s, code != 0);
 }
 
+/* Input comes behind START everywhere, and as far as all nodes take it. */
+static bool takes_input(const struct link *link)
+{
+    return link->known && (!link->conn || conn_has_room(link->conn)) &&
+           input_window_has_room(&link->window);
+}
+
+static void begin_input(struct srun *s)
+{
+    for (size_t i = 0; s->links && i < s->plan.n; i++)
+        if (s->links[i].left && !takes_input(&s->links[i]))
+            return;
+    srun_stdin_go_on(s->input);
+}
+
+static int take_beat(struct link *link, const struct wire_frame *frame)
+{
+    struct step_beat beat = { .input_end = 0 };
+    if (step_get(frame, NULL, &beat) != 0)
+        return -1;
+    if (input_window_move(&link->window, beat.input_end))
+        begin_input(link->srun);
+    return 0;
+}
+
 static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
     struct link *link = arg;
@@ -214,18 +241,9 @@ static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame
             return -1;
         task_ended(link, &ended);
         return 0;
-    case STEP_FRAME_BEAT: return 0;
+    case STEP_FRAME_BEAT: return take_beat(link, frame);
     default: return -1;
     }
-}
-
-/* Input comes behind START everywhere. */
-static void begin_input(struct srun *s)
-{
-    for (size_t i = 0; s->links && i < s->plan.n; i++)
-        if (s->links[i].left && !s->links[i].known)
-            return;
-    srun_stdin_go_on(s->input);
 }
 
 static void dial(struct link *link);
@@ -271,7 +289,7 @@ static void on_room(void *arg, struct conn *conn)
 {
     struct link *link = arg;
     (void)conn;
-    srun_stdin_go_on(link->srun->input);
+    begin_input(link->srun);
 }
 
 /* ---- greeting ---- */
@@ -282,6 +300,8 @@ static void start_tasks(struct link *link)
                     (struct conn_events){
                         .frame = on_frame, .room = on_room, .closed = on_closed, .arg = link });
     step_put(conn_out(link->conn), &link->target->start);
+    if (link->target->start.input) /* the answer says how much it takes */
+        step_put_as(conn_out(link->conn), STEP_FRAME_BEAT, NULL);
     conn_flush(link->conn);
     conn_keep_alive(link->conn, &step_keep_alive);
     if (link->srun->ending)
@@ -394,7 +414,8 @@ static bool send_input(void *arg, const struct step_data *data)
                   data);
         wire_end(conn_out(link->conn), mark);
         conn_flush(link->conn);
-        room &= conn_has_room(link->conn);
+        link->window.sent += data->len;
+        room &= takes_input(link);
     }
     return room;
 }

@@ -49,7 +49,7 @@ struct tasks {
     struct arena *arena;
     struct task *at;
     size_t n, left, handles;
-    bool held, destroyed, full;
+    bool held, destroyed;
 };
 
 /* ---- handles ---- */
@@ -148,12 +148,6 @@ static void drain(struct stream *s)
 
 /* ---- input ---- */
 
-static void tell_drained(struct tasks *t)
-{
-    if (t->full && tasks_take_input(t))
-        t->sink.drained(t->sink.arg);
-}
-
 static void on_writable(uv_poll_t *poll, int status, int events)
 {
     struct task *task = (struct task *)(void *)((char *)poll - offsetof(struct task, in_poll));
@@ -167,7 +161,7 @@ static void on_writable(uv_poll_t *poll, int status, int events)
         close_input(task);
     else if (task->input.len == 0)
         (void)uv_poll_stop(poll);
-    tell_drained(task->of);
+    task->of->sink.taken(task->of->sink.arg);
 }
 
 void tasks_input(struct tasks *t, const struct step_data *data)
@@ -186,12 +180,17 @@ void tasks_input(struct tasks *t, const struct step_data *data)
     }
 }
 
-bool tasks_take_input(struct tasks *t)
+size_t tasks_input_waits(const struct tasks *t)
 {
-    t->full = false;
+    size_t most = 0;
     for (size_t i = 0; i < t->n; i++)
-        t->full |= t->at[i].input.len > INPUT_MAX / 2;
-    return !t->full;
+        most = t->at[i].input.len > most ? t->at[i].input.len : most;
+    return most;
+}
+
+bool tasks_take_input(const struct tasks *t)
+{
+    return tasks_input_waits(t) <= INPUT_MAX / 2;
 }
 
 /* ---- ends ---- */
@@ -205,7 +204,7 @@ static void tell_end(struct task *task)
     for (size_t k = 0; k < 2; k++)
         drain(&task->streams[k]);
     close_input(task);
-    tell_drained(t);
+    t->sink.taken(t->sink.arg);
     t->left--;
     t->sink.ended(t->sink.arg, &task->ended);
 }

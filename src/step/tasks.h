@@ -13,7 +13,7 @@ struct tasks_sink {
     void (*output)(void *arg, const struct step_data *);
     /* Once, after all output of the task. */
     void (*ended)(void *arg, const struct step_ended_task *);
-    void (*drained)(void *arg); /* tasks_take_input() again, after it did not */
+    void (*taken)(void *arg); /* some input: tasks_input_waits() is less */
     void *arg;
 };
 struct tasks;
@@ -24,8 +24,9 @@ struct tasks *tasks_start(uv_loop_t *, const struct step_start *start, char *con
 void tasks_signal(struct tasks *, int number);
 /* A rank's stdin, or of all. NULL: that was all. */
 void tasks_input(struct tasks *, const struct step_data *);
-bool tasks_take_input(struct tasks *);      /* may more be handed over? Else drained says when */
-void tasks_hold(struct tasks *, bool hold); /* read no output for now */
+size_t tasks_input_waits(const struct tasks *); /* bytes, of the task that is behind most */
+bool tasks_take_input(const struct tasks *);    /* may more be handed over? */
+void tasks_hold(struct tasks *, bool hold);     /* read no output for now */
 /* A child of this process has ended. true: it was one of these. */
 bool tasks_reap(struct tasks *, pid_t pid, int status);
 bool tasks_done(const struct tasks *); /* all have ended, and that was told */

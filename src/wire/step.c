@@ -66,6 +66,12 @@ static const struct codec_row ended_rows[] = {
     ROW(TEXT, struct step_ended_task, why, "it could not be started", .max = 4096),
     ROW_END,
 };
+static const struct codec_row beat_rows[] = {
+    ROW(U64, struct step_beat, input_end,
+        "of a node: bytes of INPUT that it takes, counted from the first; none: no bound",
+        .flags = CODEC_TAIL),
+    ROW_END,
+};
 
 #define TO_NODE "srun to a node"
 #define TO_SRUN "node to srun"
@@ -88,7 +94,7 @@ const struct codec_message step_messages[STEP_MESSAGES] = {
     MESSAGE(OUTPUT, struct step_data, data_rows, TO_SRUN, "bytes of a task"),
     MESSAGE(ENDED, struct step_ended_task, ended_rows, TO_SRUN,
             "a task has ended, and all that it wrote was sent before"),
-    MESSAGE(BEAT, char, NULL, "both ways", "it is alive"),
+    MESSAGE(BEAT, struct step_beat, beat_rows, "both ways", "it is alive"),
 };
 
 static const struct codec_message *message_of(enum step_frame kind)

@@ -22,7 +22,7 @@ enum step_frame {
     STEP_FRAME_SIGNAL,
     STEP_FRAME_OUTPUT,
     STEP_FRAME_ENDED,
-    STEP_FRAME_BEAT, /* no body */
+    STEP_FRAME_BEAT,
     STEP_FRAME_N
 };
 #define STEP_KINDS                                                                                 \
@@ -85,13 +85,20 @@ struct step_ended_task { /* node to srun: a task, once all that it wrote has bee
     const char *why; /* it could not be started; else "" */
 };
 
+/* It is alive. srun's says nothing else; a node's answer says how far input may go, at a BEAT of
+ * srun and when it has moved (step/input_window.h). */
+struct step_beat {
+    uint64_t input_end; /* bytes; 0: without a bound, as of nodes that say none */
+};
+
 /* A message is of the kind that its type says: step_put(out, &claim). */
 #define STEP_TYPES(X)                                                                              \
     X(struct step_claim, CLAIM)                                                                    \
     X(struct step_grant, GRANT)                                                                    \
     X(struct step_start, START)                                                                    \
     X(struct step_signal, SIGNAL)                                                                  \
-    X(struct step_ended_task, ENDED)
+    X(struct step_ended_task, ENDED)                                                               \
+    X(struct step_beat, BEAT)
 #define STEP_OF(type, kind)             , type : STEP_FRAME_##kind
 #define STEP_KIND_OF(...)               _Generic(*(__VA_ARGS__), char : STEP_FRAME_N STEP_TYPES(STEP_OF))
 #define step_put(out, ...)              step_put_as(out, STEP_KIND_OF(__VA_ARGS__), __VA_ARGS__)

@@ -1,6 +1,7 @@
 /* Streams of srun that others have too: its stdin goes on to block, and what its tasks write is
- * whole on a stream that does not. */
+ * whole on a stream that does not. And how far its input goes. */
 #include "base/mem.h"
+#include "step/input_window.h"
 #include "step/srun_out.h"
 #include "step/srun_stdin.h"
 
@@ -114,11 +115,38 @@ static void test_a_stream_that_does_not_block(void **state)
     assert_int_equal(status, 0);
 }
 
+/* A node whose tasks read nothing, then half a window, then all. */
+static void test_input_window(void **state)
+{
+    struct input_window window = { .sent = 0 };
+    struct input_account account = { .came = 0 };
+    (void)state;
+    assert_false(input_window_has_room(&window)); /* the node has said nothing */
+    assert_true(input_window_move(&window, input_account_end(&account, 0)));
+    account.told = window.end;
+    while (input_window_has_room(&window)) {
+        window.sent += STEP_PIECE;
+        account.came += STEP_PIECE;
+        assert_false(input_account_is_news(&account, (size_t)account.came));
+    }
+    assert_int_equal(window.sent, INPUT_WINDOW);
+    assert_false(input_window_move(&window, input_account_end(&account, INPUT_WINDOW)));
+    assert_false(input_account_is_news(&account, INPUT_WINDOW / 2 + 1));
+    assert_true(input_account_is_news(&account, INPUT_WINDOW / 2));
+    assert_true(input_window_move(&window, input_account_end(&account, INPUT_WINDOW / 2)));
+    assert_false(input_window_move(&window, INPUT_WINDOW)); /* it goes on, never back */
+    assert_int_equal(window.end, INPUT_WINDOW / 2 * 3);
+    assert_true(input_window_move(&window, 0)); /* a node that knows no end */
+    window.sent = 1ull << 40;
+    assert_true(input_window_has_room(&window));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stdin_goes_on_to_block),
         cmocka_unit_test(test_a_stream_that_does_not_block),
+        cmocka_unit_test(test_input_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
