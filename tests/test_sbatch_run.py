@@ -75,6 +75,19 @@ def test_hostnames_and_list(slurm: Server) -> None:
     assert said[-1] == "refused"
 
 
+def test_cores_without_a_limit(slurm: Server) -> None:
+    """--exclusive: the script and its steps may use all cores of a node, and count them."""
+    said = output(
+        slurm,
+        script(
+            "--exclusive",
+            "nproc; echo $SLURM_CPUS_ON_NODE",
+            "srun sh -c 'echo $SLURM_CPUS_ON_NODE'",
+        ),
+    )
+    assert said == 3 * said[:1]
+
+
 def test_labels_input_and_files(slurm: Server, tmp_path: Path) -> None:
     said = output(
         slurm,

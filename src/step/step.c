@@ -12,6 +12,7 @@
 #include "step/peer.h"
 #include "step/script.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,9 +111,21 @@ static int listen_at(struct step_node *node, struct err *err)
     return 0;
 }
 
+/* Cores of a node that the job has without a limit. */
+static void count_cores(void)
+{
+    char text[24];
+    cpu_set_t cores;
+    if (getenv("SLURM_CPUS_ON_NODE") || sched_getaffinity(0, sizeof cores, &cores) != 0)
+        return;
+    snprintf(text, sizeof text, "%d", CPU_COUNT(&cores));
+    (void)setenv("SLURM_CPUS_ON_NODE", text, 1);
+}
+
 static void make_environment(void)
 {
     char pid[24];
+    count_cores();
     snprintf(pid, sizeof pid, "%ld", (long)getpid());
     (void)setenv("SLURM_TASK_PID", pid, 1);
     (void)setenv("MUSTER_STEP_PATH", getenv("PATH") ? getenv("PATH") : "", 1);

@@ -337,7 +337,10 @@ static void put_node(const struct writer *w, uint32_t flat)
     put(w, "SLURM_TOPOLOGY_ADDR", names_of(w->arena, w->placed.place)[flat]);
     put(w, "SLURM_TOPOLOGY_ADDR_PATTERN", "node");
     put_number(w, "SLURM_NODEID", flat - job_task_flat(job, component_of(job, w->task->role), 0));
-    put_number(w, "SLURM_CPUS_ON_NODE", res->cpu_milli ? (res->cpu_milli + 999) / 1000 : 1);
+    if (res->cpu_milli)
+        put_number(w, "SLURM_CPUS_ON_NODE", (res->cpu_milli + 999) / 1000);
+    else /* all that it has: muster-step counts them */
+        place_leave_out(w->placed.place, "SLURM_CPUS_ON_NODE");
     put_devices(w);
     if (addresses)
         put(w, "MUSTER_STEP_NODES", addresses);

@@ -254,6 +254,13 @@ static uint64_t memory_of(const struct counting *c, enum sb_id id, uint64_t time
     return bytes * times;
 }
 
+/* A node whose cores have no limit has no number of cores to multiply with. */
+static void lift_memory(const struct counting *c)
+{
+    sb_warn(c->r, c->part, SBO_MEM_PER_CPU, "limits nothing with --exclusive");
+    c->out->memory = 0;
+}
+
 static void count_memory(const struct counting *c)
 {
     static const enum sb_id ways[] = { SBO_MEM, SBO_MEM_PER_CPU, SBO_MEM_PER_GPU };
@@ -267,6 +274,8 @@ static void count_memory(const struct counting *c)
             sb_fail(c->r, c->part, ways[i],
                     "and another of --mem, --mem-per-cpu, --mem-per-gpu exclude each other");
         out->memory = memory_of(c, ways[i], times[i]);
+        if (ways[i] == SBO_MEM_PER_CPU && sb_has(c->part, SBO_EXCLUSIVE) && out->memory)
+            lift_memory(c);
     }
     out->disk = memory_of(c, SBO_TMP, 1);
 }

@@ -78,6 +78,19 @@ static void test_two_by_two(void **state)
     sample_end(&s);
 }
 
+/* The node says how many cores it has. */
+static void test_whole_nodes(void **state)
+{
+    static const char *const rows[][2] = { { "SLURM_CPUS_ON_NODE", NULL },
+                                           { "SLURM_CPUS_PER_TASK", "2" } };
+    struct sample s;
+    (void)state;
+    sample_read(&s, "#SBATCH --exclusive -c2");
+    struct pairs env = env_of(&s, 0, true);
+    CHECK(&env, rows);
+    sample_end(&s);
+}
+
 static void test_devices(void **state)
 {
     static const char *const rows[][2] = {
@@ -173,6 +186,7 @@ int main(void)
         cmocka_unit_test(test_two_by_two),   cmocka_unit_test(test_devices),
         cmocka_unit_test(test_same_machine), cmocka_unit_test(test_array),
         cmocka_unit_test(test_components),   cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_whole_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

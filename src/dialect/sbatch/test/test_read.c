@@ -39,6 +39,8 @@ static const struct row {
     { "#SBATCH --mem-per-gpu=2G --gres=gpu:3", 1, 1, 3, 6 * GI },
     { "#SBATCH --mem=0", 1, 1, 0, 0 },
     { "#SBATCH --exclusive -c8", 1, 0, 0, 0 },
+    { "#SBATCH --exclusive --mem-per-cpu=4G", 1, 0, 0, 0 },
+    { "#SBATCH --exclusive --mem=4G", 1, 0, 0, 4 * GI },
     { "#SBATCH --overcommit --ntasks-per-node=8", 1, 1, 0, 0 },
     { "#SBATCH --mincpus=6", 1, 6, 0, 0 },
     { "#SBATCH -c 4 -c 2", 1, 2, 0, 0 }, /* the last one counts */
