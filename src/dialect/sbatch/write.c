@@ -225,10 +225,22 @@ static void lost(const struct writer *w, const struct role *role, bool said, con
                     field);
 }
 
+/* All components have the image of the first. */
+static void tell_image(const struct writer *w, const struct role *role)
+{
+    const char *first = w->job->roles[0].image;
+    bool same = role->image && first && strcmp(role->image, first) == 0;
+    lost(w, role, role->image && !same, "image");
+    if (!role->image && first)
+        report_warn(w->report, (struct place){ 0 },
+                    arena_printf(w->arena, "roles.%s.image", role->name),
+                    "roles.%s has no image and gets that of roles.%s, as all of a batch script",
+                    role->name, w->job->roles[0].name);
+}
+
 static void tell_losses(const struct writer *w, const struct role *role)
 {
     const struct resources *res = &role->resources;
-    const struct job_spec *job = w->job;
     bool never = role->done.succeeded.kind == COUNT_NEVER;
     lost(w, role, role->n_ports > 0, "ports");
     lost(w, role, role->min != role->replicas, "replicas.min");
@@ -246,9 +258,8 @@ static void tell_losses(const struct writer *w, const struct role *role)
     lost(w, role, res->shm != 0, "resources.shm");
     lost(w, role, res->custom.n > 0, "resources.custom");
     lost(w, role, res->gpu_types.n > 1, "resources.gpu_type");
-    lost(w, role,
-         role->image && job->roles[0].image && strcmp(role->image, job->roles[0].image) != 0,
-         "image");
+    lost(w, role, role->secrets.n > 0, "secrets");
+    tell_image(w, role);
 }
 
 /* ---- shaping and writing ---- */

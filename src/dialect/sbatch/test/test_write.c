@@ -81,12 +81,61 @@ static void test_other_job(void **state)
     arena_destroy(a);
 }
 
+static const struct problem *said_of(const struct report *said, const char *path)
+{
+    for (size_t i = 0; i < said->n; i++)
+        if (said->at[i].severity == SEVERITY_WARNING && strcmp(said->at[i].path, path) == 0)
+            return &said->at[i];
+    return NULL;
+}
+
+/* Secrets, and images of roles that have not the same: each role's loss is said. */
+static void test_what_roles_lose(void **state)
+{
+    static const struct {
+        const char *first, *second;
+        bool lost; /* of the second */
+    } rows[] = { { NULL, NULL, false },
+                 { "a:1", "a:1", false },
+                 { "a:1", "b:1", true },
+                 { NULL, "b:1", true },
+                 { "a:1", NULL, true } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct arena *a = arena_create();
+        struct report said;
+        struct job_spec *job = job_new(a);
+        struct job_secret secret = { .name = "token", .env = "TOKEN" };
+        const struct site site = { .owner = "ada" };
+        report_init(&said, a);
+        job->name = "images";
+        job->roles = ARENA_ARRAY(a, 2, struct role);
+        job->n_roles = 2;
+        for (size_t k = 0; k < 2; k++) {
+            role_init(&job->roles[k]);
+            job->roles[k].name = k ? "second" : "first";
+            job->roles[k].run = "true";
+            job->roles[k].image = k ? rows[i].second : rows[i].first;
+            job->roles[k].replicas = job->roles[k].min = 1;
+        }
+        job->roles[1].secrets = (struct job_secrets){ .at = &secret, .n = 1 };
+        assert_non_null(dialect_convert(a, &sbatch_dialect, job, &site, &said));
+        assert_non_null(said_of(&said, "roles.second.secrets"));
+        assert_null(said_of(&said, "roles.first.secrets"));
+        assert_null(said_of(&said, "roles.first.image"));
+        if ((said_of(&said, "roles.second.image") != NULL) != rows[i].lost)
+            fail_msg("%s, %s", rows[i].first, rows[i].second);
+        arena_destroy(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page),
         cmocka_unit_test(test_same_script),
         cmocka_unit_test(test_other_job),
+        cmocka_unit_test(test_what_roles_lose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
