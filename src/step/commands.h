@@ -17,6 +17,9 @@ void sbatch_insert(struct buf *out, const char *script, char *const *words, size
 bool sbatch_names_job(const char *script);
 /* "2-03:04:05", "3:04:05", "4:05", as squeue writes a time of so many seconds. */
 void squeue_time(struct buf *out, uint64_t seconds);
+struct text_node;
+/* A line of that format, "%.18i %.9P", with its end; job NULL: the titles. */
+void squeue_line(struct buf *out, const char *format, const struct text_node *job);
 /* Whether squeue's list of states, "PD,running" or "all", has that state of muster's. */
 bool squeue_lists(const char *list, const char *state);
 bool squeue_knows(const char *list); /* it has nothing but states of Slurm */

@@ -109,7 +109,7 @@ static bool add_field(struct buf *out, const struct text_node *job, char letter)
 }
 
 /* "%.18i %.9P": a point right-aligns, the number is the width and the most. */
-static void add_line(struct buf *out, const char *format, const struct text_node *job)
+void squeue_line(struct buf *out, const char *format, const struct text_node *job)
 {
     static const struct {
         char letter;
@@ -136,6 +136,8 @@ static void add_line(struct buf *out, const char *format, const struct text_node
         bool right = c[1] == '.';
         int width = (int)strtol(c + 1 + right, &end, 10);
         c = end;
+        if (!*c) /* a width without a letter */
+            break;
         for (size_t i = 0; !job && i < ARRAY_LEN(titles); i++)
             if (titles[i].letter == *c)
                 buf_puts(&field, titles[i].title);
@@ -244,7 +246,7 @@ static int list(struct arena *a, const struct squeue *q)
     AUTO_BUF struct buf out = BUF_INIT(OUT_MAX);
     const char *before = NULL;
     if (!q->bare)
-        add_line(&out, q->format, NULL);
+        squeue_line(&out, q->format, NULL);
     do {
         AUTO_BUF struct buf path = BUF_INIT(4096);
         buf_puts(&path, "/v1/jobs");
@@ -258,7 +260,7 @@ static int list(struct arena *a, const struct squeue *q)
         const struct text_node *jobs = text_get(page, "jobs");
         for (const struct text_node *job = jobs ? jobs->first : NULL; job; job = job->next)
             if (wanted(q, job))
-                add_line(&out, q->format, job);
+                squeue_line(&out, q->format, job);
         before = jobs && jobs->first ? text_word(page, "next") : "";
     } while (*before);
     return fputs(buf_str(&out), stdout) < 0;

@@ -96,6 +96,25 @@ static void test_name(void **state)
         assert_int_equal(sbatch_names_job(rows[i].script), rows[i].named);
 }
 
+static void test_formats(void **state)
+{
+    static const struct {
+        const char *format, *line;
+    } rows[] = { { "%i", "JOBID\n" },  { "%.7i|%-3t", "  JOBID|ST\n" },
+                 { "%3j|", "NAM|\n" }, { "a%", "a%\n" },
+                 { "a%1", "a\n" },     { "%.", "\n" },
+                 { "%.18", "\n" },     { "", "\n" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        AUTO_BUF struct buf out = BUF_INIT(4096);
+        char *format = strdup(rows[i].format); /* nothing behind its end may be read */
+        squeue_line(&out, format, NULL);
+        if (strcmp(buf_str(&out), rows[i].line) != 0)
+            fail_msg("%s: '%s'", format, buf_str(&out));
+        free(format);
+    }
+}
+
 static void test_states(void **state)
 {
     (void)state;
@@ -224,6 +243,7 @@ int main(void)
                                         cmocka_unit_test(test_insert_where_options_end),
                                         cmocka_unit_test(test_name),
                                         cmocka_unit_test(test_times),
+                                        cmocka_unit_test(test_formats),
                                         cmocka_unit_test(test_states),
                                         cmocka_unit_test(test_queries),
                                         cmocka_unit_test(test_where_the_server_is),
