@@ -296,6 +296,8 @@ static void read_mounts(struct sb_reader *r)
                                 .read_only = flags && strstr(flags, "ro"),
                                 .place = part->at[SBO_CONTAINER_MOUNTS].place };
     }
+    if (*at)
+        sb_fail(r, part, SBO_CONTAINER_MOUNTS, "has more than %d mounts", MOUNTS_MAX);
 }
 
 /* ---- files ---- */

@@ -1,5 +1,6 @@
 /* Option lines as sbatch reads them, and what becomes of each value. What Slurm itself made of
  * lines was seen with 22.05.8. */
+#include "base/buf.h"
 #include "dialect/sbatch/script.h"
 #include "dialect/sbatch/test/sample.h"
 #include "dialect/sbatch/values.h"
@@ -112,6 +113,26 @@ static void test_refusals(void **state)
             fail_msg("%s: %s", refused[i].lines, s.report.n ? s.report.at[0].what : "accepted");
         assert_int_equal(p->severity, SEVERITY_ERROR);
         assert_int_equal(p->place.line, refused[i].line);
+        sample_end(&s);
+    }
+}
+
+/* As many as a job may have, and one more, which is not dropped. */
+static void test_mounts(void **state)
+{
+    enum { MOST = 64 };
+    (void)state;
+    for (int n = MOST; n <= MOST + 1; n++) {
+        AUTO_BUF struct buf lines = BUF_INIT(4096);
+        struct sample s;
+        buf_puts(&lines, "#SBATCH --container-mounts=/m0");
+        for (int i = 1; i < n; i++)
+            buf_addf(&lines, ",/m%d:/at%d:ro", i, i);
+        sample_read(&s, buf_str(&lines));
+        assert_int_equal(sample_said(&s, "more than 64 mounts") != NULL, n > MOST);
+        assert_int_equal(s.job != NULL, n <= MOST);
+        if (s.job)
+            assert_int_equal(s.job->inputs.n_data, MOST);
         sample_end(&s);
     }
 }
@@ -254,9 +275,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_all_mistakes), cmocka_unit_test(test_every_option),
-        cmocka_unit_test(test_words),        cmocka_unit_test(test_job),
-        cmocka_unit_test(test_components),   cmocka_unit_test(test_times),
+        cmocka_unit_test(test_mounts),       cmocka_unit_test(test_all_mistakes),
+        cmocka_unit_test(test_every_option), cmocka_unit_test(test_words),
+        cmocka_unit_test(test_job),          cmocka_unit_test(test_components),
+        cmocka_unit_test(test_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
