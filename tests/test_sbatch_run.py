@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
+import uuid
 from pathlib import Path
 
 import pytest
 from conftest import Starter
-from harness import Server, alive, kill, until_there, wait_for
+from harness import Server, alive, kill, native, until_there, wait_for
 from test_attach import screen
 from test_machines import AGENTS, add, host, wait_state, write_conf
 
@@ -313,6 +314,19 @@ def test_strangers_start_nothing(slurm: Server, tmp_path: Path) -> None:
     )
     assert "code 255" in said
     assert any("ls: cannot access 'started'" in line for line in said)
+
+
+def test_variables_of_a_converted_job(slurm: Server, tmp_path: Path) -> None:
+    """Its program has them, and no command line of the step shows their values."""
+    token = uuid.uuid4().hex
+    seen = f"cat /proc/*/cmdline 2>/dev/null | grep -ac '{token[:-1]}[{token[-1]}]'"
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        native("converted", f"echo $TOKEN/$EMPTY/$({seen})", env={"TOKEN": token, "EMPTY": ""})
+    )
+    done = slurm.muster("convert", "--to", "sbatch", path)
+    assert done.returncode == 0, done.stderr
+    assert output(slurm, done.stdout) == [f"{token}//0"]
 
 
 def test_arguments(slurm: Server, tmp_path: Path) -> None:

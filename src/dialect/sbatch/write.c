@@ -16,6 +16,7 @@
 #include <string.h>
 
 enum { SCRIPT_MAX = 4 << 20 };
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 struct writer {
     struct arena *arena;
@@ -154,23 +155,75 @@ static struct words command_of(const struct writer *w, const struct role *role)
     return words;
 }
 
+/* May the variable stand in front of srun, whose command line everybody can read? Not what srun
+ * would be found by or take for its options, what is each node's own, nor what bash keeps. */
+static bool stands_before(const char *name)
+{
+    static const char *const kept[] = { "PATH",
+                                        "UID",
+                                        "EUID",
+                                        "PPID",
+                                        "SHELLOPTS",
+                                        "BASHOPTS",
+                                        "GROUPS",
+                                        "DIRSTACK",
+                                        "BASH_VERSINFO",
+                                        "FUNCNAME",
+                                        "BASHPID",
+                                        "HOSTNAME",
+                                        "VIRTUAL_ENV",
+                                        "CUDA_VISIBLE_DEVICES",
+                                        "NVIDIA_VISIBLE_DEVICES",
+                                        "ROCR_VISIBLE_DEVICES",
+                                        "GPU_DEVICE_ORDINAL",
+                                        "ZE_AFFINITY_MASK" };
+    static const char *const fronts[] = { "SLURM", "SRUN", "MUSTER_" };
+    size_t first = strspn(name, "0123456789");
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        if (strcmp(name, kept[i]) == 0)
+            return false;
+    for (size_t i = 0; i < ARRAY_LEN(fronts); i++)
+        if (strncmp(name, fronts[i], strlen(fronts[i])) == 0)
+            return false;
+    return *name && !first && !name[strspn(name, LETTERS)];
+}
+
+static void write_variables(const struct writer *w, const struct role *role)
+{
+    for (size_t k = 0; k < role->env.n; k++) {
+        if (!stands_before(role->env.at[k].name))
+            continue;
+        buf_addf(w->out, "%s=", role->env.at[k].name);
+        shell_word(w->out, role->env.at[k].value);
+        buf_putc(w->out, ' ');
+    }
+}
+
+static void write_other_variables(const struct writer *w, const struct role *role)
+{
+    bool begun = false;
+    for (size_t k = 0; k < role->env.n; k++) {
+        const struct pair *one = &role->env.at[k];
+        if (stands_before(one->name))
+            continue;
+        buf_puts(w->out, begun ? " " : " env ");
+        shell_word(w->out, arena_printf(w->arena, "%s=%s", one->name, one->value));
+        begun = true;
+    }
+}
+
 static void write_command(const struct writer *w, size_t i)
 {
     const struct role *role = &w->job->roles[i];
     struct words words = command_of(w, role);
+    write_variables(w, role);
     buf_puts(w->out, "srun");
     if (w->job->n_roles > 1)
         buf_addf(w->out, " --het-group=%zu", i);
     if (role->resources.gpu_milli >= 1000 && each_of(role) > 1)
         buf_addf(w->out, " --gpus-per-task=%llu",
                  (unsigned long long)role->resources.gpu_milli / 1000);
-    if (role->env.n)
-        buf_puts(w->out, " env");
-    for (size_t k = 0; k < role->env.n; k++) {
-        buf_putc(w->out, ' ');
-        shell_word(w->out,
-                   arena_printf(w->arena, "%s=%s", role->env.at[k].name, role->env.at[k].value));
-    }
+    write_other_variables(w, role);
     for (size_t k = 0; k < words.n; k++) {
         buf_putc(w->out, ' ');
         shell_word(w->out, words.at[k]);

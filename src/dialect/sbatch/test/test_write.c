@@ -129,12 +129,45 @@ static void test_what_roles_lose(void **state)
     }
 }
 
+/* Values stand where only the job's owner can read them: not on the command line of srun. */
+static void test_variables(void **state)
+{
+    struct arena *a = arena_create();
+    struct report said;
+    struct job_spec *job = job_new(a);
+    const struct site site = { .owner = "ada" };
+    (void)state;
+    report_init(&said, a);
+    job->name = "variables";
+    job->roles = ARENA_NEW(a, struct role);
+    job->n_roles = 1;
+    role_init(&job->roles[0]);
+    job->roles[0].name = "node";
+    job->roles[0].run = "env";
+    job->roles[0].replicas = job->roles[0].min = 1;
+    struct pairs *env = &job->roles[0].env;
+    pairs_set(env, a, "TOKEN", "it's");
+    pairs_set(env, a, "a.b", "c d");
+    pairs_set(env, a, "EMPTY", "");
+    pairs_set(env, a, "PATH", "/opt/bin");
+    pairs_set(env, a, "2ND", "x");
+    pairs_set(env, a, "SLURM_LABELIO", "1");
+    const struct text_node *tree = dialect_convert(a, &sbatch_dialect, job, &site, &said);
+    assert_non_null(tree);
+    const char *line = strstr(tree->str, "TOKEN=");
+    assert_non_null(line);
+    assert_string_equal(line, "TOKEN='it'\\''s' EMPTY='' srun env 'a.b=c d' PATH=/opt/bin 2ND=x "
+                              "SLURM_LABELIO=1 bash -c env\n");
+    arena_destroy(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page),
         cmocka_unit_test(test_same_script),
         cmocka_unit_test(test_other_job),
+        cmocka_unit_test(test_variables),
         cmocka_unit_test(test_what_roles_lose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
