@@ -46,6 +46,8 @@ def test_steps(slurm: Server) -> None:
             "srun -N1 -n1 bash -c 'exit 3'; echo code $?",
             "srun -n2 bash -c 'kill -9 $$'; echo code $?",
             "srun -n1 /nosuch; echo code $?",
+            "srun -t 1:00:00 -n1 -W 0 true && echo in time; srun -t soon true || echo no time",
+            "srun -n2 -W 1 sh -c '[ $SLURM_PROCID = 0 ] || exec sleep 1000'; echo waited $?",
         ),
     )
     names = [line.split()[3] for line in said[:4]]
@@ -55,6 +57,7 @@ def test_steps(slurm: Server) -> None:
     assert [line for line in said if line.startswith("code")] == ["code 3", "code 137", "code 127"]
     assert f"srun: error: {names[0]}: task 0: Exited with exit code 3" in said
     assert any("No such file or directory" in line for line in said)
+    assert "in time" in said and "no time" in said and "waited 143" in said
 
 
 def test_hostnames_and_list(slurm: Server) -> None:

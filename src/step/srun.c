@@ -53,6 +53,7 @@ struct srun {
     struct arena *arena;
     struct srun_job job;
     struct srun_plan plan;
+    struct srun_limits limits;
     struct srun_opts *parts;
     size_t n_parts;
     struct link claim, *links;
@@ -174,13 +175,10 @@ static void say_end(const struct srun *s, const struct link *link, const struct 
 
 static void first_exit(struct srun *s, bool bad)
 {
-    uint32_t seconds = 0;
-    struct err err;
-    (void)srun_opts_number(&s->parts[0], SRUN_WAIT, 0, &seconds, &err);
     if (bad && s->kill_on_bad && !s->ending)
         end_step(s);
-    else if (seconds && !uv_is_active((uv_handle_t *)&s->wait))
-        (void)uv_timer_start(&s->wait, on_wait, (uint64_t)seconds * 1000, 0);
+    else if (s->limits.wait_ms && !uv_is_active((uv_handle_t *)&s->wait))
+        (void)uv_timer_start(&s->wait, on_wait, s->limits.wait_ms, 0);
 }
 
 static void task_ended(struct link *link, const struct step_ended_task *e)
@@ -455,10 +453,8 @@ static void begin_step(struct srun *s, const struct step_grant *grant)
                                      .writer = { .node = t->node->name, .node_id = (uint32_t)i } };
         dial(&s->links[i]);
     }
-    uint32_t minutes = 0;
-    (void)srun_opts_number(&s->parts[0], SRUN_TIME, 1, &minutes, &err);
-    if (minutes)
-        (void)uv_timer_start(&s->limit, on_limit, (uint64_t)minutes * 60000, 0);
+    if (s->limits.run_ms)
+        (void)uv_timer_start(&s->limit, on_limit, s->limits.run_ms, 0);
 }
 
 static int prepare(struct srun *s, int argc, char **argv, struct err *err)
@@ -476,7 +472,8 @@ static int prepare(struct srun *s, int argc, char **argv, struct err *err)
     if (first->at[SRUN_JOBID] && (!job || strcmp(first->at[SRUN_JOBID], job) != 0))
         return err_set(err, ERR_CANNOT, "--jobid=%.40s is not the job that this is in",
                        first->at[SRUN_JOBID]);
-    if (srun_job_read(s->arena, getenv("MUSTER_STEP_NODES"), environ, &s->job, err) < 0)
+    if (srun_opts_limits(first, &s->limits, err) < 0 ||
+        srun_job_read(s->arena, getenv("MUSTER_STEP_NODES"), environ, &s->job, err) < 0)
         return -1;
     if (!getenv("MUSTER_JOB_SECRET"))
         return err_set(err, ERR_CANNOT,

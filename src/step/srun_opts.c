@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "job/slurm_time.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +199,23 @@ int srun_opts_read(struct arena *a, int argc, char **argv, struct srun_opts **pa
             return -1;
         fill_in(r.part);
     } while (r.next < r.argc);
+    return 0;
+}
+
+/* --time has Slurm's forms, --wait is a number of seconds, as there. */
+int srun_opts_limits(const struct srun_opts *part, struct srun_limits *out, struct err *err)
+{
+    uint64_t minutes = UINT64_MAX;
+    uint32_t seconds = 0;
+    const char *text = part->at[SRUN_TIME];
+    if (text && !slurm_time(text, &minutes)) {
+        err_set(err, ERR_INPUT, "--time=%.60s is no time", text);
+        return err_hint(err, "minutes, minutes:seconds, hours:minutes:seconds or days-hours");
+    }
+    if (srun_opts_number(part, SRUN_WAIT, 0, &seconds, err) < 0)
+        return -1;
+    out->run_ms = minutes == UINT64_MAX ? 0 : minutes * 60000;
+    out->wait_ms = seconds * UINT64_C(1000);
     return 0;
 }
 

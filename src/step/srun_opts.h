@@ -109,6 +109,11 @@ int srun_opts_read(struct arena *, int argc, char **argv, struct srun_opts **par
 /* A number of at least least; *out is left where it is not given. */
 int srun_opts_number(const struct srun_opts *, enum srun_id, uint32_t least, uint32_t *out,
                      struct err *);
+struct srun_limits {  /* of the whole step */
+    uint64_t run_ms;  /* --time; 0: none */
+    uint64_t wait_ms; /* --wait, after the first task's end; 0: for ever */
+};
+int srun_opts_limits(const struct srun_opts *, struct srun_limits *, struct err *);
 const char *srun_opts_name(enum srun_id);
 
 #endif

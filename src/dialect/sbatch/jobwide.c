@@ -8,6 +8,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "job/slurm_time.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -78,7 +79,7 @@ static void read_times(struct sb_reader *r)
     uint64_t minutes;
     r->job->limits.grace_ms = KILL_WAIT_MS;
     if (sb_has(part, SBO_TIME)) {
-        if (!sb_time(sb_text(part, SBO_TIME), &minutes))
+        if (!slurm_time(sb_text(part, SBO_TIME), &minutes))
             report_hint(r->report, sb_fail(r, part, SBO_TIME, "is no time"),
                         "minutes, H:M:S, D-H or D-H:M:S");
         else if (minutes != UINT64_MAX)

@@ -1,4 +1,4 @@
-/* Values as Slurm writes them: times, amounts, devices, signals, indices. Each function reads the
+/* Values as Slurm writes them: amounts, devices, signals, indices. Each function reads the
  * whole text or nothing, and knows neither options nor reports. */
 #include "dialect/sbatch/values.h"
 
@@ -21,36 +21,6 @@ static bool digits(const char **at, uint64_t *out)
     memcpy(text, *at, n);
     *at += n;
     return scan_u64(text, 0, UINT64_MAX, out);
-}
-
-/* ---- times ---- */
-
-/* "D-H[:M[:S]]", "M", "M:S", "H:M:S" */
-bool sb_time(const char *text, uint64_t *minutes)
-{
-    uint64_t part[3] = { 0 }, days = 0, seconds;
-    const char *at = text;
-    size_t n = 0;
-    if (strcasecmp(text, "UNLIMITED") == 0 || strcasecmp(text, "INFINITE") == 0 ||
-        strcmp(text, "-1") == 0) {
-        *minutes = UINT64_MAX;
-        return true;
-    }
-    bool dash = strchr(text, '-') != NULL;
-    if (dash && (!digits(&at, &days) || *at++ != '-'))
-        return false;
-    do {
-        if (n == 3 || !digits(&at, &part[n++]))
-            return false;
-    } while (*at == ':' && *at++);
-    if (*at || days > 1000000 || part[0] > 1000000000 || part[1] > 1000000 || part[2] > 1000000)
-        return false;
-    if (dash || n == 3)
-        seconds = days * 86400 + part[0] * 3600 + part[1] * 60 + part[2];
-    else
-        seconds = part[0] * 60 + part[1];
-    *minutes = seconds ? (seconds + 59) / 60 : UINT64_MAX;
-    return true;
 }
 
 /* ---- amounts ---- */

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-bool sb_time(const char *text, uint64_t *minutes); /* UINT64_MAX: no limit */
 bool sb_memory(const char *text, uint64_t *bytes);
 bool sb_count(const char *text, uint64_t *n); /* "4", "1k" */
 bool sb_range(const char *text, uint64_t *min, uint64_t *max);

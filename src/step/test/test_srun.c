@@ -103,6 +103,37 @@ static void test_lines(void **state)
     }
 }
 
+static void test_limits(void **state)
+{
+    static const struct {
+        const char *line;
+        uint64_t run_ms, wait_ms;
+        const char *what; /* NULL: it is right */
+    } rows[] = {
+        { "hostname", 0, 0, NULL },
+        { "-t 5 hostname", 300000, 0, NULL },
+        { "-t 1:00:00 -W 30 hostname", 3600000, 30000, NULL },
+        { "--time=1-0 hostname", 86400000, 0, NULL },
+        { "-t 0:10 hostname", 60000, 0, NULL },
+        { "-t UNLIMITED --wait=0 hostname", 0, 0, NULL },
+        { "-t soon hostname", 0, 0, "--time=soon is no time" },
+        { "-t 1:2:3:4 hostname", 0, 0, "is no time" },
+        { "-W 1:00 hostname", 0, 0, "--wait=1:00 is no number" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fixture f;
+        struct srun_limits limits = { .run_ms = 0 };
+        assert_int_equal(plan_line(&f, rows[i].line), 0);
+        int rc = srun_opts_limits(&f.parts[0], &limits, &f.err);
+        if (rc != (rows[i].what ? -1 : 0) || (rc < 0 && !strstr(f.err.what, rows[i].what)))
+            fail_msg("%s: %s", rows[i].line, rc < 0 ? f.err.what : "accepted");
+        assert_int_equal(limits.run_ms, rows[i].run_ms);
+        assert_int_equal(limits.wait_ms, rows[i].wait_ms);
+        arena_destroy(f.arena);
+    }
+}
+
 static bool has_word(const struct words *words, const char *word)
 {
     return words_have(words, word);
@@ -179,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_multi_prog),
     };

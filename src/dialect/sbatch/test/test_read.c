@@ -4,6 +4,7 @@
 #include "dialect/sbatch/script.h"
 #include "dialect/sbatch/test/sample.h"
 #include "dialect/sbatch/values.h"
+#include "job/slurm_time.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -263,12 +264,12 @@ static void test_times(void **state)
     uint64_t minutes;
     (void)state;
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-        assert_true(sb_time(times[i].text, &minutes));
+        assert_true(slurm_time(times[i].text, &minutes));
         assert_int_equal(minutes, times[i].minutes);
     }
-    assert_false(sb_time("1:", &minutes));
-    assert_false(sb_time("1-", &minutes));
-    assert_false(sb_time("1:2:3:4", &minutes));
+    assert_false(slurm_time("1:", &minutes));
+    assert_false(slurm_time("1-", &minutes));
+    assert_false(slurm_time("1:2:3:4", &minutes));
 }
 
 int main(void)
