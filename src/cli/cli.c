@@ -61,7 +61,8 @@ static int unknown_verb(const char *name, struct err *err)
 
 static int read_common(struct cli *cli, const struct common_opts *o, struct err *err)
 {
-    const char *url = o->server ? o->server : getenv("MUSTER_SERVER"), *none = getenv("NO_COLOR");
+    const char *none = getenv("NO_COLOR");
+    const char *url = o->server || o->state_dir ? o->server : getenv("MUSTER_SERVER");
     const char *format = o->format ? o->format : "";
     if (*format && strcmp(format, "wide") != 0 && strcmp(format, "json") != 0) {
         err_set(err, ERR_INPUT, "--output: \"%s\" is not a format", format);
@@ -78,6 +79,7 @@ static int read_common(struct cli *cli, const struct common_opts *o, struct err 
     if (!dir)
         return -1;
     cli->state_dir = arena_strdup(cli->arena, dir);
+    cli->named_dir = o->state_dir != NULL;
     return 0;
 }
 

@@ -36,7 +36,7 @@ struct common_opts {
           .type = OPT_STR,                                                                         \
           .offset = offsetof(struct common_opts, state_dir),                                       \
           .arg = "DIR",                                                                            \
-          .help = "of the server to talk to" },                                                    \
+          .help = "of the server to talk to, whatever MUSTER_SERVER says" },                       \
         { .name = "server",                                                                        \
           .type = OPT_STR,                                                                         \
           .offset = offsetof(struct common_opts, server),                                          \
@@ -53,9 +53,10 @@ struct cli {
     const struct cli_host *host;
     struct arena *arena;        /* of the whole call */
     struct http_client *client; /* made at the first call */
-    char *state_dir, *url;      /* url: --server or MUSTER_SERVER, else NULL */
+    char *state_dir, *url;      /* url: --server, or MUSTER_SERVER without --state-dir */
     char *const *words;         /* what stands behind the verb, as it was typed */
     int n_words;
+    bool named_dir; /* state_dir is that of --state-dir */
     bool json, wide, quiet;
     bool dashes;            /* "--" was among the arguments: what follows is a command */
     bool tty, color;        /* of stdout */

@@ -46,7 +46,7 @@ static const struct opt config_opts[] = {
 static struct text_node *settings_here(struct cli *cli, struct err *err)
 {
     const char **flags = ARENA_ARRAY(cli->arena, cli->host->n_server_opts + 1, const char *);
-    for (size_t i = 0; i < cli->host->n_server_opts; i++)
+    for (size_t i = 0; cli->named_dir && i < cli->host->n_server_opts; i++)
         if (strcmp(cli->host->server_opts[i].name, "state-dir") == 0)
             flags[cli->host->server_opts[i].offset / sizeof *flags] = cli->state_dir;
     return cli->host->settings(cli->arena, flags, err);

@@ -30,12 +30,13 @@ static const struct opt opts[] = {
     OPT_END,
 };
 
-/* The settings' rows share --state-dir with the common ones, which win: it is handed on. */
+/* The settings' rows share --state-dir with the common ones, which win: it is handed on where it
+ * was given, so that the server says where its directory is from. */
 static const char *const *flags_of(struct cli *cli, const struct server_verb_opts *o)
 {
     const char **flags = ARENA_ARRAY(cli->arena, cli->host->n_server_opts + 1, const char *);
     memcpy(flags, o->flags, cli->host->n_server_opts * sizeof *flags);
-    for (size_t i = 0; i < cli->host->n_server_opts; i++)
+    for (size_t i = 0; cli->named_dir && i < cli->host->n_server_opts; i++)
         if (strcmp(cli->host->server_opts[i].name, "state-dir") == 0)
             flags[cli->host->server_opts[i].offset / sizeof *flags] = cli->state_dir;
     return flags;

@@ -112,8 +112,8 @@ static void man_verb(const struct cli *cli, const struct cmd *cmd, struct buf *o
 static const char man_files[] =
     ".SH ENVIRONMENT\n"
     "MUSTER_STATE_DIR, and MUSTER_ with the capital name of each setting that \"muster config\" lists;\n"
-    "MUSTER_SERVER and MUSTER_TOKEN to talk to a server elsewhere, SSL_CERT_FILE to\n"
-    "trust it over https; NO_COLOR.\n"
+    "MUSTER_SERVER and MUSTER_TOKEN to talk to a server elsewhere (\\-\\-server and \\-\\-state\\-dir win),\n"
+    "SSL_CERT_FILE to trust it over https; NO_COLOR.\n"
     ".SH FILES\n.TP\n~/.local/state/muster\nrecords, logs, socket, token (0600), server.json, server.log\n"
     ".TP\n~/.config/muster/config.yaml\nsettings of the server\n"
     ".SH EXIT STATUS\n0 succeeded, 1 job failed (or the system did: a full disk), 2 bad input or usage, 3\n"

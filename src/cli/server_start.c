@@ -109,7 +109,8 @@ static char **make_argv(struct cli *cli, const char *const *args)
     argv[n++] = arena_strdup(cli->arena, "muster");
     argv[n++] = arena_strdup(cli->arena, "server");
     argv[n++] = arena_strdup(cli->arena, "run");
-    argv[n++] = arena_printf(cli->arena, "--state-dir=%s", cli->state_dir);
+    if (cli->named_dir)
+        argv[n++] = arena_printf(cli->arena, "--state-dir=%s", cli->state_dir);
     for (size_t i = 0; args && args[i] && i < ARGS_MAX; i++)
         argv[n++] = arena_strdup(cli->arena, args[i]);
     return argv;
