@@ -9,15 +9,32 @@
 #include "base/scan.h"
 #include "cli/settings_file.h"
 #include "cli/state_dir.h"
+#include "conn/address.h"
 #include "text/yaml.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define CONFIG_MAX (1u << 20)
 
-enum kind { TEXT, NODES, QUEUES, DURATION, PAIRS, PRICES, LIST, PORTS, SIZE, COUNT, LEVEL, CHOICE };
+enum kind {
+    TEXT,
+    ADDRESS,
+    PROGRAM,
+    NODES,
+    QUEUES,
+    DURATION,
+    PAIRS,
+    PRICES,
+    LIST,
+    PORTS,
+    SIZE,
+    COUNT,
+    LEVEL,
+    CHOICE
+};
 
 static const struct {
     const char *key, *env, *def, *arg, *doc;
@@ -90,6 +107,32 @@ static bool ports_of(const char *text, uint32_t *first, uint32_t *last)
     return true;
 }
 
+/* "127.0.0.1:6878", "[::1]:6879", "none". Whether a program may listen there is seen by trying. */
+static bool address_of(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    struct address at;
+    char host[64];
+    uint64_t port;
+    size_t len = colon ? (size_t)(colon - text) : 0;
+    if (strcmp(text, "none") == 0)
+        return true;
+    if (len == 0 || len >= sizeof host || !scan_u64(colon + 1, 0, UINT16_MAX, &port))
+        return false;
+    bool shut = len > 2 && text[0] == '[' && colon[-1] == ']';
+    snprintf(host, sizeof host, "%.*s", (int)(shut ? len - 2 : len), shut ? text + 1 : text);
+    return address_numeric(&at, host, (uint16_t)port);
+}
+
+/* One that was kept may be gone: the server starts without it, for the jobs that there are. */
+static bool program_of(const struct setting_value *v)
+{
+    struct stat st;
+    if (!*v->text || strcmp(v->text, "none") == 0 || strcmp(v->from, "kept") == 0)
+        return true;
+    return stat(v->text, &st) == 0 && S_ISREG(st.st_mode) && access(v->text, X_OK) == 0;
+}
+
 /* The words of a CHOICE are its form, apart by |. */
 static bool choice_of(enum setting s, const char *text, unsigned *position)
 {
@@ -122,33 +165,33 @@ static bool prices_of(const char *text)
     return true;
 }
 
+/* The same of numbers of all kinds. */
+static const char *wanted_amount(enum kind kind, const char *text)
+{
+    uint64_t n;
+    switch (kind) {
+    case DURATION: return duration_of(text, &n) ? NULL : "a duration: 90s, 15m, 2h or never";
+    case SIZE: return scan_size(text, &n) ? NULL : "a size: 64Mi, 1Gi";
+    case COUNT: return scan_u64(text, 1, 1000000, &n) ? NULL : "a number from 1 to 1000000";
+    default: return NULL;
+    }
+}
+
 /* What the value should look like; NULL: it does. */
 static const char *wanted_of(enum setting s, const struct setting_value *v)
 {
-    uint64_t n;
+    static const char address[] = "a numeric address and a port, 127.0.0.1:6878, or none",
+                      program[] = "a Python program that is there, /usr/bin/python3, or none";
     uint32_t a, b;
-    const char *wanted = NULL;
     switch (settings[s].kind) {
-    case DURATION:
-        wanted = duration_of(v->text, &n) ? NULL : "a duration: 90s, 15m, 2h or never";
-        break;
-    case SIZE: wanted = scan_size(v->text, &n) ? NULL : "a size: 64Mi, 1Gi"; break;
-    case COUNT:
-        wanted = scan_u64(v->text, 1, 1000000, &n) ? NULL : "a number from 1 to 1000000";
-        break;
-    case PORTS: wanted = ports_of(v->text, &a, &b) ? NULL : "a range: 20000-32767"; break;
-    case LEVEL:
-        wanted = log_level_from_word(v->text) >= 0 ? NULL : "debug, info, warn or error";
-        break;
-    case CHOICE: wanted = choice_of(s, v->text, &a) ? NULL : settings[s].arg; break;
-    case PRICES: wanted = prices_of(v->text) ? NULL : "prices by model: A100=2.5,*=1"; break;
-    case TEXT:
-    case NODES:
-    case QUEUES:
-    case PAIRS:
-    case LIST: break;
+    case ADDRESS: return address_of(v->text) ? NULL : address;
+    case PROGRAM: return program_of(v) ? NULL : program;
+    case PORTS: return ports_of(v->text, &a, &b) ? NULL : "a range: 20000-32767";
+    case LEVEL: return log_level_from_word(v->text) >= 0 ? NULL : "debug, info, warn or error";
+    case CHOICE: return choice_of(s, v->text, &a) ? NULL : settings[s].arg;
+    case PRICES: return prices_of(v->text) ? NULL : "prices by model: A100=2.5,*=1";
+    default: return wanted_amount(settings[s].kind, v->text);
     }
-    return wanted;
 }
 
 static int check(enum setting s, const struct setting_value *v, struct err *err)
@@ -442,6 +485,8 @@ uint64_t config_number(const struct config *config, enum setting s)
     case COUNT: scan_u64(text, 0, UINT64_MAX, &n); break;
     case LEVEL: n = (uint64_t)log_level_from_word(text); break;
     case TEXT:
+    case ADDRESS:
+    case PROGRAM:
     case NODES:
     case QUEUES:
     case PAIRS:

@@ -19,9 +19,9 @@
     X(CONFIG, "config", TEXT, "", "FILE", "configuration file (YAML)")                              \
     X(NODES, "nodes", NODES, "", "LIST",                                                            \
       "virtual nodes: 4x16cpu,64Gi,4gpu (groups apart by ;); default: this machine")                \
-    X(LISTEN, "listen", TEXT, "127.0.0.1:6878", "ADDR",                                             \
+    X(LISTEN, "listen", ADDRESS, "127.0.0.1:6878", "ADDR",                                          \
       "address of the TCP port, the next free one is taken; none: only the Unix socket")            \
-    X(AGENTS, "agents", TEXT, "none", "ADDR",                                                       \
+    X(AGENTS, "agents", ADDRESS, "none", "ADDR",                                                    \
       "address that agents of other machines connect to over TLS: 0.0.0.0:6879; none")              \
     X(FENCE, "fence", TEXT, "", "CMD",                                                              \
       "makes sure that the machine $MUSTER_MACHINE is dead, when jobs wait for it; exit 0: it is")  \
@@ -57,7 +57,7 @@
       "storage root, $PAI_DEFAULT_FS_URI; default: fs/ in the state directory")                     \
     X(ROOTS, "roots", PAIRS, "", "LIST",                                                            \
       "directories that serve URI prefixes: hdfs://host:9000/=/data (apart by ,)")                  \
-    X(PYTHON, "python", TEXT, "", "FILE",                                                           \
+    X(PYTHON, "python", PROGRAM, "", "FILE",                                                        \
       "base interpreter of per-job environments; none: leave PATH alone; default: python3 in PATH") \
     X(TORCHRUN, "torchrun", CHOICE, "job", "job|always|never",                                      \
       "whose torchrun tasks find: muster's where the job asks for it, always, never")               \

@@ -162,9 +162,11 @@ static void empty_files_are_fine(void **state)
 static void refused(void **state)
 {
     static const char *const bad[] = {
-        "kep: 7d\n",         "keep: soon\n",         "ports: 9-1\n", "ports: 80\n",
-        "log_level: loud\n", "log_head: big\n",      "- a\n",        "keep: [1]\n",
-        "state_dir: /x\n",   "max_connections: 0\n", "a: [\n",       "engine: slrum\n"
+        "kep: 7d\n",         "keep: soon\n",         "ports: 9-1\n",  "ports: 80\n",
+        "log_level: loud\n", "log_head: big\n",      "- a\n",         "keep: [1]\n",
+        "state_dir: /x\n",   "max_connections: 0\n", "a: [\n",        "engine: slrum\n",
+        "listen: banana\n",  "listen: here:80\n",    "agents: ::1\n", "listen: 1.2.3.4:x\n",
+        "python: /nope\n",   "python: /\n"
     };
     struct world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
