@@ -58,6 +58,8 @@ struct cli_host {
     /* Example places of a job's tasks, in flat order; false: they do not fit even an empty machine.
      */
     bool (*example)(const struct job_spec *, struct arena *, struct job_place *);
+    /* What of a job that was read every server refuses: 0, or -1 with the report. */
+    int (*refused)(const struct dialect_result *, struct report *);
     /* Path of muster-node, or NULL with err. */
     const char *(*node_program)(struct arena *, struct err *err);
     /* Why this machine runs no images (main/runtimes.h); NULL: it does, *one_user says how. */

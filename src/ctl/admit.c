@@ -6,6 +6,7 @@
 #include "ctl/declare.h"
 #include "engine/engine.h"
 #include "image/reference.h"
+#include "job/checker.h"
 #include "job/gpu.h"
 
 #include <stdio.h>
@@ -38,18 +39,6 @@ static bool role_image(const struct role *r)
 static bool role_stdin(const struct role *r)
 {
     return r->open_stdin;
-}
-static bool asks_stdin(const struct job_spec *j)
-{
-    return any_role(j, role_stdin);
-}
-static bool asks_after_role(const struct job_spec *j)
-{
-    return any_role(j, role_after);
-}
-static bool asks_run_as(const struct job_spec *j)
-{
-    return any_role(j, role_run_as);
 }
 static bool asks_git(const struct job_spec *j)
 {
@@ -107,23 +96,24 @@ static bool asks_auth(const struct job_spec *j)
 static const struct {
     const char *path;
     asks *asked;
-    unsigned unless; /* engine capabilities that make it fine */
+    bool (*role)(const struct role *); /* instead of asked: of a role, whose name the path gets */
+    unsigned unless;                   /* engine capabilities that make it fine */
     enum severity severity;
     const char *what, *hint;
     enum remedy_id remedy; /* of the row that has no hint */
 } rows[] = {
-    { .path = "roles.*.after",
-      .asked = asks_after_role,
+    { .path = "after",
+      .role = role_after,
       .severity = SEVERITY_ERROR,
       .what = "after: roles of a job start together here",
       .hint = "wait for the peer inside the command" },
-    { .path = "roles.*.run_as",
-      .asked = asks_run_as,
+    { .path = "run_as",
+      .role = role_run_as,
       .severity = SEVERITY_ERROR,
       .what = "run_as: tasks run as the account of the job's owner",
       .hint = "leave it out" },
-    { .path = "roles.*.stdin",
-      .asked = asks_stdin,
+    { .path = "stdin",
+      .role = role_stdin,
       .unless = ENGINE_STDIN | ENGINE_NUMBERS,
       .severity = SEVERITY_ERROR,
       .what = "stdin: this engine gives tasks an empty stdin",
@@ -206,17 +196,33 @@ static const char *image_text(const struct job_spec *job, const char *what, char
     return out;
 }
 
-int admit_features(unsigned engine_caps, const struct job_spec *job, struct report *report)
+/* The path of what the row is about, in arena; NULL: the job does not ask it. */
+static const char *asked_path(size_t row, const struct job_spec *job, struct arena *a)
 {
+    if (!rows[row].role)
+        return rows[row].asked(job) ? rows[row].path : NULL;
+    for (size_t i = 0; i < job->n_roles; i++)
+        if (rows[row].role(&job->roles[i]))
+            return arena_printf(a, "roles.%s.%s", job->roles[i].name, rows[row].path);
+    return NULL;
+}
+
+int admit_features(unsigned engine_caps, const struct job_spec *job, const struct text_node *root,
+                   struct report *report)
+{
+    const struct checker source = { .job = job, .root = root, .report = report };
     size_t before = report->errors;
     char text[TEXT_MAX];
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if ((engine_caps & rows[i].unless) || !rows[i].asked(job))
+        const char *path = engine_caps & rows[i].unless ? NULL : asked_path(i, job, report->arena);
+        if (!path)
             continue;
+        bool error = rows[i].severity == SEVERITY_ERROR;
         const char *what =
             rows[i].asked == asks_image ? image_text(job, rows[i].what, text) : rows[i].what;
-        struct problem *p = report_add(report, rows[i].severity, (struct place){ 0 }, rows[i].path,
-                                       what, rows[i].hint);
+        struct problem *p = report_add(report, rows[i].severity,
+                                       error ? check_place(&source, path) : (struct place){ 0 },
+                                       path, what, rows[i].hint);
         if (rows[i].remedy)
             report_remedy(report, p, rows[i].remedy, "");
     }
@@ -234,6 +240,20 @@ static void check_images(const struct job_spec *job, struct report *report)
         report_add(report, SEVERITY_ERROR, (struct place){ 0 },
                    arena_printf(report->arena, "roles.%s.image", role->name), err.what, err.hint);
     }
+}
+
+int admit_anywhere(const struct job_spec *job, const struct text_node *root, struct report *report)
+{
+    const unsigned all = ENGINE_MOUNTS | ENGINE_STDIN | ENGINE_CONTAINERS;
+    struct report found;
+    report_init(&found, report->arena);
+    if (admit_features(all, job, root, &found) == 0)
+        return 0;
+    for (size_t i = 0; i < found.n; i++)
+        if (found.at[i].severity == SEVERITY_ERROR)
+            report_add(report, SEVERITY_ERROR, found.at[i].place, found.at[i].path,
+                       found.at[i].what, found.at[i].hint);
+    return -1;
 }
 
 int admit_runtime(enum job_runtime setting, const char *no_images, struct job_spec *job,

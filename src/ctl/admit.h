@@ -5,8 +5,12 @@
 
 #include "ctl/ctl.h"
 
-/* Adds refusals (errors) and warnings; 0 when nothing was refused. */
-int admit_features(unsigned engine_caps, const struct job_spec *, struct report *);
+/* Adds refusals (errors) and warnings; 0 when nothing was refused. root: of the text that the job
+ * was read from, for the places of what is refused; or NULL. */
+int admit_features(unsigned engine_caps, const struct job_spec *, const struct text_node *root,
+                   struct report *);
+/* Only what every server refuses, whatever its engine does. 0 or -1. */
+int admit_anywhere(const struct job_spec *, const struct text_node *root, struct report *);
 /* How its images are run: what is settled is put into the job. setting: of a job that says nothing.
  * no_images: why none can be run; NULL: they can. 0 when nothing was refused. */
 int admit_runtime(enum job_runtime setting, const char *no_images, struct job_spec *,

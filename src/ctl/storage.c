@@ -148,3 +148,13 @@ int storage_check_travel(const char *dir, struct err *err)
     return err_hint(err, "name the directory of the code alone with --code DIR, and data by its "
                          "path on the machines");
 }
+
+int storage_check_python(const char *program, struct err *err)
+{
+    struct stat st;
+    if (stat(program, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111))
+        return 0;
+    err_set(err, ERR_CANNOT, "inputs.interpreter: there is no program %.300s", program);
+    return err_hint(err, "a Python program of this machine, /usr/bin/python3; left out: the "
+                         "server's");
+}

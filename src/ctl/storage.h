@@ -23,7 +23,8 @@ const char *ctl_storage_dir(struct ctl *, struct arena *, const char *uri, struc
 struct code_at {
     const char *uri, *at;
 };
-int storage_check_travel(const char *dir, struct err *err); /* can it be sent to machines? */
+int storage_check_travel(const char *dir, struct err *err);     /* can it be sent to machines? */
+int storage_check_python(const char *program, struct err *err); /* is one there? */
 int storage_check_code(const char *dir, const struct code_at *, uint64_t limit, struct err *err);
 
 #endif

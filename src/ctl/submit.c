@@ -296,6 +296,18 @@ static void note_python(struct submission *s)
     s->site.python_from = asked ? s->ask.python_from : python ? PYTHON_OF_JOB : NULL;
 }
 
+/* What a shell had by chance was found there. */
+static int check_python(struct submission *s, struct err *err)
+{
+    const char *python = s->site.python, *from = s->site.python_from;
+    if (!python || (strcmp(from, PYTHON_OF_JOB) != 0 && !python_is_chosen(&s->ask)) ||
+        s->read.job->runtime == RUNTIME_BWRAP || runs_elsewhere(s))
+        return 0;
+    AS_FS_USER(files_of(s));
+    int rc = looked(s, taped_replays(s->ctl) ? 0 : storage_check_python(python, err));
+    return rc ? refuse_field(s, "inputs.interpreter", err) : 0;
+}
+
 /* Directories the job names, as directories of this machine. */
 static int map_storage(struct submission *s, struct err *err)
 {
@@ -325,7 +337,7 @@ static int map_storage(struct submission *s, struct err *err)
                         "results lie in %.200s of the machine that a task runs on, and stay there",
                         s->site.output_dir);
     }
-    return check_data(s, spec, err);
+    return check_python(s, err) ? -1 : check_data(s, spec, err);
 }
 
 /* They run, but cannot ask for anything. */
@@ -471,15 +483,11 @@ static int admit(struct submission *s, struct err *err)
         return -1;
     if (resolve_secrets(ctl, s->ask.owner, spec, report))
         return refuse(s, err, ERR_INPUT);
-    if (queues_check_job(ctl->queues, spec, report))
-        return refuse(s, err, ERR_CANNOT);
-    if (!(engine->ops->caps(engine) & ENGINE_NUMBERS) && settle_runtime(s))
-        return refuse(s, err, ERR_CANNOT);
-    if (admit_features(engine->ops->caps(engine), spec, report))
-        return refuse(s, err, ERR_CANNOT);
-    if (admit_topology(ctl->cluster, spec, report))
-        return refuse(s, err, ERR_CANNOT);
     bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS;
+    if (queues_check_job(ctl->queues, spec, report) || (!numbers && settle_runtime(s)) ||
+        admit_features(engine->ops->caps(engine), spec, s->read.root, report) ||
+        admit_topology(ctl->cluster, spec, report))
+        return refuse(s, err, ERR_CANNOT);
     if (!numbers && map_storage(s, err))
         return -1;
     if (!numbers && !taped_replays(ctl))
@@ -915,12 +923,12 @@ static int submit(struct submission *s, struct err *err)
     int applied = apply(s, err);
     if (applied)
         return applied < 0 ? -1 : 0;
+    note_python(s);
     if (admit(s, err))
         return -1;
     make_row(s);
     if (!s->ask.dry_run)
         keep_auth(s);
-    note_python(s);
     s->site.warnings = warnings(s);
     s->site.differs = differs(s);
     if (!s->ask.dry_run) {

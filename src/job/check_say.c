@@ -17,8 +17,7 @@ static struct place walk_place(const struct checker *c, const char *path, bool *
     return node ? node->place : (struct place){ 0 };
 }
 
-/* The place of the path in the source: of its deepest part that is there, else of its role. */
-static struct place place_of(const struct checker *c, const char *path)
+struct place check_place(const struct checker *c, const char *path)
 {
     bool found = false;
     struct place place = walk_place(c, path, &found);
@@ -44,7 +43,7 @@ __attribute__((format(printf, 4, 0))) static struct problem *say(const struct ch
     char text[512], what[512 + FIELD_PATH_MAX];
     vsnprintf(text, sizeof text, fmt, ap);
     snprintf(what, sizeof what, "%s%s%s", path, *path ? " " : "", text);
-    return report_add(c->report, severity, place_of(c, path), path, what, "");
+    return report_add(c->report, severity, check_place(c, path), path, what, "");
 }
 
 void check_fail(const struct checker *c, const char *path, const char *hint, const char *fmt, ...)

@@ -18,6 +18,8 @@ struct check_path check_path(const char *fmt, ...) __attribute__((format(printf,
 struct check_path check_role_path(const struct role *,
                                   const char *field); /* "roles.worker.field" */
 
+/* The place of the path in the source: of its deepest part that is there, else of its role. */
+struct place check_place(const struct checker *, const char *path);
 /* "PATH what" at the path's place. */
 void check_fail(const struct checker *, const char *path, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

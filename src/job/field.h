@@ -40,13 +40,14 @@ enum field_type {
 
 enum field_flags {
     FIELD_REQUIRED = 1 << 0,
-    FIELD_SECRET = 1 << 1, /* values are masked for others than the owner */
-    FIELD_ALWAYS = 1 << 2, /* encoded also when it has its default */
-    FIELD_ONE = 1 << 3,    /* WORDS: one text may stand for a list of one */
-    FIELD_REST = 1 << 4,   /* AMOUNTS: takes the keys of the object that no other row names */
-    FIELD_LONG = 1 << 5,   /* TEXT: written over several lines in examples (commands) */
-    FIELD_ARGS = 1 << 6,   /* WORDS: arguments of a program: each may be empty, and long */
-    FIELD_OPEN = 1 << 7,   /* OBJECT, LIST, MAP: keys that no row of .table names are left alone */
+    FIELD_SECRET = 1 << 1,  /* values are masked for others than the owner */
+    FIELD_ALWAYS = 1 << 2,  /* encoded also when it has its default */
+    FIELD_ONE = 1 << 3,     /* WORDS: one text may stand for a list of one */
+    FIELD_REST = 1 << 4,    /* AMOUNTS: takes the keys of the object that no other row names */
+    FIELD_LONG = 1 << 5,    /* TEXT: written over several lines in examples (commands) */
+    FIELD_ARGS = 1 << 6,    /* WORDS: arguments of a program: each may be empty, and long */
+    FIELD_REFUSED = 1 << 8, /* no server does it: ctl/admit.c says why; for the reference */
+    FIELD_OPEN = 1 << 7,    /* OBJECT, LIST, MAP: keys that no row of .table names are left alone */
 };
 
 enum field_counts {

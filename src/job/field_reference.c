@@ -103,8 +103,9 @@ static void put_row(struct buf *out, const struct field *f)
     put_value(out, f);
     buf_puts(out, " | ");
     put_default(out, f);
-    buf_addf(out, " | %s%s |\n", f->doc ? f->doc : "",
-             f->flags & FIELD_SECRET ? " *Secret: only its owner sees the values.*" : "");
+    buf_addf(out, " | %s%s%s |\n", f->doc ? f->doc : "",
+             f->flags & FIELD_SECRET ? " *Secret: only its owner sees the values.*" : "",
+             f->flags & FIELD_REFUSED ? " *Refused: no server does it yet.*" : "");
 }
 
 static void put_sections(struct buf *out, const char *prefix, const struct field *table)

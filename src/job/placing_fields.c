@@ -43,7 +43,7 @@ const struct field placing_fields[] = {
                  "that were added to it, `slurm` those of Slurm: of a pilot with room, else of an "
                  "allocation that is asked for, for this job alone"),
     FIELD(PAIRS, "labels", struct placing, labels, .max = 256, .doc = "labels a node must have"),
-    FIELD(WORDS, "tolerations", struct placing, tolerations, .max = 256,
+    FIELD(WORDS, "tolerations", struct placing, tolerations, .flags = FIELD_REFUSED, .max = 256,
           .doc = "taints of nodes that do not matter"),
     FIELD_SAME(OBJECT, "topology", .table = topology_fields, .brief = "within",
                .doc = "how near to each other"),
@@ -58,7 +58,8 @@ static const struct field code_fields[] = {
     FIELD(TEXT, "dir", struct code, dir, .min = 1,
           .doc = "directory (path or file: URI), put read-only under its own name into the working "
                  "directory"),
-    FIELD(TEXT, "git", struct code, git, .min = 1, .doc = "URL of a git repository"),
+    FIELD(TEXT, "git", struct code, git, .flags = FIELD_REFUSED, .min = 1,
+          .doc = "URL of a git repository"),
     FIELD(TEXT, "at", struct code, at, .min = 1, .doc = "branch, tag or commit of it"),
     FIELD(TEXT, "archive", struct code, archive, .min = 1,
           .doc = "code uploaded to the server, `sha256:...`: its tasks start in it"),

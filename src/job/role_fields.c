@@ -186,8 +186,8 @@ const struct field role_fields[] = {
             "tasks of this role that share a node, in order of their index; with `place.together` "
             "their share of one unit; 0: no groups"),
     FIELD(BOOL, "driver", struct role, driver, .doc = "the role that drives the others"),
-    FIELD(WORDS, "after", struct role, after, .flags = FIELD_ONE, .max = JOB_MAX_ROLES,
-          .doc = "roles that must run before this one starts"),
+    FIELD(WORDS, "after", struct role, after, .flags = FIELD_ONE | FIELD_REFUSED,
+          .max = JOB_MAX_ROLES, .doc = "roles that must run before this one starts"),
     FIELD(TEXT, "run", struct role, run, .flags = FIELD_LONG, .min = 1, .max = 131071,
           .doc = "shell text, run by bash; one of run, argv and python is needed"),
     FIELD(WORDS, "argv", struct role, argv, .flags = FIELD_ARGS, .max = 4096,
@@ -224,6 +224,7 @@ const struct field role_fields[] = {
               "that reads finds the end at once"),
     FIELD(BOOL, "tty", struct role, tty,
           .doc = "with `stdin`: stdin, stdout and stderr are a terminal of the task's own"),
-    FIELD(TEXT, "run_as", struct role, run_as, .min = 1, .doc = "user the tasks run as"),
+    FIELD(TEXT, "run_as", struct role, run_as, .flags = FIELD_REFUSED, .min = 1,
+          .doc = "user the tasks run as"),
     FIELD_END,
 };

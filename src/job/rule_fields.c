@@ -65,14 +65,14 @@ const struct field retry_fields[] = {
 };
 
 const struct field health_fields[] = {
-    FIELD(ENUM, "check", struct health, check_before_start, .words = check_words,
-          .doc = "check the nodes before the first task starts"),
-    FIELD(MAYBE_DURATION, "hang_after", struct health, hang_after_ms, .min = 1000,
-          .doc = "a task that gives no sign of life for so long is taken for hung"),
+    FIELD(ENUM, "check", struct health, check_before_start, .flags = FIELD_REFUSED,
+          .words = check_words, .doc = "check the nodes before the first task starts"),
+    FIELD(MAYBE_DURATION, "hang_after", struct health, hang_after_ms, .flags = FIELD_REFUSED,
+          .min = 1000, .doc = "a task that gives no sign of life for so long is taken for hung"),
     FIELD(DURATION, "silent_after", struct health, silent_after_ms, .def = 3000, .max = 86400000,
           .doc = "elastic roles go on without a machine that says nothing for so long, with fewer "
                  "nodes or with a spare; less than 3s is not noticed sooner; 0: they wait for it"),
-    FIELD(WORD, "on_fault", struct health, on_fault, .words = fault_words,
+    FIELD(WORD, "on_fault", struct health, on_fault, .flags = FIELD_REFUSED, .words = fault_words,
           .doc = "what to do about a faulty node or a hung task"),
     FIELD(BOOL, "debug_hold", struct health, debug_hold,
           .doc = "keep directory and view of a failed task, for `muster exec`"),

@@ -2,6 +2,7 @@
  * the server inside; other names, found in libexec/muster, would be rows of the same table. */
 #include "cli/cli.h"
 #include "cli/dlc/face.h"
+#include "ctl/admit.h"
 #include "gpu/ask.h"
 #include "main/account_main.h"
 #include "main/code_main.h"
@@ -38,6 +39,11 @@ static bool example(const struct job_spec *job, struct arena *arena, struct job_
     return true;
 }
 
+static int refused(const struct dialect_result *read, struct report *report)
+{
+    return admit_anywhere(read->job, read->root, report);
+}
+
 static bool is_this_program(const char *path)
 {
     struct stat self, other;
@@ -70,6 +76,7 @@ static struct cli_host make_host(const char *argv0)
                               .server_run = server_main,
                               .settings = server_settings,
                               .example = example,
+                              .refused = refused,
                               .node_program = wire_node_program,
                               .no_images = runtimes_ask,
                               .simulate = simulate_main,
