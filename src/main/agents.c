@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <uv.h>
 
 #define STRANGERS_LEAST 16u
@@ -66,6 +67,7 @@ static int listen_there(struct agents *agents, const struct agents_config *confi
         err_in(err, "agents");
         return err_hint(err, "choose another address with --agents ADDR:PORT, or none");
     }
+    free(agents->address);
     agents->address = mem_printf(strchr(addr, ':') ? "[%s]:%u" : "%s:%u", addr,
                                  agent_listener_port(agents->listener));
     log_info("server.agents", "address=%s pin=%s", agents->address, agents->identity.pin);
@@ -87,15 +89,18 @@ static int open_code(void *arg, struct generation of, const char *hash)
 
 int agents_open(const struct agents_config *config, struct agents **out, struct err *err)
 {
-    *out = NULL;
-    if (strcmp(config->where, "none") == 0)
+    struct agents *agents = *out;
+    if ((agents && agents->listener) || strcmp(config->where, "none") == 0)
         return 0;
-    struct agents *agents = mem_new(sizeof *agents);
-    agents->ctl = config->ctl;
-    if (tls_identity_open(config->state_dir, &agents->identity, err) == 0)
-        agents->tls = tls_server_create(&agents->identity.config, err);
+    if (!agents) {
+        agents = mem_new(sizeof *agents);
+        agents->ctl = config->ctl;
+        if (tls_identity_open(config->state_dir, &agents->identity, err) == 0)
+            agents->tls = tls_server_create(&agents->identity.config, err);
+    }
     if (!agents->tls || listen_there(agents, config, err) < 0) {
-        agents_destroy(agents);
+        if (!*out)
+            agents_destroy(agents);
         return -1;
     }
     link_serve_code(config->hub, (struct link_code){ .open = open_code, .arg = agents });
@@ -112,7 +117,8 @@ int agents_open_kept(const struct agents_config *config, bool needed, struct age
     struct agents_config at = *config;
     size_t len;
     uint64_t port = 0;
-    *out = NULL;
+    if (*out && (*out)->listener)
+        return 0;
     bool kept = file_read(path, 16, &text, &len, NULL) == 0 && scan_u64(text, 1, UINT16_MAX, &port);
     if (!kept && !needed)
         return 0;
@@ -127,6 +133,20 @@ int agents_open_kept(const struct agents_config *config, bool needed, struct age
     }
     snprintf(where, sizeof where, "%u", agent_listener_port((*out)->listener));
     return kept ? 0 : file_replace(path, where, strlen(where), 0600, err);
+}
+
+void agents_forget(struct agents *agents, const char *state_dir)
+{
+    AUTO_FREE char *path = file_join(state_dir, "agents.port");
+    if (agents && agents->listener)
+        log_info("server.agents", "address=none was=%s", agents->address);
+    agents_close(agents);
+    (void)unlink(path);
+}
+
+const char *agents_address(const struct agents *agents)
+{
+    return agents && agents->listener ? agents->address : "none";
 }
 
 void agents_close(struct agents *agents)

@@ -19,15 +19,19 @@ struct agents_config {
     void (*caller)(void *arg, int fd, const char *address);
     void *caller_arg;
 };
-/* *out NULL: none. When the core has said which agents it expects. */
 /* The first address of this machine that machines which connect there can know, in arena; NULL: it
  * is only reached from here. */
 const char *agents_host(struct arena *, const char *where);
+/* When the core has said which agents it expects. *out NULL: none so far; one that was closed is
+ * opened again, and one that is open stays. */
 int agents_open(const struct agents_config *, struct agents **out, struct err *err);
 /* On all addresses, at the port that was taken so before in that state directory. needed: when none
- * was, at one that is free; else *out is NULL then. where is not looked at. */
+ * was, at one that is free; else nothing is opened then. where is not looked at. */
 int agents_open_kept(const struct agents_config *, bool needed, struct agents **out, struct err *);
 void agents_close(struct agents *); /* no more come; those that are there stay. Before the hub */
+/* Closed, and no later server opens the port that was kept. NULL-safe. */
+void agents_forget(struct agents *, const char *state_dir);
+const char *agents_address(const struct agents *); /* "none": it is closed */
 void agents_destroy(
     struct agents *); /* after the hub's last connection; NULL-safe, as agents_close */
 /* "server": [ADDR:PORT, ...] that other machines may reach, "pin". */

@@ -56,6 +56,8 @@ struct pilot_nodes {
     struct map *told; /* by id of a job, a hash of what it was told */
 };
 
+static void on_own(uv_timer_t *timer);
+
 /* ---- rows ---- */
 
 struct pending_row { /* a row on its way */
@@ -90,6 +92,8 @@ static void keep(void *arg, const struct pilot *p, void (*done)(void *done_arg, 
     *kept = (struct pending_row){ .done = done, .arg = done_arg };
     put_row(n, p->name, p->by, pilot_row(arena, p), kept);
     arena_destroy(arena);
+    if (n->begun && p->state == PILOT_OVER) /* it was the last, it may be */
+        uv_timer_start(&n->own, on_own, 0, 0);
 }
 
 static void drop(void *arg, const char *pilot)
@@ -489,8 +493,6 @@ static void start(void *arg, const struct text_node *body, const char *by, api_p
 
 /* ---- allocations that jobs have for themselves ---- */
 
-static void on_own(uv_timer_t *timer);
-
 static void on_own_row(void *arg, bool kept)
 {
     struct starting *s = arg;
@@ -642,6 +644,8 @@ static void on_own(uv_timer_t *timer)
         for (size_t i = 0; i < list.n; i++)
             follow_job(n, arena, &list.at[i], &waiting);
         forget_told(n, &list);
+        if (!pilot_nodes_any(n) && n->asking == 0)
+            n->config.leave_agents(n->config.open_arg);
     } else {
         uv_timer_start(timer, on_own, OWN_AGAIN_MS, 0);
     }
@@ -653,6 +657,11 @@ static void own(void *arg)
     struct pilot_nodes *n = arg;
     if (n->begun)
         uv_timer_start(&n->own, on_own, 0, 0);
+}
+
+bool pilot_nodes_any(const struct pilot_nodes *n)
+{
+    return pilots_count(n->pilots) > 0;
 }
 
 void pilot_nodes_look(struct pilot_nodes *n)

@@ -19,6 +19,7 @@ struct pilot_nodes_config {
     struct engine_sink sink;                     /* for news of nodes that are to come */
     struct agents *const *agents;                /* where hosts connect, once it is open */
     int (*open_agents)(void *arg, struct err *); /* it is to be, when it is not */
+    void (*leave_agents)(void *arg);             /* no pilot needs it any more */
     void *open_arg;
     const char *prefix; /* of Slurm's commands; "": none */
     const char *node_program, *state_dir;
@@ -26,9 +27,10 @@ struct pilot_nodes_config {
 struct pilot_nodes;
 /* Those of the records are known from here on: before the core recovers. NULL. */
 struct pilot_nodes *pilot_nodes_create(const struct pilot_nodes_config *, struct err *);
-void pilot_nodes_begin(struct pilot_nodes *);   /* after it has */
-void pilot_nodes_look(struct pilot_nodes *);    /* jobs want other allocations than before */
-void pilot_nodes_destroy(struct pilot_nodes *); /* before the core; NULL-safe */
+void pilot_nodes_begin(struct pilot_nodes *);     /* after it has */
+bool pilot_nodes_any(const struct pilot_nodes *); /* is one of them not over? */
+void pilot_nodes_look(struct pilot_nodes *);      /* jobs want other allocations than before */
+void pilot_nodes_destroy(struct pilot_nodes *);   /* before the core; NULL-safe */
 struct api_pilots pilot_nodes_served(struct pilot_nodes *);
 
 #endif

@@ -97,6 +97,7 @@ struct server {
     struct shipper *shipper;       /* NULL: there is no continuous backup */
     struct engine_sink sink;       /* the core's */
     struct agents *agents;         /* NULL: none of other machines */
+    struct api_setting *settings;  /* as they are shown */
     struct api *api;
     struct http_server *http;
     bool loop_ready, ending;
@@ -459,6 +460,7 @@ static void make_fencer(struct server *s)
 }
 
 static int on_need_agents(void *arg, struct err *err);
+static void on_leave_agents(void *arg);
 
 /* Also where no port is open for their nodes: what they run is not lost. */
 static int make_pilots(struct server *s, struct err *err)
@@ -471,6 +473,7 @@ static int make_pilots(struct server *s, struct err *err)
         .sink = { .fact = on_fact, .arg = s },
         .agents = &s->agents,
         .open_agents = on_need_agents,
+        .leave_agents = on_leave_agents,
         .open_arg = s,
         .prefix = s->no_allocations ? "" : s->config.at[SETTING_SLURM_PREFIX].text,
         .node_program = s->node_program,
@@ -609,7 +612,7 @@ static void put_where(void *arg, struct arena *a, struct text_node *map)
 
 static struct api *make_api(struct server *s, struct err *err)
 {
-    struct api_setting *rows = ARENA_ARRAY(s->arena, SETTING_N, struct api_setting);
+    struct api_setting *rows = s->settings = ARENA_ARRAY(s->arena, SETTING_N, struct api_setting);
     for (size_t i = 0; i < SETTING_N; i++)
         rows[i] = (struct api_setting){ .name = setting_key((enum setting)i),
                                         .value = s->config.at[i].text,
@@ -739,6 +742,12 @@ static void take_caller(void *arg, int fd, const char *address)
     http_server_take(arg, fd, address);
 }
 
+/* What is open for nodes of Slurm is in the list of settings, too. */
+static void say_agents(struct server *s)
+{
+    s->settings[SETTING_AGENTS].value = agents_address(s->agents);
+}
+
 /* Where no setting says one, the port that was opened for nodes of Slurm is opened again; needed:
  * now it is the first time. */
 static int open_agents(struct server *s, bool needed, struct err *err)
@@ -750,16 +759,25 @@ static int open_agents(struct server *s, bool needed, struct err *err)
                                     .most = s->descriptors.agents,
                                     .caller = take_caller,
                                     .caller_arg = s->http };
-    if (s->agents)
-        return 0;
     if (strcmp(config.where, "none") != 0)
         return agents_open(&config, &s->agents, err);
-    return agents_open_kept(&config, needed, &s->agents, err);
+    int rc = agents_open_kept(&config, needed, &s->agents, err);
+    say_agents(s);
+    return rc;
 }
 
 static int on_need_agents(void *arg, struct err *err)
 {
     return open_agents(arg, true, err);
+}
+
+static void on_leave_agents(void *arg)
+{
+    struct server *s = arg;
+    if (strcmp(s->config.at[SETTING_AGENTS].text, "none") != 0)
+        return;
+    agents_forget(s->agents, s->files.dir);
+    say_agents(s);
 }
 
 static int make_parts(struct server *s, struct err *err)

@@ -83,6 +83,20 @@ static void an_address_is_said_with_its_port(void **state)
     arena_destroy(arena);
 }
 
+static void what_was_closed_opens_again(void **state)
+{
+    struct scene *scene = *state;
+    assert_string_equal(agents_address(scene->agents), "none");
+    assert_int_equal(open_at(scene, "127.0.0.1:0", NULL), 0);
+    AUTO_FREE char *first = mem_strdup(agents_address(scene->agents));
+    assert_int_equal(open_at(scene, "127.0.0.1:0", NULL), 0); /* it is open */
+    assert_string_equal(agents_address(scene->agents), first);
+    agents_forget(scene->agents, scene->dir);
+    assert_string_equal(agents_address(scene->agents), "none");
+    assert_int_equal(open_at(scene, first, NULL), 0);
+    assert_string_equal(agents_address(scene->agents), first);
+}
+
 static void what_is_no_address_is_refused(void **state)
 {
     static const char *const wrong[] = { "",           "6879",    "127.0.0.1", "127.0.0.1:x",
@@ -102,6 +116,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(none_come_without_an_address),
         T(an_address_is_said_with_its_port),
+        T(what_was_closed_opens_again),
         T(what_is_no_address_is_refused),
     };
     return cmocka_run_group_tests_name("agents", tests, NULL, NULL);
