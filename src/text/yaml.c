@@ -36,11 +36,15 @@ struct parse {
     struct smap *anchors;                   /* name -> node */
     struct text_node *open[TEXT_MAX_DEPTH]; /* containers around */
     size_t depth, nodes;
+    size_t mark; /* bytes of a byte order mark at the front, which libyaml is not given */
     bool duplicates;
     struct cursor at; /* where the last place began */
 };
 
-static const struct cursor origin = { .line = 1, .col = 1 };
+static struct cursor origin(const struct parse *s)
+{
+    return (struct cursor){ .offset = s->mark, .line = 1, .col = 1 };
+}
 
 static void advance(const struct parse *s, struct cursor *c, size_t chars)
 {
@@ -59,7 +63,7 @@ static void advance(const struct parse *s, struct cursor *c, size_t chars)
 static struct place place_at(struct parse *s, size_t from, size_t to)
 {
     if (from < s->at.chars) /* does not happen with the events we know; stay right if it does */
-        s->at = origin;
+        s->at = origin(s);
     advance(s, &s->at, from);
     struct cursor end = s->at;
     advance(s, &end, to);
@@ -88,7 +92,7 @@ static bool next(struct parse *s, yaml_event_t *e)
         return true;
     size_t at = s->parser.problem_mark.index, context = s->parser.context_mark.index;
     if (s->parser.error == YAML_READER_ERROR) /* a byte offset then */
-        at = source_chars(s->src, s->parser.problem_offset);
+        at = source_chars(s->src + s->mark, s->parser.problem_offset);
     struct yaml_fault fault = { .problem = s->parser.problem,
                                 .context = s->parser.context,
                                 .reader = s->parser.error == YAML_READER_ERROR };
@@ -460,7 +464,8 @@ static int parse(struct parse *s, struct nodes *docs, size_t most)
     struct report before = *s->report;
     if (!yaml_parser_initialize(&s->parser))
         BUG("out of memory in libyaml");
-    yaml_parser_set_input_string(&s->parser, (const unsigned char *)s->src, s->len);
+    yaml_parser_set_input_string(&s->parser, (const unsigned char *)s->src + s->mark,
+                                 s->len - s->mark);
     yaml_parser_set_encoding(&s->parser, YAML_UTF8_ENCODING);
     s->anchors = smap_create();
     bool ok = take_documents(s, docs, most);
@@ -472,7 +477,12 @@ static int parse(struct parse *s, struct nodes *docs, size_t most)
 
 static struct parse begin(struct arena *arena, const char *src, size_t len, struct report *report)
 {
-    return (struct parse){ .src = src, .len = len, .arena = arena, .report = report, .at = origin };
+    static const char mark[] = "\xef\xbb\xbf";
+    const size_t n = sizeof mark - 1;
+    struct parse s = { .src = src, .len = len, .arena = arena, .report = report };
+    s.mark = len >= n && memcmp(src, mark, n) == 0 ? n : 0;
+    s.at = origin(&s);
+    return s;
 }
 
 static bool is_empty(const struct text_node *doc)

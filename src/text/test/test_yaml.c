@@ -96,6 +96,10 @@ static void structure_and_places(void **state)
                   "k: v");
     assert_string_equal(n->first->key, "k");
     assert_int_equal(n->first->place.offset, 6);
+    n = read_good("\xef\xbb\xbf"
+                  "k: v\nlast: w\n");
+    assert_int_equal(n->first->key_place.col, 1);
+    assert_int_equal(n->last->place.offset, 14);
 }
 
 static void anchors(void **state)
