@@ -74,6 +74,7 @@ static void write_jobwide(const struct writer *w)
 {
     const struct job_spec *job = w->job;
     char range[JOB_ARRAY_TEXT];
+    const uint32_t at_once = job->array.at_once;
     option(w, "job-name", job->name);
     if (job->project)
         option(w, "account", job->project);
@@ -88,7 +89,9 @@ static void write_jobwide(const struct writer *w)
     if (job->priority < 5)
         option(w, "nice", "100");
     if (job->array.count)
-        option(w, "array", job_array_range(range, &job->array));
+        option(w, "array",
+               arena_printf(w->arena, at_once ? "%s%%%u" : "%s",
+                            job_array_range(range, &job->array), at_once));
     write_after(w);
     if (job->retry.platform.kind == COUNT_NEVER)
         buf_puts(w->out, "#SBATCH --no-requeue\n");
