@@ -99,6 +99,20 @@ static bool job_ended(struct sending *s)
     return ctl_job_view(core(s), s->call->arena, &ask, &job, NULL) || job_state_final(job.state);
 }
 
+/* The event of the job: what was sent, to whom, by whom. */
+static const char *event_text(const struct sending *s, int64_t heard)
+{
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    buf_addf(&out, "%s to ", signal_word(s->order.signal));
+    for (size_t i = 0; i < s->n && i < FAILED_KEPT; i++)
+        buf_addf(&out, "%s%.100s", i ? ", " : "", s->at[i].task);
+    if (s->n > FAILED_KEPT)
+        buf_addf(&out, " and %zu more", s->n - FAILED_KEPT);
+    buf_addf(&out, ": heard by %lld of %zu, sent by %.100s", (long long)heard, s->n,
+             s->call->owner ? s->call->owner : "the server's user");
+    return arena_strdup(s->call->arena, buf_str(&out));
+}
+
 static struct text_node *record(struct sending *s)
 {
     struct arena *a = s->call->arena;
@@ -122,6 +136,7 @@ static struct text_node *record(struct sending *s)
     text_int(a, kept, "heard", heard);
     text_int(a, kept, "processes", processes);
     text_copy(a, kept, "failed", failed);
+    text_str(a, kept, "event", event_text(s, heard));
     if (s->order.said)
         text_copy(a, kept, "said", s->order.said);
     return kept;

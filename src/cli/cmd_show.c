@@ -70,7 +70,7 @@ static void put_state(struct cli *cli, const struct text_node *job, struct buf *
     if (word && strcasecmp(word, state) != 0)
         buf_addf(out, "  (%s)", word);
     buf_putc(out, '\n');
-    line(out, strcmp(state, "queued") == 0 ? "waits for" : "why", answer_text(job, "reason", NULL));
+    line(out, "why", answer_text(job, "reason", NULL));
 }
 
 /* Of an elastic job that runs without them. */
@@ -204,8 +204,9 @@ static void put_timeline(const struct text_node *job, struct buf *out)
         uint64_t at = answer_time(e, "at");
         char stamp[32];
         const char *type = answer_text(e, "type", ""), *text = answer_text(e, "text", "");
-        /* A task's news is in its job's sentence. */
-        if (strncmp(type, "task.", 5) == 0 && strcmp(type, "task.failed") != 0)
+        /* A task's news is in its job's sentence, but for why it goes on or ends. */
+        if (strncmp(type, "task.", 5) == 0 && strcmp(type, "task.failed") != 0 &&
+            strcmp(type, "task.retry") != 0)
             continue;
         snprintf(stamp, sizeof stamp, "+%.2fs", at > start ? (double)(at - start) / 1000 : 0);
         buf_addf(out, "%10s  %-13s %s\n", stamp, type, text);

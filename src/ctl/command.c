@@ -4,6 +4,7 @@
 #include "account/rights.h"
 #include "ctl/allocations.h"
 #include "ctl/core.h"
+#include "ctl/minutes.h"
 #include "ctl/nodes.h"
 #include "ctl/redact.h"
 #include "ctl/tasks.h"
@@ -312,8 +313,27 @@ static int restart_job(struct command *c, const struct ctl_restart *ask, struct 
     return 0;
 }
 
-static int restart_tasks(struct command *c, const struct words *tasks, struct err *err)
+#define NAMED_MAX 4u /* in the event, of the tasks that somebody has restarted */
+
+/* Who asked, before what follows of it. */
+static void note_restart(const struct command *c, const struct ctl_restart *ask)
 {
+    const struct words *tasks = &ask->tasks;
+    AUTO_BUF struct buf text = BUF_INIT(4096);
+    for (size_t i = 0; i < tasks->n && i < NAMED_MAX; i++)
+        buf_addf(&text, "%s%.100s", i ? ", " : "", tasks->at[i]);
+    if (tasks->n > NAMED_MAX)
+        buf_addf(&text, " and %zu more", tasks->n - NAMED_MAX);
+    if (ask->reason)
+        buf_addf(&text, ": %.250s", ask->reason);
+    else
+        buf_addf(&text, ": restarted by %.100s", c->owner);
+    event_note(c->ctl, &(struct minute){ .job = c->job->row.id, .text = buf_str(&text) }, "asked");
+}
+
+static int restart_tasks(struct command *c, const struct ctl_restart *ask, struct err *err)
+{
+    const struct words *tasks = &ask->tasks;
     struct live_job *job = c->job;
     uint32_t *flat = ARENA_ARRAY(c->ctl->scratch, tasks->n, uint32_t);
     for (size_t i = 0; i < tasks->n; i++) {
@@ -322,6 +342,8 @@ static int restart_tasks(struct command *c, const struct words *tasks, struct er
             return err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"",
                            (unsigned long long)c->row.number, tasks->at[i]);
     }
+    if (!live_closing(job))
+        note_restart(c, ask);
     for (size_t i = 0; i < tasks->n && !live_closing(job); i++)
         settle_turn(c->ctl, job, flat[i]);
     return 0;
@@ -343,7 +365,7 @@ static int restart(struct command *c, const struct ctl_restart *ask, struct answ
     if (!job->tasks || !core_spec(c->ctl, job))
         return err_set(err, ERR_CONFLICT, "job %llu is %s: it has not begun",
                        (unsigned long long)c->row.number, job_state_word(job->row.state));
-    return ask->tasks.n ? restart_tasks(c, &ask->tasks, err) : restart_job(c, ask, err);
+    return ask->tasks.n ? restart_tasks(c, ask, err) : restart_job(c, ask, err);
 }
 
 void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done, void *arg)

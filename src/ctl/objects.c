@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/minutes.h"
 #include "ctl/secret_news.h"
 #include "ctl/taped.h"
 #include "job/ids.h"
@@ -225,6 +226,10 @@ void ctl_objects_put(struct ctl *ctl, const struct ctl_objects *ask, ctl_done *d
         answer->err = err;
         return;
     }
+    const struct text_node *spec = answer->job ? ask->at[0].spec : NULL;
+    const struct text_node *text = spec ? text_get(spec, "event") : NULL;
+    if (text && text->str) /* what was done to the job, in a sentence */
+        event_note(ctl, &(struct minute){ .job = answer->job, .text = text->str }, ask->at[0].kind);
     answer->tree = text_map(answer->arena, NULL, NULL);
     text_int(answer->arena, answer->tree, "n", (int64_t)ask->n);
 }
