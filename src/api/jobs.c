@@ -228,6 +228,20 @@ static bool read_states(const char *text, uint32_t *states, struct err *err)
     return true;
 }
 
+/* Jobs of a format that there is not are none, which says nothing of the slip. */
+static bool known_format(const struct call *call, const char *name, struct err *err)
+{
+    const struct dialects *all = ctl_dialects(call->api->config.ctl);
+    AUTO_BUF struct buf names = BUF_INIT(4096);
+    if (!name || !*name || dialect_find(all, name))
+        return true;
+    for (size_t i = 0; i < all->n; i++)
+        buf_addf(&names, "%s%s", i ? " " : "", all->at[i]->name);
+    err_set(err, ERR_INPUT, "\"%.60s\" is not a format of jobs", name);
+    err_hint(err, "%s", buf_str(&names));
+    return false;
+}
+
 /* Members instead of jobs; false: answered. */
 static bool read_array(struct call *call, const char *array, struct job_filter *f)
 {
@@ -282,7 +296,8 @@ void job_list(struct call *call)
     if (array && !read_array(call, array, &f))
         return;
     filter_readable(ctl_accounts(call->api->config.ctl), call->arena, &call->who, &f);
-    if (read_states(http_query(r, "state", 0), &f.states, &err) &&
+    if (known_format(call, f.dialect, &err) &&
+        read_states(http_query(r, "state", 0), &f.states, &err) &&
         call_u64(call, "limit", 1, 1000, &limit, &err)) {
         f.limit = limit;
         if (before && !job_id_parse(before, &f.before_id))

@@ -122,9 +122,27 @@ static void on_removed(void *arg, const struct ctl_answer *answer)
     tell_engine(arg, answer, machines_of(arg)->remove);
 }
 
+/* A node of the server's own machine, declared or not, was never added. */
+static bool is_own(struct call *call)
+{
+    const struct nodes_view all = ctl_nodes_view(call->api->config.ctl, call->arena);
+    struct err err;
+    size_t i = 0;
+    while (i < all.nodes.n && strcmp(all.nodes.at[i].name, call->param[0]) != 0)
+        i++;
+    if (i == all.nodes.n || strcmp(all.nodes.at[i].engine, "local") != 0)
+        return false;
+    err_set(&err, ERR_INPUT, "%.80s is a node of the server's own, no machine that was added",
+            call->param[0]);
+    if (all.nodes.at[i].declared)
+        err_hint(&err, "the setting nodes declares it");
+    call_problem(call, &err, NULL);
+    return true;
+}
+
 void machine_remove(struct call *call)
 {
-    if (!have_port(call))
+    if (is_own(call) || !have_port(call))
         return;
     call_keep(call);
     ctl_machine_remove(call->api->config.ctl, call->param[0], call_flag(call, "force"), on_removed,
