@@ -50,7 +50,7 @@
     X(LOGS_OF, "output", "logs %", "")                                                             \
     X(LOGS_OF_TASK, "output", "logs % %", "")                                                      \
     X(GOES_ON, "follow", "logs -f %", "the job goes on")                                           \
-    X(TASK_OUTPUT, "output", "logs % % --stderr --tail 20", "")                                    \
+    X(TASK_OUTPUT, "output", "logs % % --tail 20", "")                                             \
     X(TASK_ENTER, "enter it", "exec % %", "")                                                      \
     X(RESUBMIT, "again", "submit --like %", "")                                                    \
     X(RESUBMIT_STDIN, "anew", "submit --like % --stdin", "the job once more, with an open stdin")  \

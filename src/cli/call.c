@@ -191,8 +191,14 @@ static void call_refused(struct cli *cli, const struct text_node *problem, const
     report_init(&report, cli->arena);
     for (const struct text_node *n = errors->first; n; n = n->next)
         add_problem(cli, &report, n, &said);
-    report_print(&report, call->file, call->body, call->len, out_color_err(), &out);
-    fputs(buf_str(&out), stderr);
+    if (cli->json) {
+        struct text_node *one = out_report(cli->arena, NULL, call->file, &report);
+        text_bool(cli->arena, one, "ok", false);
+        out_json(one);
+    } else {
+        report_print(&report, call->file, call->body, call->len, out_color_err(), &out);
+        fputs(buf_str(&out), stderr);
+    }
     if (!report.errors) /* what is wrong is not in the text: err says it */
         return;
     err_set(err, code, "%zu error%s in %s, nothing was %s", report.errors,
@@ -224,6 +230,24 @@ static int refused(struct cli *cli, const struct call *call, const struct http_r
 
 /* ---- one answer ---- */
 
+/* "", "a/b" where a job is named: no job has such a name, and no route either. */
+static int check_job(const char *path, struct err *err)
+{
+    static const char jobs[] = "/v1/jobs/", slash[] = "%2F";
+    const char *at = path + sizeof jobs - 1;
+    if (strncmp(path, jobs, sizeof jobs - 1) != 0)
+        return 0;
+    size_t len = strcspn(at, "/?");
+    const char *found = strstr(at, slash);
+    if (len > 0 && (!found || found >= at + len))
+        return 0;
+    const char *shown = found ? found : at;
+    err_set(err, ERR_NOT_FOUND, "no job \"%.*s%s%.*s\"", (int)(found ? found - at : 0), at,
+            found ? "/" : "", found ? (int)(at + len - found) - (int)(sizeof slash - 1) : 0,
+            found ? shown + sizeof slash - 1 : "");
+    return err_remedy(err, REMEDY_LIST_ALL);
+}
+
 struct text_node *call_send(struct cli *cli, const struct call *call, struct err *err)
 {
     struct http_response response;
@@ -233,7 +257,7 @@ struct text_node *call_send(struct cli *cli, const struct call *call, struct err
         pairs_set(&headers, cli->arena, "Idempotency-Key", call->key);
     if (call->type)
         pairs_set(&headers, cli->arena, "Content-Type", call->type);
-    if (call_open(cli, err) < 0)
+    if (check_job(call->path, err) < 0 || call_open(cli, err) < 0)
         return NULL;
     struct http_ask ask = { .method = call->method,
                             .path = call->path,
@@ -307,7 +331,7 @@ static bool on_piece(void *arg, const void *data, size_t len)
 static int stream(struct cli *cli, const struct http_ask *ask, struct err *err)
 {
     struct http_response response;
-    if (call_open(cli, err) < 0)
+    if (check_job(ask->path, err) < 0 || call_open(cli, err) < 0)
         return -1;
     int rc = http_call(cli->client, ask, &response, err);
     if (rc < 0) {

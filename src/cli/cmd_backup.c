@@ -9,6 +9,7 @@
 #include "base/tar.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/names.h"
 #include "cli/out.h"
 #include "cli/records.h"
 
@@ -180,6 +181,10 @@ static int run_backup(struct cli *cli, const void *opts_, int argc, char **argv,
         err_set(err, ERR_CONFLICT, "%s is there already", argv[0]);
         return err_hint(err, "--force replaces it, when the new one is whole");
     }
+    const char *slash = strrchr(argv[0], '/');
+    if (slash && slash > argv[0] &&
+        names_need(arena_strndup(cli->arena, argv[0], (size_t)(slash - argv[0])), err) < 0)
+        return -1;
     const struct text_node *found = backup_to_file(cli, argv[0], err);
     if (!found)
         return -1;

@@ -199,13 +199,21 @@ static void print_tail(const struct checked_file *c, struct buf *out)
     buf_putc(out, '\n');
 }
 
+/* As a submission counts them: those of all jobs of an array. */
+static uint32_t task_count(const struct job_spec *job)
+{
+    return job_task_count(job) * (job->array.count ? job->array.count : 1);
+}
+
 static void print_good(const struct checked_file *c, struct buf *out)
 {
     const struct job_spec *job = c->job.result.job;
-    char roles[48], tasks[48];
-    buf_addf(out, "%s is fine: %s, %s, %s (%s)\n", c->file,
-             job->name ? job->name : "without a name", out_count(roles, job->n_roles, "role"),
-             out_count(tasks, job_task_count(job), "task"), c->job.result.dialect->title);
+    char jobs[48], roles[48], tasks[48];
+    buf_addf(out, "%s is fine: %s, ", c->file, job->name ? job->name : "without a name");
+    if (job->array.count)
+        buf_addf(out, "an array of %s, ", out_count(jobs, job->array.count, "job"));
+    buf_addf(out, "%s, %s (%s)\n", out_count(roles, job->n_roles, "role"),
+             out_count(tasks, task_count(job), "task"), c->job.result.dialect->title);
 }
 
 static void print_report(struct cli *cli, const struct checked_file *c)
@@ -225,47 +233,30 @@ static void print_report(struct cli *cli, const struct checked_file *c)
     out_buf(&out);
 }
 
-static struct text_node *problem_tree(struct arena *a, struct text_node *list,
-                                      const struct problem *p)
-{
-    struct text_node *one = text_map(a, list, NULL);
-    text_str(a, one, "severity", p->severity == SEVERITY_ERROR ? "error" : "warning");
-    if (p->place.line) {
-        text_int(a, one, "line", p->place.line);
-        text_int(a, one, "col", p->place.col);
-        text_int(a, one, "offset", p->place.offset);
-        text_int(a, one, "len", p->place.len);
-    }
-    text_str(a, one, "path", p->path);
-    text_str(a, one, "what", p->what);
-    text_str(a, one, "hint", remedies_line(a, p->hint, p->remedies));
-    if (p->fix)
-        text_str(a, one, "fix", p->fix);
-    return one;
-}
-
 static void json_report(struct cli *cli, const struct checked_file *c, struct text_node *parent)
 {
     struct arena *a = cli->arena;
-    struct text_node *one = text_map(a, parent, NULL);
-    text_str(a, one, "file", c->file);
+    struct text_node *one = out_report(a, parent, c->file, &c->job.report);
     text_bool(a, one, "ok", c->good);
     if (c->job.result.dialect)
         text_str(a, one, "dialect", c->job.result.dialect->name);
     if (c->good) {
         text_int(a, one, "roles", (int64_t)c->job.result.job->n_roles);
-        text_int(a, one, "tasks", job_task_count(c->job.result.job));
+        text_int(a, one, "tasks", task_count(c->job.result.job));
     }
-    text_int(a, one, "errors", (int64_t)c->job.report.errors);
-    text_int(a, one, "warnings", (int64_t)c->job.report.warnings);
-    struct text_node *list = text_list(a, one, "problems");
-    for (size_t i = 0; i < c->job.report.n; i++)
-        problem_tree(a, list, &c->job.report.at[i]);
     if (c->made)
         text_copy(a, one, "job", c->made);
 }
 
 /* ---- --fix ---- */
+
+static void print_changes(const char *file, const char *lines)
+{
+    for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
+        n = strcspn(lines, "\n");
+        printf("changed %s:%.*s\n", file, (int)n, lines);
+    }
+}
 
 /* Rounds, because a fixed field may show what was hidden behind it. */
 static int fix_file(struct cli *cli, const struct check_opts *o, const char *file,
@@ -286,7 +277,7 @@ static int fix_file(struct cli *cli, const struct check_opts *o, const char *fil
         if (file_replace(file, mended.data, mended.len, st.st_mode & 07777, err) < 0)
             return -1;
         if (!cli->json && !cli->quiet)
-            printf("changed %s:%s", file, buf_str(&said));
+            print_changes(file, buf_str(&said));
         free(c->text);
         if (read_one(cli, o, file, c, err) < 0)
             return -1;

@@ -48,6 +48,7 @@ struct making { /* one configuration */
     struct err *err;
     const char *address; /* "http://127.0.0.1:6878" */
     const char *host;    /* "127.0.0.1:6878" */
+    bool json;           /* a document instead of the client's own file */
 };
 
 static const struct text_node *make(struct making *m, const char *path)
@@ -106,6 +107,12 @@ static int read_list(struct making *m, const char *name, const struct text_node 
                          path);
 }
 
+static void put_json(const struct text_node *root, struct buf *out)
+{
+    json_print(root, 4, out);
+    buf_putc(out, '\n');
+}
+
 /* ---- dlc ---- */
 
 static int config_dlc(struct making *m, struct buf *out)
@@ -113,6 +120,15 @@ static int config_dlc(struct making *m, struct buf *out)
     const struct text_node *key = make(m, "/v1/keys");
     if (!key)
         return -1;
+    if (m->json) {
+        struct text_node *root = text_map(m->cli->arena, NULL, NULL);
+        text_str(m->cli->arena, root, "access_key_id", answer_text(key, "id", ""));
+        text_str(m->cli->arena, root, "access_key_secret", answer_text(key, "secret", ""));
+        text_str(m->cli->arena, root, "endpoint", m->host);
+        text_str(m->cli->arena, root, "protocol", "http");
+        put_json(root, out);
+        return 0;
+    }
     buf_addf(
         out,
         "export ALIBABA_CLOUD_ACCESS_KEY_ID=%s\n"
@@ -157,8 +173,7 @@ static int config_openpai(struct making *m, struct buf *out)
         if (strcmp(alias_of(one), "muster") != 0)
             text_copy(a, list, NULL, one);
     put_cluster(m, list, token);
-    json_print(list, 4, out);
-    buf_putc(out, '\n');
+    put_json(list, out);
     return 0;
 }
 
@@ -200,7 +215,10 @@ static int config_kubectl(struct making *m, struct buf *out)
     text_str(a, context, "user", "muster");
     text_str(a, context, "namespace", m->o->namespace ? m->o->namespace : "default");
     text_str(a, root, "current-context", "muster");
-    yaml_print(root, out);
+    if (m->json)
+        put_json(root, out);
+    else
+        yaml_print(root, out);
     return 0;
 }
 
@@ -244,7 +262,8 @@ static int run_client_config(struct cli *cli, const void *opts_, int argc, char 
                              struct err *err)
 {
     AUTO_BUF struct buf out = BUF_INIT(CONFIG_MAX);
-    struct making m = { .cli = cli, .o = opts_, .err = err };
+    const struct client_opts *o = opts_;
+    struct making m = { .cli = cli, .o = o, .err = err, .json = cli->json && !o->write };
     if (cmd_operands(&cmd_client_config, argc, 1, 1, err) < 0)
         return -1;
     const struct client *client = find(argv[0], err);

@@ -306,9 +306,11 @@ static struct finding ask_gpus(struct cli *cli, struct gpu_report *r)
         return missing(r->error,
                        "nvidia-smi says more; the driver and its library have to be of one "
                        "version");
+    const char *declare = out_command(cli, REMEDY_TRY_NODES, ""); /* "": elsewhere it cannot be */
     if (r->n == 0)
-        return less("none", arena_printf(cli->arena, "to try declared devices: %s",
-                                         out_command(cli, REMEDY_TRY_NODES, "")));
+        return less("none", *declare
+                                ? arena_printf(cli->arena, "to try declared devices: %s", declare)
+                                : "");
     const char *failing = devices_failing(cli, r);
     if (*failing)
         return missing(arena_printf(cli->arena, "%s%s", devices_found(cli, r), failing),

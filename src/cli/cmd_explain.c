@@ -305,7 +305,7 @@ static void put_rank(const struct text_node *e, struct buf *out)
     if (priority != asked)
         buf_addf(out, " (by waiting; asked %llu)", (unsigned long long)asked);
     buf_addf(out, ", load of its queue %s", fmt_milli(text, load));
-    buf_addf(out, ", user had %s h of the cluster",
+    buf_addf(out, ", user had %s h of the cluster (with an hour of what is held now)",
              fmt_milli(text, answer_number(r, "usage", 0) / 1000));
     buf_addf(out, ", %s old\n", fmt_age(age, answer_number(r, "age_ms", 0)));
 }
@@ -376,7 +376,9 @@ static void put_head(struct arena *arena, const struct text_node *e, struct buf 
     if (answer_has(e, "array"))
         name =
             arena_printf(arena, "%s[%llu]", name, (unsigned long long)answer_number(e, "index", 0));
-    if (strcmp(state, "queued") == 0)
+    if (strcmp(state, "queued") == 0 && strcmp(answer_text(e, "why", ""), "after") == 0)
+        buf_addf(out, "%s %s\n", name, *reason ? reason : "waits"); /* "waits for job 12 ..." */
+    else if (strcmp(state, "queued") == 0)
         buf_addf(out, "%s waits%s%s\n", name, *reason ? ": " : "", reason);
     else if (strcmp(state, "suspended") == 0 && answer_flag(e, "would_start"))
         put_resume(arena, name, answer_number(e, "number", 0), out);

@@ -283,7 +283,8 @@ static struct text_node *fetch_pages(struct cli *cli, const struct ls_opts *aske
         list = list ? list : jobs;
         first = first ? first : page;
         o->before = answer_text(page, "next", NULL);
-    } while (o->whole && o->before && list && list->count);
+    } while (o->whole && o->before && list && list->count &&
+             (!asked->limit || list->count < asked->limit));
     struct text_node *next = text_get(first, "next");
     if (o->whole && next)
         next->kind = TEXT_NULL;
@@ -314,11 +315,27 @@ static int unfold(struct cli *cli, const struct ls_opts *o, struct text_node *jo
     return 0;
 }
 
+/* The first so many of the list; 0: all. */
+static void cut(struct text_node *jobs, uint64_t most)
+{
+    struct text_node *last = jobs ? jobs->first : NULL;
+    if (!most || !last || jobs->count <= most)
+        return;
+    for (uint64_t i = 1; i < most; i++)
+        last = last->next;
+    last->next = NULL;
+    jobs->last = last;
+    jobs->count = most;
+}
+
 static struct text_node *fetch(struct cli *cli, const struct ls_opts *o, struct err *err)
 {
     struct text_node *tree = fetch_pages(cli, o, err);
-    if (tree && o->all && !o->array && unfold(cli, o, text_get(tree, "jobs"), err) < 0)
+    struct text_node *jobs = tree ? text_get(tree, "jobs") : NULL;
+    cut(jobs, o->limit);
+    if (tree && o->all && !o->array && unfold(cli, o, jobs, err) < 0)
         return NULL;
+    cut(jobs, o->limit);
     return tree;
 }
 

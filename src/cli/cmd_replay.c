@@ -1,6 +1,7 @@
 /* muster replay: a recording of a server is run through the same code again, to its end or to a
  * moment, also with other settings. No server is asked. */
 #include "cli/cmd.h"
+#include "cli/names.h"
 
 struct replay_opts {
     struct common_opts common;
@@ -31,6 +32,8 @@ static int run_replay(struct cli *cli, const void *opts_, int argc, char **argv,
 {
     const struct replay_opts *o = opts_;
     if (cmd_operands(&cmd_replay, argc, 1, 1, err) < 0)
+        return -1;
+    if (names_need(argv[0], err) < 0)
         return -1;
     struct cli_replay ask = { .recording = argv[0],
                               .at = o->at,

@@ -3,6 +3,7 @@
 #include "cli/cmd.h"
 
 #include "base/scan.h"
+#include "cli/names.h"
 #include "cli/records.h"
 
 #include <stddef.h>
@@ -50,6 +51,8 @@ static int run_restore(struct cli *cli, const void *opts_, int argc, char **argv
                 cli->url);
         return err_hint(err, "leave out --server and MUSTER_SERVER, or type it there");
     }
+    if (names_need(argv[0], err) < 0)
+        return -1;
     struct cli_records ask = { .file = argv[0],
                                .replace = o->force,
                                .dry_run = o->dry_run,

@@ -93,7 +93,7 @@ static int add_one_after(struct making *m, struct buf *out, const char *job, con
     uint64_t number;
     bool is_number = scan_u64(job, 1, INT64_MAX, &number);
     for (const char *c = job; *c && !is_number; c++)
-        if (!isalnum((unsigned char)*c) && !strchr("._~-", *c))
+        if (!isalnum((unsigned char)*c) && !strchr("._~-[]", *c))
             return wrong(m->err, "after", job, "neither the number nor the name of a job",
                          "the number that \"muster ls\" shows");
     if (!*job)

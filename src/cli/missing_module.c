@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/answer.h"
+#include "cli/call.h"
 #include "cli/python_choice.h"
 #include "cli/summary.h"
 
@@ -211,6 +212,63 @@ static const char *from_words(const char *from)
     return from;
 }
 
+/* Where it is found, and the line to type; have: in how many. */
+static void put_found(const struct cli *cli, const struct python_list *f, size_t have,
+                      struct buf *out)
+{
+    const char *best = NULL;
+    size_t shown = 0;
+    buf_puts(out, "  has it       ");
+    for (size_t i = 0; i < f->n && shown < SHOWN_MAX; i++) {
+        if (!f->has[i])
+            continue;
+        best = best ? best : short_path(f->at[i]);
+        buf_addf(out, "%s%s", shown++ ? ", " : "", f->at[i]);
+    }
+    buf_addf(out, have > shown ? " and %zu more\n" : "\n", have - shown);
+    put_line(cli, best, out);
+}
+
+/* What the first task that failed would have run, where that is a bare name and could not be
+ * started: it left neither a code nor a signal. NULL: that is not what happened. */
+static const char *missing_program(struct cli *cli, const struct text_node *job,
+                                   const struct text_node *first, const char *task)
+{
+    struct arena *a = cli->arena;
+    struct err err;
+    if (answer_has(first, "exit_code") || answer_has(first, "signal"))
+        return NULL;
+    const char *path = arena_printf(a, "/v1/jobs/%llu?spec=1",
+                                    (unsigned long long)answer_number(job, "number", 0));
+    const struct text_node *whole = call_get(cli, path, &err);
+    const struct text_node *spec = whole ? text_get(whole, "spec") : NULL;
+    const struct text_node *roles = spec ? text_get(spec, "roles") : NULL;
+    const char *role = arena_strndup(a, task, strcspn(task, "/"));
+    const struct text_node *own = roles ? text_get(roles, role) : spec;
+    const struct text_node *argv = own ? text_get(own, "argv") : NULL;
+    const char *name = argv && argv->first ? argv->first->str : NULL;
+    return name && !strchr(name, '/') ? name : NULL;
+}
+
+/* Programs that packages bring (accelerate, ray) lie beside the Python of their environment. */
+static void print_program(struct cli *cli, const struct text_node *job, const char *program,
+                          struct buf *out)
+{
+    struct python_list *f = ARENA_NEW(cli->arena, struct python_list);
+    size_t have = 0;
+    f->arena = cli->arena;
+    f->not = answer_text(job, "python", "");
+    find_all(f, cli, job);
+    for (size_t i = 0; i < f->n; i++) {
+        const char *dir =
+            arena_strndup(f->arena, f->at[i], (size_t)(strrchr(f->at[i], '/') - f->at[i]));
+        f->has[i] = access(arena_printf(f->arena, "%s/%s", dir, program), X_OK) == 0;
+        have += f->has[i];
+    }
+    if (have)
+        put_found(cli, f, have, out);
+}
+
 void missing_module_print(struct cli *cli, const struct text_node *job, struct buf *out)
 {
     const char *task = "";
@@ -218,6 +276,9 @@ void missing_module_print(struct cli *cli, const struct text_node *job, struct b
     const char *had = answer_text(job, "python", NULL);
     const char *module =
         first ? missing_module_name(cli->arena, answer_text(first, "tail", "")) : NULL;
+    const char *program = first && !module ? missing_program(cli, job, first, task) : NULL;
+    if (program && python_is_local(cli))
+        print_program(cli, job, program, out);
     if (!module || !had)
         return;
     buf_addf(out, "  its Python   %s (%s) has no module %s\n", had,
@@ -228,22 +289,12 @@ void missing_module_print(struct cli *cli, const struct text_node *job, struct b
     f->arena = cli->arena;
     f->not = had;
     find_all(f, cli, job);
-    size_t have = ask_all(f, module), shown = 0;
-    if (!have) {
+    size_t have = ask_all(f, module);
+    if (have)
+        put_found(cli, f, have, out);
+    else
         buf_addf(out,
                  "  others here  none of %zu has it: install it in an environment, then "
                  "--python DIR\n",
                  f->n);
-        return;
-    }
-    const char *best = NULL;
-    buf_puts(out, "  has it       ");
-    for (size_t i = 0; i < f->n && shown < SHOWN_MAX; i++) {
-        if (!f->has[i])
-            continue;
-        best = best ? best : short_path(f->at[i]);
-        buf_addf(out, "%s%s", shown++ ? ", " : "", f->at[i]);
-    }
-    buf_addf(out, have > shown ? " and %zu more\n" : "\n", have - shown);
-    put_line(cli, best, out);
 }

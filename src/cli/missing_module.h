@@ -1,5 +1,6 @@
 /* A program that ended because its Python has no such module: which Python that was, which others
- * of this machine have the module, and the line to type. */
+ * of this machine have the module, and the line to type. The same of a program that is not found
+ * and lies beside a Python here (accelerate). */
 #ifndef CLI_MISSING_MODULE_H
 #define CLI_MISSING_MODULE_H
 

@@ -8,6 +8,7 @@
 #include "cli/out.h"
 #include "text/tree.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -40,4 +41,12 @@ int names_read_job_file(const char *path, char **text, size_t *len, struct err *
         return err_hint(err, "keep data out of the job file: name it under inputs");
     }
     return -1;
+}
+
+int names_need(const char *path, struct err *err)
+{
+    struct stat st;
+    if (strstr(path, "://") || stat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
+        return 0;
+    return err_set(err, ERR_INPUT, "%s: %s", path, strerror(errno));
 }

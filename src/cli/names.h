@@ -20,4 +20,8 @@ int names_task(struct arena *, const char *text, struct task_name *, struct err 
  * do. Malloc'ed. */
 int names_read_job_file(const char *path, char **text, size_t *len, struct err *err);
 
+/* A file or directory that has to be there: what is missing is the caller's slip. A URL is not
+ * looked at. */
+int names_need(const char *path, struct err *err);
+
 #endif

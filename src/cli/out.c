@@ -9,6 +9,7 @@
 #include "cli/visible_text.h"
 #include "job/state.h"
 #include "text/json.h"
+#include "text/remedies.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -207,6 +208,36 @@ void out_error(const struct cli *cli, const struct err *err)
         fprintf(stderr, "  %s\n", err->hint);
     out_remedies(cli, &err->remedies, &lines);
     fputs(buf_str(&lines), stderr);
+}
+
+static void problem_tree(struct arena *a, struct text_node *list, const struct problem *p)
+{
+    struct text_node *one = text_map(a, list, NULL);
+    text_str(a, one, "severity", p->severity == SEVERITY_ERROR ? "error" : "warning");
+    if (p->place.line) {
+        text_int(a, one, "line", p->place.line);
+        text_int(a, one, "col", p->place.col);
+        text_int(a, one, "offset", p->place.offset);
+        text_int(a, one, "len", p->place.len);
+    }
+    text_str(a, one, "path", p->path);
+    text_str(a, one, "what", p->what);
+    text_str(a, one, "hint", remedies_line(a, p->hint, p->remedies));
+    if (p->fix)
+        text_str(a, one, "fix", p->fix);
+}
+
+struct text_node *out_report(struct arena *a, struct text_node *parent, const char *file,
+                             const struct report *report)
+{
+    struct text_node *one = text_map(a, parent, NULL);
+    text_str(a, one, "file", file);
+    text_int(a, one, "errors", (int64_t)report->errors);
+    text_int(a, one, "warnings", (int64_t)report->warnings);
+    struct text_node *list = text_list(a, one, "problems");
+    for (size_t i = 0; i < report->n; i++)
+        problem_tree(a, list, &report->at[i]);
+    return one;
 }
 
 static const char *const colors[JOB_STATE_N] = {

@@ -24,7 +24,10 @@ void out_visible(const char *text, size_t len, struct buf *out); /* all of a tex
 
 void out_buf(const struct buf *);        /* to stdout */
 void out_json(const struct text_node *); /* one document on stdout */
-bool out_color_err(void);                /* stderr is a terminal that takes colours */
+/* {file, errors, warnings, problems: [{severity, line, path, what, hint ...}]}, below parent. */
+struct text_node *out_report(struct arena *, struct text_node *parent, const char *file,
+                             const struct report *);
+bool out_color_err(void); /* stderr is a terminal that takes colours */
 struct cli;
 void out_error(const struct cli *, const struct err *); /* "error: ...", hint, what to type */
 /* The words to type, quoted; "" when they cannot be typed here. */

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "base/shell_word.h"
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/out.h"
@@ -201,6 +202,18 @@ const char *records_shipped(struct cli *cli, const struct text_node *backup)
 
 /* ---- check ---- */
 
+/* With the options that said which server this is. */
+static const char *typed(const struct cli *cli, const char *words)
+{
+    AUTO_BUF struct buf out = BUF_INIT(64 << 10);
+    buf_addf(&out, "%s %s", cli->host->program, words);
+    for (size_t i = 0; i < cli->refused.n_where; i++) {
+        buf_putc(&out, ' ');
+        shell_word(&out, cli->refused.where[i]);
+    }
+    return arena_strdup(cli->arena, buf_str(&out));
+}
+
 static void print_checked(struct cli *cli, const struct text_node *r, bool runs)
 {
     char text[48];
@@ -218,11 +231,11 @@ static void print_checked(struct cli *cli, const struct text_node *r, bool runs)
         printf("lost     what %s were\n", out_count(text, lost, "live job"));
     records_strangers(text_get(r, "running"));
     if (!answer_flag(r, "damaged") && (orphans || lost))
-        printf("mend     %s backup FILE; %s server stop; %s restore --force FILE\n",
-               cli->host->program, cli->host->program, cli->host->program);
+        printf("mend     %s; %s; %s FILE\n", typed(cli, "backup FILE"), typed(cli, "server stop"),
+               typed(cli, "restore --force"));
     else if (answer_flag(r, "damaged"))
-        printf("mend     %s%s%s server recover --dry-run\n", runs ? cli->host->program : "",
-               runs ? " server stop; " : "", cli->host->program);
+        printf("mend     %s%s%s\n", runs ? typed(cli, "server stop") : "", runs ? "; " : "",
+               typed(cli, "server recover --dry-run"));
 }
 
 /* A server has its database alone: what it gives as a backup is read instead. What jobs left is

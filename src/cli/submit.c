@@ -416,7 +416,8 @@ static int submit_all(struct cli *cli, struct submit_opts *o, int argc, char **a
         print_many(cli, at, done);
     if (done == n)
         return EXIT_OK;
-    return n > 1 ? err_in(err, "%s", argv[done]) : -1;
+    bool named = n > 1 && strncmp(err->what, argv[done], strlen(argv[done])) == 0;
+    return n > 1 && !named ? err_in(err, "%s", argv[done]) : -1;
 }
 
 static int run_submit(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)

@@ -107,10 +107,14 @@ static void put_line(const struct job_end *e, const char *label, enum remedy_id 
     buf_putc(e->out, '\n');
 }
 
-static void put_next(const struct job_end *e, const char *task, bool held)
+/* What never started has written nothing: its story is in the job's. */
+static void put_next(const struct job_end *e, const char *task, bool started, bool held)
 {
     const char *both = arena_printf(e->arena, "%s\n%s", e->number, task);
-    put_line(e, "its output", REMEDY_TASK_OUTPUT, both);
+    if (started)
+        put_line(e, "its output", REMEDY_TASK_OUTPUT, both);
+    else
+        put_line(e, "more", REMEDY_SHOW_JOB, e->number);
     if (held)
         put_line(e, "enter it", REMEDY_TASK_ENTER, both);
     put_line(e, "again", REMEDY_RESUBMIT, e->number);
@@ -119,6 +123,13 @@ static void put_next(const struct job_end *e, const char *task, bool held)
 static bool is_held(const struct text_node *job)
 {
     return strcmp(answer_text(job, "state", ""), "stopping") == 0;
+}
+
+/* What could not even be started has neither an exit code nor a signal. */
+static bool has_begun(const struct text_node *attempt)
+{
+    return answer_has(attempt, "exit_code") || answer_has(attempt, "signal") ||
+           strcmp(answer_text(attempt, "state", ""), "lost") == 0;
 }
 
 static void put_failure(const struct job_end *e, const struct text_node *job)
@@ -137,7 +148,7 @@ static void put_failure(const struct job_end *e, const struct text_node *job)
         return;
     }
     put_tail(e->arena, answer_text(first, "tail", ""), e->out);
-    put_next(e, task, is_held(job));
+    put_next(e, task, has_begun(first), is_held(job));
 }
 
 /* ---- what it left ---- */

@@ -330,11 +330,12 @@ static int run(struct dlc_call *c, int argc, char **argv, struct err *err)
     if (!dir || take_arguments(c, argc, argv, err) < 0)
         return -1;
     c->cli->state_dir = arena_strdup(c->cli->arena, dir);
+    const bool alone = c->argc == 0; /* dlc, dlc --help */
     const struct dlc_verb *verb = find_verb(c);
     if (!verb)
         return unknown_verb(c, err);
     if (dlc_flag_on(c, "help")) {
-        c->argc = 1;
+        c->argc = alone ? 0 : 1;
         c->argv = (char *[]){ (char *)(uintptr_t)verb->verb };
         return run_help(c, err);
     }

@@ -135,10 +135,27 @@ static void tokens(void **state)
     free(dir);
 }
 
+static void what_has_to_be_there(void **state)
+{
+    char *dir = scratch(), *inside = file_join(dir, "a/b");
+    struct err err = { .code = ERR_NONE };
+    (void)state;
+    assert_int_equal(names_need(dir, &err), 0);
+    assert_int_equal(names_need("s3://bucket/prefix", &err), 0);
+    assert_int_equal(names_need(inside, &err), -1);
+    assert_int_equal(err_exit_status(err.code), 2);
+    assert_non_null(strstr(err.what, inside));
+    assert_int_equal(file_remove_tree(dir, NULL), 0);
+    free(inside);
+    free(dir);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(tasks), cmocka_unit_test(job_files),
-                                        cmocka_unit_test(state_dirs), cmocka_unit_test(sockets_fit),
-                                        cmocka_unit_test(tokens) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tasks),      cmocka_unit_test(job_files),
+        cmocka_unit_test(state_dirs), cmocka_unit_test(sockets_fit),
+        cmocka_unit_test(tokens),     cmocka_unit_test(what_has_to_be_there)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static void failure_says_what_next(void **state)
     summary_print(a, &here, parse(a, failed), &out);
     assert_string_equal(out.data, "ddp failed: worker/2 on n2 exited with 1, first of 4\n"
                                   "    two\n  three\n  four\n  five\n  ValueError: batch\n"
-                                  "  its output   muster logs 12 worker/2 --stderr --tail 20\n"
+                                  "  its output   muster logs 12 worker/2 --tail 20\n"
                                   "  again        muster submit --like 12\n");
     buf_fini(&out);
     arena_destroy(a);
@@ -85,6 +85,22 @@ static void held_can_be_entered(void **state)
             "\"w/0\",\"attempts\":[{\"state\":\"failed\",\"by\":\"itself\",\"ended_ms\":5,\"exit_code\":1}]}]}"),
         &out);
     assert_non_null(strstr(out.data, "enter it     muster exec 3 w/0\n"));
+    buf_fini(&out);
+    arena_destroy(a);
+}
+
+/* Neither a code nor a signal: there is no output to read. */
+static void what_never_began_has_no_output(void **state)
+{
+    struct arena *a = arena_create();
+    struct buf out = BUF_INIT(1 << 16);
+    (void)state;
+    const char *never =
+        "{\"number\":4,\"name\":\"d\",\"state\":\"failed\",\"task_list\":[{\"name\":\"w/0\","
+        "\"attempts\":[{\"state\":\"failed\",\"by\":\"itself\",\"ended_ms\":5}]}]}";
+    summary_print(a, &here, parse(a, never), &out);
+    assert_non_null(strstr(out.data, "more         muster show 4\n"));
+    assert_null(strstr(out.data, "logs"));
     buf_fini(&out);
     arena_destroy(a);
 }
@@ -120,6 +136,7 @@ int main(void)
                                         cmocka_unit_test(signals_are_codes),
                                         cmocka_unit_test(failure_says_what_next),
                                         cmocka_unit_test(held_can_be_entered),
+                                        cmocka_unit_test(what_never_began_has_no_output),
                                         cmocka_unit_test(output_lists_files) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
