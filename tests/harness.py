@@ -277,6 +277,7 @@ def environment(state: Path | None = None, **more: str) -> dict[str, str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith(skip) or k == "MUSTER_BUILD"}
     config = state / "config" if state else "/dev/null/config"  # cannot be made
     env.update(LC_ALL="C.UTF-8", NO_COLOR="1", XDG_CONFIG_HOME=str(config))
+    env.update(MUSTER_RUNTIME="host")  # page examples name images that nobody has
     env.update(MUSTER_SHARED_ACCOUNT="yes")  # users of most tests have no account of this machine
     if VENV.is_dir():
         env["PATH"] = f"{VENV}:{env.get('PATH', '')}"

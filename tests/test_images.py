@@ -246,10 +246,55 @@ def test_secrets_in_an_image(images: Server, image: str, short_path: Path) -> No
         nobody.stop_server()
 
 
-def test_the_default_is_the_host_with_a_warning(server: Server, image: str) -> None:
-    done = server.muster("submit", "--image", image, "--", "true")
-    assert done.returncode == 0
+def test_only_who_says_so_runs_it_on_the_host(start: Starter, image: str, tmp_path: Path) -> None:
+    """The job, or the server, here by its environment; lists and the job itself say it."""
+    server = start(env={"MUSTER_RUNTIME": "auto"})
+    assert isinstance(server, Server)
+    run = f"until test -e {tmp_path}/go; do sleep 0.05; done; cat /etc/marker"
+    body = native("asks", run=run, image=image, runtime="host")
+    asked = server.submit(body)
+    wait_for(lambda: "on the host, not in its image" in server.muster("ls").stdout, what="ls")
+    (tmp_path / "go").touch()
+    server.wait(asked)
+    default = server.run(native("default", run="cat /etc/marker", image=image))
+    assert server.log(default["number"]) == "of the image\n" and default["runtime"] == "bwrap"
+    server.kill()
+    server.env = {"MUSTER_RUNTIME": "host"}
+    server.start()
+    done = server.muster("submit", "--image", image, "--", "cat", "/etc/marker")
     assert "is not used, tasks run on the host" in done.stderr
+    for number, word in ((asked, "host"), (default["number"], "bwrap"), (3, "host")):
+        assert server.wait(number)["runtime"] == word
+    assert "not used: run on the host" in server.muster("show", asked).stdout
+    assert "run by bwrap" in server.muster("show", default["number"]).stdout
+
+
+def test_without_a_runtime_it_is_refused(start: Starter, image: str, tmp_path: Path) -> None:
+    """With the reason of each, and what to type; nothing runs on the host instead."""
+    (tmp_path / "bin").mkdir()
+    for name in ("sh", "true"):
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    server = start(env={"MUSTER_RUNTIME": "auto", "PATH": str(tmp_path / "bin")})
+    assert isinstance(server, Server)
+    done = server.muster("submit", "--image", image, "--", "true")
+    assert done.returncode == 2 and "bwrap: skopeo, which pulls images" in done.stderr, done.stderr
+    assert "--runtime host" in done.stderr
+    assert server.muster("ls", "--all", "-q").stdout == ""
+    assert server.run(native("host", image=image, runtime="host"))["runtime"] == "host"
+
+
+def test_a_job_applied_again_is_the_same(images: Server, image: str, tmp_path: Path) -> None:
+    """What it got is noted beside it: its text says nothing of a runtime."""
+    run = "cat /etc/marker; sleep 1000"
+    file = tmp_path / "job.json"
+    file.write_text(native("same", run=run, image=image))
+    assert images.muster("apply", "-f", file).returncode == 0
+    done = images.muster("apply", "-f", file)
+    assert done.returncode == 0 and "unchanged" in done.stdout, done.stderr
+    assert "runtime" not in images.muster("show", "same", "--spec").stdout
+    wait_for(lambda: images.log(1) == "of the image\n", what="its image")
+    images.stop(1, now=True)
+    assert images.wait(1)["runtime"] == "bwrap"
 
 
 def test_what_tasks_write_is_their_own(images: Server, image: str) -> None:

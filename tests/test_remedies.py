@@ -688,6 +688,16 @@ def runtimes(p: Place) -> None:
     assert "containers" in works(p, printed(done)["see"]).stdout
 
 
+@case
+def on_host(p: Place) -> None:
+    """Where no skopeo is in the server's PATH."""
+    p.env = {"PATH": str(p.folder)}
+    p.server("--runtime", "auto")
+    p.env = {}
+    file = p.write("job.json", native("a", image="debian:12"))
+    assert "not used" in works(p, fails(p, "submit", file)["on host"]).stderr
+
+
 # ---- the table ----
 
 

@@ -231,6 +231,9 @@ static const struct view_row job_rows[] = {
     ROW(job_view, first, WORDS, 0,
         "of a job that failed: the task that died first, before the others; several when nothing "
         "tells which of them it was"),
+    ROW(job_view, runtime, TEXT, 0,
+        "of one that names an image: host, without it, or what runs it there; in lists while it "
+        "lives"),
     PUT_BY(job_view, images, put_images,
            "name of an image: the digest that it stands for in this job"),
     PUT_BY(job_view, away, explain_put_away, AWAY_DOC),

@@ -69,6 +69,7 @@
     X(SET_SECRET, "set it", "secret set %", "its value from stdin")                                \
     X(OPEN_PAGE, "open", "open", "makes a new link")                                               \
     X(RUNTIMES, "see", "doctor", "lists container runtimes among the rest")                        \
+    X(ON_HOST, "on host", "again --runtime host", "runs it on the host, without the image")        \
     X(DROP_KEPT, "drop it", "config --drop %", "")                                                 \
     X(LIST_SETTINGS, "settings", "config", "lists them")                                           \
     X(SCHEMA_JOB, "schema", "schema job", "")                                                      \

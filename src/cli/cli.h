@@ -62,9 +62,9 @@ struct cli_host {
     int (*refused)(const struct dialect_result *, struct report *);
     /* Path of muster-node, or NULL with err. */
     const char *(*node_program)(struct arena *, struct err *err);
-    /* Why this machine runs no images (main/runtimes.h); NULL: it does, *one_user says how. */
-    const char *(*no_images)(struct arena *, const char *node_program, const char *dir,
-                             bool *one_user);
+    /* How this machine can run images (main/runtimes.h). */
+    void (*runtimes)(struct arena *, const char *node_program, const char *dir,
+                     struct runtime_checks *);
     /* Runs a simulation and writes what is wanted, the table to stdout. 0 or -1. */
     int (*simulate)(const struct cli_simulation *, struct err *err);
     /* Prints two results beside each other. */

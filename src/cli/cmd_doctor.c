@@ -256,23 +256,32 @@ static const char *place_of_layers(struct cli *cli)
     return access(dir, W_OK | X_OK) == 0 ? dir : "/tmp";
 }
 
-/* As a task would meet it: by muster-node. */
+/* As a task would meet it: by muster-node. Each that runs no images says why. */
 static struct finding ask_runtimes(struct cli *cli)
 {
-    struct err err;
-    bool one = false;
+    struct err err = { .what = "" };
+    struct runtime_checks checks;
+    AUTO_BUF struct buf why = BUF_INIT(4096);
     const char *node = cli->host->node_program(cli->arena, &err);
-    const char *why =
-        node ? cli->host->no_images(cli->arena, node, place_of_layers(cli), &one) : err.what;
-    if (!why && one)
-        return less("images can be run by bwrap (--runtime auto), with one user: in them changing "
-                    "users and owners does nothing",
-                    "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER, with a "
-                    "range that nobody has; and the package uidmap");
-    if (!why)
-        return good("images can be run by bwrap, for jobs that say --runtime auto");
-    return less(arena_printf(cli->arena, "images are not used, tasks run on the host: %s", why),
-                "");
+    cli->host->runtimes(cli->arena, node, place_of_layers(cli), &checks);
+    enum job_runtime found = runtime_choose(&checks, RUNTIME_AUTO);
+    runtime_reasons(&checks, RUNTIME_AUTO, &why);
+    const char *others = why.len ? arena_printf(cli->arena, "; not by %s", buf_str(&why)) : "";
+    if (found == RUNTIME_SERVER)
+        return less(arena_printf(cli->arena,
+                                 "jobs that name an image are refused, unless they say runtime: "
+                                 "host: %s",
+                                 buf_str(&why)),
+                    "");
+    for (size_t i = 0; i < checks.n; i++)
+        if (checks.at[i].runtime == found && checks.at[i].one_user)
+            return less(arena_printf(cli->arena,
+                                     "images can be run by %s, with one user: in them changing "
+                                     "users and owners does nothing%s",
+                                     runtime_word(found), others),
+                        "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER, "
+                        "with a range that nobody has; and the package uidmap");
+    return good(arena_printf(cli->arena, "images can be run by %s%s", runtime_word(found), others));
 }
 
 /* "4 NVIDIA devices: NVIDIA H100 80GB HBM3, driver 580.159.04". What is divided is not one. */

@@ -190,7 +190,9 @@ static const char *note_of(struct cli *cli, const struct text_node *job, uint64_
         return table_clip(cli->arena, silent, NOTE_MAX);
     bool running = strcmp(answer_text(job, "state", ""), "running") == 0;
     if (running && !answer_has(job, "note") && !answer_has(job, "members"))
-        return "";
+        return strcmp(answer_text(job, "runtime", ""), "host") == 0
+                   ? "on the host, not in its image"
+                   : "";
     return table_clip(cli->arena, reason_of(cli, job, now), NOTE_MAX);
 }
 

@@ -129,7 +129,8 @@ static void put_image(struct cli *cli, const struct text_node *job, struct buf *
     const struct text_node *roles = spec ? text_get(spec, "roles") : NULL;
     for (const struct text_node *one = roles ? roles->first : NULL; one && !image; one = one->next)
         image = answer_text(one, "image", NULL);
-    const char *runtime = spec ? answer_text(spec, "runtime", "host") : NULL;
+    const char *before = spec ? answer_text(spec, "runtime", "host") : "host";
+    const char *runtime = answer_text(job, "runtime", before);
     bool used = image && strcmp(runtime, "host") != 0;
     const char *digest = image && pinned ? answer_text(pinned, image, NULL) : NULL;
     if (image)

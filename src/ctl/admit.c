@@ -78,7 +78,7 @@ static bool asks_code_path(const struct job_spec *j)
 }
 static bool asks_image(const struct job_spec *j)
 {
-    return j->runtime != RUNTIME_BWRAP && any_role(j, role_image);
+    return any_role(j, role_image);
 }
 static bool asks_notify(const struct job_spec *j)
 {
@@ -90,7 +90,7 @@ static bool asks_framework(const struct job_spec *j)
 }
 static bool asks_auth(const struct job_spec *j)
 {
-    return j->runtime != RUNTIME_BWRAP && (j->inputs.registry_auth || j->inputs.n_logins > 0);
+    return j->inputs.registry_auth || j->inputs.n_logins > 0;
 }
 
 static const struct {
@@ -101,6 +101,7 @@ static const struct {
     enum severity severity;
     const char *what, *hint;
     enum remedy_id remedy; /* of the row that has no hint */
+    bool on_host;          /* it is so only where tasks run without their image */
 } rows[] = {
     { .path = "after",
       .role = role_after,
@@ -170,6 +171,7 @@ static const struct {
       .asked = asks_image,
       .unless = ENGINE_CONTAINERS,
       .severity = SEVERITY_WARNING,
+      .on_host = true,
       .what = "is not used, tasks run on the host",
       .remedy = REMEDY_RUNTIMES,
       .hint = "" },
@@ -177,6 +179,7 @@ static const struct {
       .asked = asks_auth,
       .unless = ENGINE_CONTAINERS,
       .severity = SEVERITY_WARNING,
+      .on_host = true,
       .what = "registry credentials are kept and not used, as no image is",
       .hint = "" },
     { .path = "notify",
@@ -207,14 +210,15 @@ static const char *asked_path(size_t row, const struct job_spec *job, struct are
     return NULL;
 }
 
-int admit_features(unsigned engine_caps, const struct job_spec *job, const struct text_node *root,
-                   struct report *report)
+int admit_features(unsigned engine_caps, enum job_runtime got, const struct job_spec *job,
+                   const struct text_node *root, struct report *report)
 {
     const struct checker source = { .job = job, .root = root, .report = report };
     size_t before = report->errors;
     char text[TEXT_MAX];
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const char *path = engine_caps & rows[i].unless ? NULL : asked_path(i, job, report->arena);
+        bool left_out = (engine_caps & rows[i].unless) || (rows[i].on_host && got > RUNTIME_HOST);
+        const char *path = left_out ? NULL : asked_path(i, job, report->arena);
         if (!path)
             continue;
         bool error = rows[i].severity == SEVERITY_ERROR;
@@ -247,7 +251,7 @@ int admit_anywhere(const struct job_spec *job, const struct text_node *root, str
     const unsigned all = ENGINE_MOUNTS | ENGINE_STDIN | ENGINE_CONTAINERS;
     struct report found;
     report_init(&found, report->arena);
-    if (admit_features(all, job, root, &found) == 0)
+    if (admit_features(all, RUNTIME_AUTO, job, root, &found) == 0)
         return 0;
     for (size_t i = 0; i < found.n; i++)
         if (found.at[i].severity == SEVERITY_ERROR)
@@ -256,25 +260,35 @@ int admit_anywhere(const struct job_spec *job, const struct text_node *root, str
     return -1;
 }
 
-int admit_runtime(enum job_runtime setting, const char *no_images, struct job_spec *job,
-                  struct report *report)
+bool admit_names_image(const struct job_spec *job)
+{
+    return any_role(job, role_image);
+}
+
+static void refuse_image(const struct runtime_checks *checks, enum job_runtime asked,
+                         const struct job_spec *job, struct report *report)
+{
+    char text[TEXT_MAX];
+    AUTO_BUF struct buf why = BUF_INIT(TEXT_MAX);
+    buf_puts(&why, "cannot be run here: ");
+    runtime_reasons(checks, asked, &why);
+    struct problem *p = report_add(report, SEVERITY_ERROR, (struct place){ 0 }, "roles.*.image",
+                                   image_text(job, buf_str(&why), text),
+                                   "runtime: host runs it on the host, without the image");
+    report_remedy(report, p, REMEDY_ON_HOST, "");
+}
+
+int admit_image(const struct runtime_checks *checks, enum job_runtime asked,
+                const struct job_spec *job, struct report *report)
 {
     size_t before = report->errors;
-    char text[TEXT_MAX];
-    enum job_runtime runtime = job->runtime ? job->runtime : setting;
-    if (!any_role(job, role_image) || runtime == RUNTIME_SERVER || runtime == RUNTIME_HOST)
-        return 0;
     check_images(job, report);
-    if (no_images)
-        report_add(
-            report, SEVERITY_ERROR, (struct place){ 0 }, "roles.*.image",
-            image_text(job, arena_printf(report->arena, "cannot be run here: %s", no_images), text),
-            "runtime: host runs it on the host, without the image");
+    if (checks)
+        refuse_image(checks, asked, job, report);
     if (job->inputs.python.n > 0 || job->inputs.requirements)
         report_add(report, SEVERITY_ERROR, (struct place){ 0 }, "inputs.python",
                    "packages are not installed into images",
                    "put them into the image, or let the command install them");
-    job->runtime = RUNTIME_BWRAP;
     return report->errors > before ? -1 : 0;
 }
 

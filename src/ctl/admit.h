@@ -5,16 +5,17 @@
 
 #include "ctl/ctl.h"
 
-/* Adds refusals (errors) and warnings; 0 when nothing was refused. root: of the text that the job
- * was read from, for the places of what is refused; or NULL. */
-int admit_features(unsigned engine_caps, const struct job_spec *, const struct text_node *root,
-                   struct report *);
+/* Adds refusals (errors) and warnings; 0 when nothing was refused. got: how images are run. root: of
+ * the text that the job was read from, for the places of what is refused; or NULL. */
+int admit_features(unsigned engine_caps, enum job_runtime got, const struct job_spec *,
+                   const struct text_node *root, struct report *);
 /* Only what every server refuses, whatever its engine does. 0 or -1. */
 int admit_anywhere(const struct job_spec *, const struct text_node *root, struct report *);
-/* How its images are run: what is settled is put into the job. setting: of a job that says nothing.
- * no_images: why none can be run; NULL: they can. 0 when nothing was refused. */
-int admit_runtime(enum job_runtime setting, const char *no_images, struct job_spec *,
-                  struct report *);
+bool admit_names_image(const struct job_spec *);
+/* One that names an image, and is not to run on the host. checks: why it cannot be run here; NULL:
+ * it can. 0 when nothing was refused. */
+int admit_image(const struct runtime_checks *checks, enum job_runtime asked,
+                const struct job_spec *, struct report *);
 /* A level that the nodes do not have: refused when it is required, else a warning. */
 int admit_topology(const struct cluster *, const struct job_spec *, struct report *);
 /* Can nodes be asked for, for this job alone? */

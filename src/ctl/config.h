@@ -45,9 +45,9 @@ struct ctl_config {
     size_t n_roots;
     const char *python; /* base interpreter of per-job environments; NULL: none */
     enum torchrun torchrun;
-    enum job_runtime runtime; /* of jobs that name an image and no runtime; 0: host */
+    enum job_runtime runtime; /* of jobs that name an image and no runtime; SERVER is as HOST */
     uint64_t images_size;     /* bytes of images that a node keeps for an account */
-    const char *no_images;    /* why this machine runs none; NULL: it does */
+    const struct runtime_checks *runtimes; /* of this machine; NULL: all work */
     /* Asks the registries which images the names stand for; FACT_IMAGE, PINNED or FAILED, answers
      * for each of them, never at once. NULL: nobody asks, and nothing waits. */
     void (*ask_images)(void *arg, const struct image_question *);

@@ -36,10 +36,17 @@ static bool is_digest(const char *text)
     return strlen(text) == IMAGE_DIGEST_LEN && strspn(text, "0123456789abcdef") == IMAGE_DIGEST_LEN;
 }
 
+/* Jobs of before have it in their description. */
+static bool are_used(const struct live_job *job)
+{
+    enum job_runtime noted = job->notes.runtime;
+    return (noted == RUNTIME_SERVER ? job->spec->runtime : noted) == RUNTIME_BWRAP;
+}
+
 const char *images_of_launch(const struct live_job *job, struct arena *arena,
                              const struct role *role)
 {
-    const char *name = job->spec->runtime == RUNTIME_BWRAP ? role->image : NULL;
+    const char *name = are_used(job) ? role->image : NULL;
     const char *digest = name ? pairs_get(&job->notes.images, name) : NULL;
     return digest ? arena_printf(arena, "%s@sha256:%s", name, digest) : name;
 }
@@ -47,7 +54,7 @@ const char *images_of_launch(const struct live_job *job, struct arena *arena,
 void images_add_auth(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
                      struct launch *launch)
 {
-    if (job->spec->runtime != RUNTIME_BWRAP)
+    if (!are_used(job))
         return;
     launch->registry_auth = registry_auth_find(ctl->config.store, arena, &job->row);
     launch->registry_auth_len = launch->registry_auth ? strlen(launch->registry_auth) : 0;
@@ -93,7 +100,7 @@ static void send_question(struct ctl *ctl, struct live_job *job, struct words na
 
 void images_ask(struct ctl *ctl, struct live_job *job)
 {
-    if (job->images_asked || !job->spec || job->spec->runtime != RUNTIME_BWRAP ||
+    if (job->images_asked || !job->spec || !are_used(job) ||
         !(ctl->config.ask_images || taped_replays(ctl)))
         return;
     const struct words names = find_unknown(ctl, job);
@@ -135,8 +142,8 @@ static struct words find_pinned(const struct ctl *ctl, const struct live_job *jo
 
 static void ask_to_pack(struct ctl *ctl, struct live_job *job)
 {
-    if (job->images_packing || job->spec->runtime != RUNTIME_BWRAP ||
-        !(ctl->config.ask_images || taped_replays(ctl)) || count_machines(ctl, job) < 2)
+    if (job->images_packing || !are_used(job) || !(ctl->config.ask_images || taped_replays(ctl)) ||
+        count_machines(ctl, job) < 2)
         return;
     const struct words names = find_pinned(ctl, job);
     job->images_packing = true;

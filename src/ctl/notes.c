@@ -131,6 +131,12 @@ struct pairs notes_images(struct arena *arena, const char *text)
     return images;
 }
 
+static void put_runtime(struct arena *arena, struct text_node *map, enum job_runtime runtime)
+{
+    if (runtime != RUNTIME_SERVER)
+        text_str(arena, map, "runtime", runtime_word(runtime));
+}
+
 const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
 {
     struct text_node *map = text_map(arena, NULL, NULL);
@@ -165,6 +171,7 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
         text_int(arena, counts, "failed", notes->ended.failed);
     }
     put(arena, map, "promised", notes->promised_ms);
+    put_runtime(arena, map, notes->runtime);
     put(arena, map, "shape", notes->shape);
     put(arena, map, "code", notes->code);
     notes_put_words(arena, map, "met", &notes->met);
@@ -203,6 +210,7 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->ended = (struct role_tally){ .succeeded = (uint32_t)text_number(counts, "succeeded"),
                                         .failed = (uint32_t)text_number(counts, "failed") };
     notes->promised_ms = text_number(map, "promised");
+    notes->runtime = runtime_named(word(map, "runtime"));
     notes->shape = text_number(map, "shape");
     notes->code = text_number(map, "code");
     notes->avoid = words_of(keep, map, "avoid");
@@ -366,6 +374,7 @@ const char *notes_of_site(struct arena *arena, const struct site_notes *site)
         text_str(arena, map, "python_from", site->python_from);
     if (site->wait_for_nodes)
         text_bool(arena, map, "wait_for_nodes", true);
+    put_runtime(arena, map, site->runtime);
     put(arena, map, "parent", site->parent);
     if (site->warnings && site->warnings->count)
         text_copy(arena, map, "warnings", site->warnings);
@@ -386,6 +395,7 @@ void notes_read_site(struct arena *arena, const char *text, struct site_notes *s
                              .python = word(map, "python"),
                              .python_from = word(map, "python_from"),
                              .wait_for_nodes = text_flag(map, "wait_for_nodes"),
+                             .runtime = runtime_named(word(map, "runtime")),
                              .parent = text_number(map, "parent"),
                              .warnings = map ? text_get(map, "warnings") : NULL,
                              .differs = map ? text_get(map, "differs") : NULL };

@@ -32,6 +32,7 @@ struct site_notes { /* job_row.site */
     const struct account *account;    /* the tasks run as; NULL: the server's own */
     const char *python, *python_from; /* interpreter of the tasks and how it was chosen, or NULL */
     bool wait_for_nodes;
+    enum job_runtime runtime;   /* as in live_notes */
     uint64_t parent;            /* number of the job that submitted it; 0: none did */
     struct text_node *warnings; /* list or NULL */
     struct text_node *differs;  /* list of what the command line changed, or NULL */

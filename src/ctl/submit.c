@@ -415,18 +415,20 @@ static int keep_here(struct submission *s, struct err *err)
 /* What works on this machine is not in a recording; whether it was asked for is. */
 static int settle_runtime(struct submission *s)
 {
+    static const struct runtime_checks unknown = { .n = 0 };
     const struct ctl_config *config = &s->ctl->config;
-    struct job_spec *spec = s->read.job;
-    struct err err = { .code = ERR_NONE };
-    bool asks = false;
-    for (size_t i = 0; i < spec->n_roles; i++)
-        asks = asks || spec->roles[i].image;
-    enum job_runtime runtime = spec->runtime ? spec->runtime : config->runtime;
-    if (!asks || runtime == RUNTIME_SERVER || runtime == RUNTIME_HOST)
+    const struct job_spec *spec = s->read.job;
+    const struct runtime_checks *checks = config->runtimes;
+    enum job_runtime asked = spec->runtime ? spec->runtime : config->runtime;
+    if (!admit_names_image(spec))
         return 0;
-    int rc = config->no_images ? err_set(&err, ERR_CANNOT, "%s", config->no_images) : 0;
-    rc = taped_outside(s->ctl, OUTSIDE_STORAGE, rc, &err);
-    return admit_runtime(runtime, rc ? err.what : NULL, spec, &s->answer->report);
+    s->notes.runtime = s->site.runtime = RUNTIME_HOST;
+    if (asked == RUNTIME_SERVER || asked == RUNTIME_HOST)
+        return 0;
+    enum job_runtime got = checks ? runtime_choose(checks, asked) : RUNTIME_BWRAP;
+    bool none = taped_outside(s->ctl, OUTSIDE_STORAGE, got == RUNTIME_SERVER ? -1 : 0, NULL) != 0;
+    s->notes.runtime = s->site.runtime = got == RUNTIME_SERVER ? RUNTIME_BWRAP : got;
+    return admit_image(none ? (checks ? checks : &unknown) : NULL, asked, spec, &s->answer->report);
 }
 
 static int refuse_size(struct submission *s, struct err *err)
@@ -484,8 +486,10 @@ static int admit(struct submission *s, struct err *err)
     if (resolve_secrets(ctl, s->ask.owner, spec, report))
         return refuse(s, err, ERR_INPUT);
     bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS;
-    if (queues_check_job(ctl->queues, spec, report) || (!numbers && settle_runtime(s)) ||
-        admit_features(engine->ops->caps(engine), spec, s->read.root, report) ||
+    if (queues_check_job(ctl->queues, spec, report) || (!numbers && settle_runtime(s)))
+        return refuse(s, err, ERR_CANNOT);
+    enum job_runtime got = s->notes.runtime ? s->notes.runtime : spec->runtime;
+    if (admit_features(engine->ops->caps(engine), got, spec, s->read.root, report) ||
         admit_topology(ctl->cluster, spec, report))
         return refuse(s, err, ERR_CANNOT);
     if (!numbers && map_storage(s, err))

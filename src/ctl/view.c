@@ -75,8 +75,14 @@ static void fill_words(struct ctl *ctl, const struct ctl_listed *job, struct job
         view->word = words->held_word(job->row.outcome);
 }
 
+static void fill_runtime(enum job_runtime runtime, struct job_view *view)
+{
+    view->runtime = runtime == RUNTIME_SERVER ? NULL : runtime_word(runtime);
+}
+
 static void fill_live(const struct ctl *ctl, const struct live_job *live, struct job_view *view)
 {
+    fill_runtime(live->notes.runtime, view);
     if (live->row.state == JOB_QUEUED && live->waits) {
         view->expected_ms = core_date_of(ctl, live->expected_ms);
         /* Since then a node went, say: it is no promise any more. */
@@ -234,6 +240,7 @@ static void fill_site(const struct ctl *ctl, struct arena *arena, const struct j
 {
     struct site_notes site;
     notes_read_site(arena, row->site, &site);
+    fill_runtime(site.runtime, view);
     view->parent = site.parent;
     view->file = site.file;
     view->work_dir = site.code_dir ? NULL : site.work_dir;

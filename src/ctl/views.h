@@ -80,6 +80,7 @@ struct job_view {
     const uint32_t *member_states; /* of an array: by state, JOB_STATE_N */
     const char *file, *work_dir, *code_dir, *output_dir, *python, *python_from;
     struct words first;    /* tasks that died first */
+    const char *runtime;   /* how its images are run; NULL: it names none, or is of before */
     struct pairs images;   /* "sha256:..." that names of its images stand for */
     struct away_list away; /* machines that cannot be reached and have tasks of it */
     /* Documents, as they were kept: {path, what, hint, line, col}, texts, the canonical job. */

@@ -448,6 +448,7 @@ int config_replay(struct arena *a, const struct config_recording *recorded, stru
     *config = (struct config){ .file = NULL };
     for (size_t s = 0; s < SETTING_N; s++)
         set(config, s, settings[s].def, "default");
+    set(config, SETTING_RUNTIME, "host", "default"); /* of recordings that do not say it */
     for (size_t i = 0; i < recorded->settings->n; i++) {
         const struct pair *one = &recorded->settings->at[i];
         size_t s = setting_named(one->name, strlen(one->name));

@@ -52,10 +52,10 @@ static void on_later(uv_idle_t *idle)
 }
 
 struct image_asks *image_asks_create(uv_loop_t *loop, const char *program, const char *dir,
-                                     struct arena *arena, const char **why)
+                                     struct arena *arena, struct runtime_checks *checks)
 {
-    *why = program ? runtimes_ask(arena, program, dir, NULL) : "no muster-node";
-    if (*why)
+    runtimes_ask(arena, program, dir, checks);
+    if (runtime_choose(checks, RUNTIME_AUTO) == RUNTIME_SERVER)
         return NULL;
     struct image_asks *all = mem_new(sizeof *all);
     all->loop = loop;

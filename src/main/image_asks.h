@@ -9,10 +9,10 @@
 
 struct image_asks;
 /* program: muster-node; NULL: there is none. dir: where images would be kept, or beside that. NULL:
- * this machine runs no images, *why not in arena. The sink, of the core, is set by image_asks_begin
- * before the first question. */
+ * this machine runs no images, *checks say why, in arena. The sink, of the core, is set by
+ * image_asks_begin before the first question. */
 struct image_asks *image_asks_create(uv_loop_t *, const char *program, const char *dir,
-                                     struct arena *, const char **why);
+                                     struct arena *, struct runtime_checks *checks);
 void image_asks_destroy(struct image_asks *); /* NULL-safe; what is asked is not answered */
 void image_asks_begin(struct image_asks *, struct engine_sink);
 /* Each name is answered once by a fact, from the loop. */

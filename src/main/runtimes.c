@@ -44,25 +44,32 @@ static bool read_all(const char *program, const char *dir, struct buf *text)
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* "NAME works", "NAME no REASON"; the host is no way to run an image. */
-const char *runtimes_ask(struct arena *arena, const char *program, const char *dir, bool *one_user)
+static void take_line(struct arena *arena, char *line, struct runtime_checks *checks)
+{
+    const char *name = strsep(&line, " "), *word = strsep(&line, " ");
+    enum job_runtime runtime = runtime_named(name);
+    if (!word || runtime == RUNTIME_SERVER || checks->n == RUNTIME_N)
+        return;
+    struct runtime_check *check = &checks->at[checks->n++];
+    *check = (struct runtime_check){ .runtime = runtime, .works = strcmp(word, "works") == 0 };
+    check->one_user = check->works && line;
+    check->why = check->works ? "" : arena_strdup(arena, line ? line : "");
+}
+
+/* Lines as node/runtimes.h has them. */
+void runtimes_ask(struct arena *arena, const char *program, const char *dir,
+                  struct runtime_checks *checks)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MOST);
-    AUTO_BUF struct buf why = BUF_INIT(TEXT_MOST);
-    if (!read_all(program, dir, &text))
-        return "muster-node does not say which runtimes work";
+    *checks = (struct runtime_checks){ .n = 0 };
+    bool told = program && read_all(program, dir, &text);
     AUTO_FREE char *lines = mem_strdup(buf_str(&text));
     char *rest = lines;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        const char *name = strsep(&line, " "), *word = strsep(&line, " ");
-        if (!word || strcmp(name, "host") == 0)
-            continue;
-        if (strcmp(word, "works") == 0) {
-            if (one_user)
-                *one_user = line != NULL;
-            return NULL;
-        }
-        buf_addf(&why, "%s%s: %s", why.len ? "; " : "", name, line ? line : "");
-    }
-    return arena_strdup(arena, buf_str(&why));
+    for (char *line; told && (line = strsep(&rest, "\n"));)
+        take_line(arena, line, checks);
+    if (!told)
+        checks->at[checks->n++] =
+            (struct runtime_check){ .runtime = RUNTIME_BWRAP,
+                                    .why = program ? "muster-node does not say whether it works"
+                                                   : "there is no muster-node" };
 }

@@ -3,12 +3,11 @@
 #define MAIN_RUNTIMES_H
 
 #include "base/arena.h"
+#include "job/runtime.h"
 
-#include <stdbool.h>
-
-/* program: muster-node; dir: where images would be kept, or a directory beside that. NULL: it can;
- * else why not, by runtime ("bwrap: ..."), in arena. *one_user, where it can: tasks have no other
- * user in there than root; may be NULL. Waits for it: some milliseconds. */
-const char *runtimes_ask(struct arena *, const char *program, const char *dir, bool *one_user);
+/* program: muster-node, NULL: there is none; dir: where images would be kept, or a directory beside
+ * that. One that says nothing works in no way, and that is the reason. Texts are in arena. Waits
+ * for it: some milliseconds. */
+void runtimes_ask(struct arena *, const char *program, const char *dir, struct runtime_checks *);
 
 #endif

@@ -92,6 +92,7 @@ struct server {
     struct fencer *fencer;      /* NULL: there is no command */
     struct ctl *ctl;
     struct image_asks *image_asks; /* NULL: no images are run here */
+    struct runtime_checks runtimes;
     struct gpu_watch *gpus;        /* NULL: the machine's devices are not given out */
     struct recorder *recorder;     /* NULL: nothing is recorded */
     struct shipper *shipper;       /* NULL: there is no continuous backup */
@@ -516,7 +517,8 @@ static int make_core(struct server *s, struct err *err)
     if (core_config(s->arena, &s->config, &config, err) < 0 || make_recorder(s, err) < 0)
         return -1;
     const char *node = wire_node_program(s->arena, err);
-    s->image_asks = image_asks_create(&s->loop, node, s->files.dir, s->arena, &config.no_images);
+    s->image_asks = image_asks_create(&s->loop, node, s->files.dir, s->arena, &s->runtimes);
+    config.runtimes = &s->runtimes;
     config.ask_images = s->image_asks ? on_images : NULL;
     config.ask_images_arg = s;
     config.no_allocations = s->no_allocations;
