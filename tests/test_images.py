@@ -547,6 +547,38 @@ def test_a_full_disk_is_named(way: Server, registry: Registry) -> None:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@both_ways
+def test_what_does_not_fit_is_not_fetched(way: Server, registry: Registry) -> None:
+    """It says what it wants and what there is; an image that nobody uses makes way before."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    big, old, new = (
+        registry.push(f"team/{one}", busybox(**{"etc/big": os.urandom(size)}))
+        for one, size in (("big", 30_000_000), ("old", 9_500_000), ("new", 5_000_000))
+    )
+    folder = way.state / "images"
+    folder.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "none", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("nothing can be mounted here")
+    try:
+        before = len(registry.log)
+        job = way.run(native("big", image=big, retry={"platform": "never"}))
+        assert job["state"] == "failed" and "there is space for" in job["reason"], job
+        assert "/v2/team/big/manifests" in registry.log[before:]
+        blobs = registry.log[before:].count("GET /v2/team/big/blobs/")
+        assert blobs == 0 and not halves(way)
+        if "HOME" in way.env:
+            return  # a copy wants room twice
+        for name in (old, new):
+            job = way.run(native("fits", run="cat /etc/marker", image=name))
+            assert job["state"] == "succeeded", job["reason"]
+            wait_for(lambda: not layers(way.state), what="the end of its layer")
+        assert len(trees(way)) == 1, "the disk has no room for both"
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
 # ---- credentials ----
 
 

@@ -13,6 +13,7 @@
 #include "node/fetch/policy.h"
 #include "node/fetch/proxy.h"
 #include "node/fetch/registry.h"
+#include "node/fetch/space.h"
 #include "node/fetch/store.h"
 
 #include <errno.h>
@@ -332,6 +333,11 @@ static int take_layers(struct making *m, struct proxy *proxy, struct err *err)
     return 0;
 }
 
+static int reserve(const struct making *m, struct err *err)
+{
+    return space_reserve(m->ask->store, m->news->tree, m->packed, err);
+}
+
 /* 1: it has to be copied. A skopeo before 1.13 looks at no signatures when it is asked so. */
 static int take_while_it_comes(struct making *m, struct err *err)
 {
@@ -342,8 +348,8 @@ static int take_while_it_comes(struct making *m, struct err *err)
         return -1;
     int rc = proxy_open(proxy, m->news->tree, err);
     if (rc == 0)
-        rc = ask_manifest(m, proxy, err) != 0 || ask_config(m, proxy, err) != 0 ||
-                     take_layers(m, proxy, err) != 0
+        rc = ask_manifest(m, proxy, err) != 0 || reserve(m, err) != 0 ||
+                     ask_config(m, proxy, err) != 0 || take_layers(m, proxy, err) != 0
                  ? -1
                  : 0;
     proxy_destroy(proxy);
@@ -355,6 +361,9 @@ static int take_of_registry(struct making *m, struct err *err)
     int rc = take_while_it_comes(m, err);
     if (rc != 1)
         return rc;
+    /* of one in a list nothing is known before it has come */
+    if (m->has_manifest && reserve(m, err) != 0)
+        return -1;
     return registry_copy(&m->registry, m->news->tree, m->pulled, on_bytes, m, err) != 0 ||
                    read_manifest(m, err) != 0 || read_config(m, err) != 0 || unpack(m, err) != 0
                ? -1
@@ -368,6 +377,7 @@ static int fetch_and_unpack(struct making *m, struct err *err)
     if (mkdir(m->tree.half, 0700) != 0)
         return err_sys(err, "%s", m->tree.half);
     int rc = take_packed(m, err) == 0 ? unpack(m, err) : take_of_registry(m, err);
+    space_free(m->ask->store, m->news->tree);
     if (rc != 0 || file_remove_tree(m->pulled, err) != 0)
         return -1;
     return store_finish(&m->tree, m->unpacked, err);

@@ -206,6 +206,18 @@ static void drop_remains(const char *dir)
         closedir(list);
 }
 
+bool store_drop_oldest(const char *dir)
+{
+    uint64_t sum;
+    bool gone = false;
+    struct kept *all = mem_new(TREES_MAX * sizeof *all);
+    size_t n = list_trees(dir, all, &sum);
+    for (size_t i = 0; i < n && !gone; i++)
+        gone = remove_tree(dir, all[i].name);
+    free(all);
+    return gone;
+}
+
 void store_keep_limit(const char *dir, uint64_t limit)
 {
     uint64_t sum;

@@ -35,6 +35,8 @@ void store_drop_half(const struct store_tree *);
 /* Keeps it from being removed until the descriptor is closed, and counts as a use. -1: it is not
  * there, or no longer. */
 int store_use(const char *dir, const char *digest, struct err *);
+/* Removes the one that was used longest ago, of those that nobody uses. false: there is none. */
+bool store_drop_oldest(const char *dir);
 /* Removes what was used longest ago until all trees together have at most so many bytes, but none
  * that is in use; and what pulls that were killed left. */
 void store_keep_limit(const char *dir, uint64_t limit);
