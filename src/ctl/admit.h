@@ -5,8 +5,8 @@
 
 #include "ctl/ctl.h"
 
-/* Adds refusals (errors) and warnings; 0 when nothing was refused. got: how images are run. root: of
- * the text that the job was read from, for the places of what is refused; or NULL. */
+/* Adds refusals (errors) and warnings; 0 when nothing was refused. got: how images are run. root:
+ * of the text that the job was read from, for the places of what is refused; or NULL. */
 int admit_features(unsigned engine_caps, enum job_runtime got, const struct job_spec *,
                    const struct text_node *root, struct report *);
 /* Only what every server refuses, whatever its engine does. 0 or -1. */

@@ -230,8 +230,7 @@ void array_work_command(struct ctl *, struct live_array *, const char *owner, en
 /* Tells the engine of each attempt that it does not know, a launch per node and seq, in order. */
 void launch_due(struct ctl *, struct live_job *);
 void launch_drop(struct ctl *, struct live_job *); /* those under way are not made any more */
-/* An event names the variables that its tasks, as they are placed, do without
- * (dialect/place_cache.h). */
+/* An event names the variables that tasks, as placed, do without (dialect/place_cache.h). */
 void launch_say_left_out(struct ctl *, const struct live_job *);
 /* Those that the engine had no room for are tried again. */
 void launch_held_back(struct ctl *);

@@ -93,12 +93,12 @@ struct server {
     struct ctl *ctl;
     struct image_asks *image_asks; /* NULL: no images are run here */
     struct runtime_checks runtimes;
-    struct gpu_watch *gpus;        /* NULL: the machine's devices are not given out */
-    struct recorder *recorder;     /* NULL: nothing is recorded */
-    struct shipper *shipper;       /* NULL: there is no continuous backup */
-    struct engine_sink sink;       /* the core's */
-    struct agents *agents;         /* NULL: none of other machines */
-    struct api_setting *settings;  /* as they are shown */
+    struct gpu_watch *gpus;       /* NULL: the machine's devices are not given out */
+    struct recorder *recorder;    /* NULL: nothing is recorded */
+    struct shipper *shipper;      /* NULL: there is no continuous backup */
+    struct engine_sink sink;      /* the core's */
+    struct agents *agents;        /* NULL: none of other machines */
+    struct api_setting *settings; /* as they are shown */
     struct api *api;
     struct http_server *http;
     bool loop_ready, ending;
@@ -744,10 +744,9 @@ static void take_caller(void *arg, int fd, const char *address)
     http_server_take(arg, fd, address);
 }
 
-/* What is open for nodes of Slurm is in the list of settings, too. */
 static void say_agents(struct server *s)
 {
-    s->settings[SETTING_AGENTS].value = agents_address(s->agents);
+    s->settings[SETTING_AGENTS].value = agents_address(s->agents); /* also for nodes of Slurm */
 }
 
 /* Where no setting says one, the port that was opened for nodes of Slurm is opened again; needed:
@@ -776,9 +775,8 @@ static int on_need_agents(void *arg, struct err *err)
 static void on_leave_agents(void *arg)
 {
     struct server *s = arg;
-    if (strcmp(s->config.at[SETTING_AGENTS].text, "none") != 0)
-        return;
-    agents_forget(s->agents, s->files.dir);
+    if (strcmp(s->config.at[SETTING_AGENTS].text, "none") == 0)
+        agents_forget(s->agents, s->files.dir);
     say_agents(s);
 }
 

@@ -273,8 +273,7 @@ static int by_pid(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One that is just ending shows no mark any more; until it has ended it may hold a device's memory.
- */
+/* One that is just ending shows no mark; until it has ended it may hold a device's memory. */
 static bool is_of(const struct task *task, pid_t orphan)
 {
     return proc_environ_has(orphan, task->mark) || getsid(orphan) == task->pid ||
@@ -818,8 +817,7 @@ static int enter_image(struct task *task, struct err *err)
                                          task->secret_files.n ? &task->secret_files.dirs : NULL };
     task->in_image = true;
     task->stage.root = &task->root;
-    /* Out of its root nobody reaches another /dev, whoever made it. */
-    task->stage.devices.own = task->site->confine.sandbox;
+    task->stage.devices.own = task->site->confine.sandbox; /* no way leads to another /dev */
     task->stage.libraries = image_root_has_gpus(task->what);
     task->stage.fill = task->secret_files.n ? fill_in_root : NULL;
     task->stage.fill_arg = task;

@@ -1,4 +1,5 @@
-/* Replies as skopeo 1.9.3 sends them, as one that is newer might, and what is none. */
+/* Replies as skopeo 1.9.3 sends them, as one that is newer might, and what is none. Each is text
+ * here: skopeo itself is asked by test_proxy.c's callers and by tests/test_images.py. */
 #include "node/fetch/proxy_reply.h"
 
 #include "base/mem.h"
