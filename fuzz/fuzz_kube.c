@@ -48,8 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena *arena = arena_create();
     const struct text_node *body = read(arena, (const char *)data, size);
     if (body && !kube_crowded(body) && !kube_unreadable(body, size % 2)) {
+        struct kube_fault fault;
         if (text_get(body, "metadata"))
-            kube_bad_label(arena, text_get(body, "metadata"), NULL);
+            kube_bad_label(arena, text_get(body, "metadata"), NULL, &fault);
         for (size_t i = 0; body->kind == TEXT_MAP && i < sizeof kinds / sizeof kinds[0]; i++)
             reads_back(arena, kube_row(arena, body, kinds[i], NOW_MS, (enum table_include)(i % 3)));
         const struct text_node *merged = kube_merge(arena, body, kube_plain_patch(arena, body));
