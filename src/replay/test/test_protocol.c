@@ -78,7 +78,7 @@ static void look_at(const struct codec_message *messages, size_t n, size_t first
         struct arena *arena = arena_create();
         codec_shortest(&body, m->rows);
         assert_int_equal(body.len, codec_least(m->rows));
-        const unsigned char *at = (const unsigned char *)body.data;
+        const unsigned char *at = (const unsigned char *)buf_str(&body);
         void *into = arena_alloc(arena, 4096);
         if (codec_get((struct wire_reader){ .at = at, .end = at + body.len }, arena, m->rows,
                       into) != 0)
