@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from registry import Registry, busybox, tree
+from registry import Registry, busybox_files, tree
 
 MARK = "@@"
 SHM, MEMORY = 48 << 20, 256 << 20
@@ -125,8 +125,9 @@ LACKS = {
 def image(registry: Registry) -> str:
     """Of two layers; what it says of how to run is not what muster runs."""
     users = b"root:x:0:0:root:/root:/bin/sh\ntool:x:5:60:tool:/:/bin/sh\n"
-    lower = busybox(
-        **{
+    lower = tree(
+        {
+            **busybox_files(),
             "etc/passwd": users,
             "etc/lower": b"lower\n",
             "etc/both": b"lower\n",

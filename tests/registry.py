@@ -85,7 +85,7 @@ def tree(files: dict[str, bytes | str | None], modes: dict[str, int] | None = No
     return out.getvalue()
 
 
-def busybox(modes: dict[str, int] | None = None, **more: bytes | str | None) -> bytes:
+def busybox_files() -> dict[str, bytes | str | None]:
     """/bin as busybox gives it, with an /etc/marker of its own."""
     program = shutil.which("busybox")
     assert program
@@ -101,7 +101,12 @@ def busybox(modes: dict[str, int] | None = None, **more: bytes | str | None) -> 
         "etc/marker": b"of the image\n",
     }
     files |= {f"bin/{name}": "busybox" for name in applets.stdout.split() if name != "busybox"}
-    return tree({**files, **more}, modes)
+    return files
+
+
+def busybox(**more: bytes | str | None) -> bytes:
+    """A layer of these and more."""
+    return tree({**busybox_files(), **more})
 
 
 def of_host(*programs: str) -> dict[str, bytes | str | None]:
