@@ -614,7 +614,7 @@ def fresh(home: Path, line: str) -> subprocess.CompletedProcess[str]:
 
 def printed_lines() -> list[str]:
     readme = [(ROOT / name).read_text() for name in ("README.md", "README.zh-CN.md")]
-    demo = (ROOT / "tools/demo").read_text()
+    demo = re.sub(r'"\n\s+"', "", (ROOT / "tools/demo").read_text())  # a text in parts is one
     lines = [
         m[1] for text in readme for m in re.finditer(r"^(build/release/muster run .*)$", text, re.M)
     ]

@@ -111,7 +111,8 @@ static void read_with(struct cli *cli, const struct check_opts *o, const char *f
                                        .queue = o->queue,
                                        .env = &o->env,
                                        .set = sets,
-                                       .portable = o->portable };
+                                       .portable = o->portable,
+                                       .shown = o->task != NULL };
     c->good = offline_read(cli, &request, &c->job) == 0;
 }
 

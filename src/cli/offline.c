@@ -49,7 +49,7 @@ int offline_read(struct cli *cli, const struct offline_request *r, struct offlin
         return -1;
     if (dialect_read(cli->host->dialects, cli->arena, &request, &out->result, &out->report) < 0)
         return -1;
-    if (!r->portable && cli->host->refused(&out->result, &out->report) < 0)
+    if (!r->portable && !r->shown && cli->host->refused(&out->result, &out->report) < 0)
         return -1;
     return out->result.job ? 0 : -1;
 }

@@ -11,6 +11,7 @@ struct offline_request {
     const char *from, *name, *queue;
     const struct opt_list *env, *set; /* NULL none */
     bool portable; /* for another place: what stands for this one's directories and user stays */
+    bool shown;    /* to be looked at: it is good, also where every server refuses it */
 };
 struct offline {
     struct site site;
