@@ -169,7 +169,7 @@ def test_a_node_that_dies_is_left(server: Server, cluster: Slurm, tmp_path: Path
     cluster.local("kill", lost)
     switch_off(first, lost)
     try:
-        wait_for(lambda: asked(cluster) and asked(cluster)[-1][0] != first, what="another one")
+        wait_for(lambda: [one for one in asked(cluster)[-1:] if one[0] != first], what="another")
         go.touch()
         job = server.wait(number)
         assert job["state"] == "succeeded"
