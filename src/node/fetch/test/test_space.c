@@ -71,6 +71,7 @@ static void make(char letter)
     char digest[IMAGE_DIGEST_LEN + 1];
     struct store_tree tree;
     AUTO_CLOSE int lock = begin(letter);
+    assert_true(lock >= 0);
     store_tree_init(&tree, dir, digest_of(letter, digest));
     assert_int_equal(store_finish(&tree, 1, NULL), 0);
     store_tree_fini(&tree);
@@ -94,6 +95,7 @@ static void what_does_not_fit_is_refused(void **state)
     struct err err = { .code = ERR_NONE };
     AUTO_CLOSE int lock = begin('a');
     (void)state;
+    assert_true(lock >= 0);
     assert_int_equal(reserve('a', 1, &err), 0);
     assert_int_equal(reserve('a', (uint64_t)1 << 50, &err), -1);
     assert_int_equal(err.code, ERR_FULL);
@@ -109,6 +111,7 @@ static void what_others_were_promised_counts(void **state)
     AUTO_CLOSE int first = begin('a');
     AUTO_CLOSE int second = begin('b');
     (void)state;
+    assert_true(first >= 0 && second >= 0);
     assert_int_equal(reserve('a', most, &err), 0);
     assert_int_equal(reserve('b', most, &err), -1);
     assert_int_equal(err.code, ERR_FULL);
@@ -129,7 +132,7 @@ static void what_nobody_uses_makes_way(void **state)
     make('b');
     AUTO_CLOSE int used = store_use(dir, digest_of('b', digest), &err);
     AUTO_CLOSE int lock = begin('c');
-    assert_true(used >= 0);
+    assert_true(used >= 0 && lock >= 0);
     assert_int_equal(reserve('c', 1, &err), 0);
     assert_true(has('a') && has('b'));
     assert_int_equal(reserve('c', (uint64_t)1 << 50, &err), -1);
