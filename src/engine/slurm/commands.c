@@ -17,6 +17,7 @@
 #define OUT_MAX    (8u << 20)
 #define SAID_MAX   (16u << 10)
 #define DEFAULT_MS 20000u
+#define HELD_MS    2000u   /* that outputs may stay open behind the end, held by what it left */
 #define FULL_MS    180000u /* that sbatch tries for, where it cannot be ended: 120 s and its calls */
 
 struct child {
@@ -30,6 +31,8 @@ struct child {
     unsigned open;  /* handles */
     unsigned going; /* the process, its outputs */
     bool late, out_over, said_over, good, full;
+    bool ended; /* the process */
+    bool cut;   /* it did not come to its end: whether Slurm has heard it is not known */
     struct buf text, problem;
     char room[16384];
     uint64_t limit_ms;
@@ -115,7 +118,7 @@ static void answer(struct child *c)
         const char *text = buf_str(&c->problem);
         enum slurm_problem problem = slurm_read_problem(text);
         slurm_set_problem(name, text, &err);
-        said.down = problem == SLURM_PROBLEM_DOWN;
+        said.down = problem == SLURM_PROBLEM_DOWN || c->cut;
         said.unknown = problem == SLURM_PROBLEM_UNKNOWN_JOB;
     } else if (c->text.overflow) {
         err_set(&err, ERR_TOO_LARGE, "Slurm (%s) said more than %u MiB", name, OUT_MAX >> 20);
@@ -145,26 +148,38 @@ static void end_output(struct child *c, bool *over, uv_pipe_t *pipe)
     end_one(c);
 }
 
-static void on_exit_of(uv_process_t *process, int64_t status, int number)
+/* What it started may hold them open. */
+static void end_outputs(struct child *c)
 {
-    struct child *c = process->data;
-    uv_timer_stop(&c->deadline);
-    c->good = status == 0 && number == 0 && !c->late;
-    c->full = c->full && !c->good; /* it was taken in the end */
-    c->going++;                    /* until the outputs are looked at */
-    if (c->late) {                 /* what it started may hold them open */
-        end_output(c, &c->out_over, &c->out);
-        end_output(c, &c->said_over, &c->said);
-    }
-    c->going--;
+    c->going++;
+    end_output(c, &c->out_over, &c->out);
+    end_output(c, &c->said_over, &c->said);
     end_one(c);
 }
 
 static void on_late(uv_timer_t *timer)
 {
     struct child *c = timer->data;
+    if (c->ended) {
+        end_outputs(c);
+        return;
+    }
     c->late = true;
     uv_process_kill(&c->process, SIGKILL);
+}
+
+/* 255 is how ssh says that it did not get there, or was cut off. */
+static void on_exit_of(uv_process_t *process, int64_t status, int number)
+{
+    struct child *c = process->data;
+    c->ended = true;
+    c->good = status == 0 && number == 0 && !c->late;
+    c->cut = number != 0 || (c->all && c->all->n_prefix && status == 255);
+    c->full = c->full && !c->good; /* it was taken in the end */
+    uv_timer_start(&c->deadline, on_late, HELD_MS, 0);
+    if (c->late)
+        end_outputs(c);
+    end_one(c);
 }
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,46 @@ static void what_fails_says_why(void **state)
     assert_int_equal(err.code, ERR_CANNOT);
 }
 
+/* Whether Slurm has heard it is not known: it is looked for, and not taken for refused. */
+static void one_that_is_cut_off_is_not_refused(void **state)
+{
+    struct trial *t = *state;
+    const char *prefix[] = { "env", "--" };
+    struct err err;
+    write_command(t, "sbatch", "kill -9 $$");
+    assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SBATCH }, &err), 0);
+    wait_answers(t, 1);
+    assert_true(t->down);
+    write_command(t, "sbatch", "echo 'sbatch: error: Batch job submission failed' >&2; exit 255");
+    assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SBATCH }, &err), 0);
+    wait_answers(t, 2);
+    assert_false(t->good || t->down);
+    slurm_commands_destroy(t->commands);
+    t->commands = slurm_commands_create(&t->loop, &(struct words){ .at = prefix, .n = 2 });
+    write_command(t, "sbatch", "echo 'client_loop: send disconnect: Broken pipe' >&2; exit 255");
+    assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SBATCH }, &err), 0);
+    wait_answers(t, 3);
+    assert_true(t->down);
+    assert_non_null(strstr(t->problem, "Broken pipe"));
+}
+
+/* What it leaves behind may live as long as it likes, and writes into nothing. */
+static void one_that_leaves_something_behind_has_answered(void **state)
+{
+    struct trial *t = *state;
+    struct err err;
+    write_command(t, "squeue", "echo 7; sleep 600 & echo $! >\"${0%/*}/left\"");
+    assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SQUEUE }, &err), 0);
+    wait_answers(t, 1);
+    assert_true(t->good);
+    assert_string_equal(t->text, "7\n");
+    AUTO_FREE char *path = file_join(t->dir, "left");
+    AUTO_FREE char *left = NULL;
+    size_t len;
+    assert_int_equal(file_read(path, 64, &left, &len, NULL), 0);
+    assert_int_equal(kill((pid_t)strtol(left, NULL, 10), SIGKILL), 0);
+}
+
 /* sbatch tries again and again by itself: it is ended. One behind a prefix cannot be. */
 static void one_that_is_not_taken_is_ended(void **state)
 {
@@ -231,6 +272,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_it_prints_is_the_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_fails_says_why, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_is_cut_off_is_not_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_leaves_something_behind_has_answered, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(one_that_is_not_taken_is_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_is_late_is_killed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(little_of_the_environment_is_handed_on, set_up, tear_down),
