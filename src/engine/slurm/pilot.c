@@ -454,11 +454,17 @@ static bool hear_absence(struct pilot *p, const struct pilot_world *world)
     return hear_over(p, "Slurm does not know it any more", NULL, world);
 }
 
-static bool hear_times(struct pilot *p, const struct slurm_job *job, uint64_t now_ms)
+/* What Slurm says of a start is a time of the zone that its command runs in, which may be another
+ * machine's: good to be shown. Of one that runs it is counted from when that was first heard. */
+static bool hear_times(struct pilot *p, const struct slurm_job *job, bool began, uint64_t now_ms)
 {
-    uint64_t ends = job->state != SLURM_PENDING && job->has_left ? now_ms + job->left_ms : 0;
+    bool pending = job->state == SLURM_PENDING;
+    uint64_t ends = !pending && job->has_left ? now_ms + job->left_ms : 0;
     uint64_t apart = ends > p->ends_ms ? ends - p->ends_ms : p->ends_ms - ends;
-    p->start_ms = job->has_start ? job->start_ms : 0;
+    if (pending)
+        p->start_ms = job->has_start ? job->start_ms : 0;
+    else if (began || p->start_ms == 0)
+        p->start_ms = now_ms;
     if (apart < SHIFT_MS)
         return false;
     p->ends_ms = ends;
@@ -478,6 +484,10 @@ bool pilot_hear(struct pilot *p, const struct slurm_job *job, const struct pilot
     if (slurm_state_is_over(job->state))
         return hear_over(p, why_over(job), job, world) || changed;
     enum pilot_state state = p->state;
+    bool began = state < PILOT_RUNNING;
+    /* It ended, and Slurm queues it again: this server, and nobody else, cancels it. */
+    if (state == PILOT_ENDING && job->state == SLURM_PENDING)
+        p->given_back = true;
     if (state != PILOT_ENDING && job->state == SLURM_COMPLETING)
         state = PILOT_ENDING;
     else if (state != PILOT_ENDING)
@@ -491,7 +501,7 @@ bool pilot_hear(struct pilot *p, const struct slurm_job *job, const struct pilot
     if (job->state != SLURM_COMPLETING)
         changed = change_text(&p->nodes, job->nodes) || changed;
     changed = change_text(&p->partition, job->partition) || changed;
-    return hear_times(p, job, world->now_ms) || changed;
+    return hear_times(p, job, began, world->now_ms) || changed;
 }
 
 /* ---- a job's own ---- */

@@ -797,12 +797,19 @@ bool pilots_stop(struct pilots *all, const char *name, const char *by, bool now)
     return pilots_give_back(all, name, why, now);
 }
 
+/* Of "p12": later ones have higher numbers, whatever becomes of the clock. */
+static uint64_t number_of(const struct pilot *p)
+{
+    uint64_t number;
+    return scan_u64(p->name + 1, 0, UINT64_MAX, &number) ? number : 0;
+}
+
 const struct pilot *pilots_of_job(const struct pilots *all, uint64_t job)
 {
     const struct pilot *latest = NULL;
     for (size_t i = 0; i < all->entries.n; i++) {
         const struct pilot *p = all->entries.at[i]->pilot;
-        if (p->job == job && (!latest || p->at_ms >= latest->at_ms))
+        if (p->job == job && (!latest || number_of(p) > number_of(latest)))
             latest = p;
     }
     return latest;

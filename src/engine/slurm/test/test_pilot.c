@@ -263,6 +263,58 @@ static void nodes_that_do_not_fit_are_given_back(void **state)
     pilot_destroy(p);
 }
 
+/* The login node may be in another zone, by whose clock it began hours ago. */
+static void what_runs_is_counted_by_the_servers_clock(void **state)
+{
+    (void)state;
+    const struct pilot_ask ask = { .nodes = 2, .partition = "" };
+    unsigned char token[32] = { 1 };
+    const uint64_t hours = 8ull * 3600000, now = 100 * hours;
+    struct pilot *p = pilot_create("p1", "ab", "ada", &ask);
+    struct slurm_job job = { .id = "7",
+                             .name = "",
+                             .partition = "main",
+                             .reason = "None",
+                             .state = SLURM_PENDING,
+                             .nodes = "",
+                             .start_ms = now - hours,
+                             .has_start = true };
+    pilot_hear(p, &job, &(struct pilot_world){ .now_ms = now - 1000 });
+    assert_int_equal(p->start_ms, now - hours); /* as Slurm says it */
+    job.state = SLURM_RUNNING;
+    job.nodes = "n[1-2]";
+    pilot_hear(p, &job, &(struct pilot_world){ .now_ms = now });
+    assert_int_equal(p->start_ms, now);
+    pilot_add_host(p, "n1", "n1", token);
+    assert_int_equal(step(p, true, true, now + 5000), PILOT_STEP_NONE); /* the other may come */
+    pilot_hear(p, &job, &(struct pilot_world){ .now_ms = now + 700000 });
+    assert_int_equal(p->start_ms, now);
+    assert_int_equal(step(p, true, true, now + 700000), PILOT_STEP_MOVE);
+    pilot_destroy(p);
+}
+
+/* "launch failed requeued held": what then is cancelled nobody else has cancelled. */
+static void one_that_slurm_queues_again_is_given_back(void **state)
+{
+    (void)state;
+    const struct pilot_ask ask = { .nodes = 1, .partition = "" };
+    const struct pilot_world world = { .now_ms = 2000 };
+    struct pilot *p = pilot_create("p1", "ab", "ada", &ask);
+    struct slurm_job job = { .id = "7", .name = "", .partition = "main", .reason = "held" };
+    static const enum slurm_state states[] = { SLURM_RUNNING, SLURM_COMPLETING, SLURM_PENDING,
+                                               SLURM_CANCELLED };
+    p->job = 99;
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        job.state = states[i];
+        job.nodes = states[i] == SLURM_RUNNING ? "n1" : "";
+        pilot_hear(p, &job, &world);
+        assert_int_equal(p->given_back, i >= 2);
+    }
+    assert_int_equal(p->state, PILOT_OVER);
+    assert_int_equal(step(p, true, true, 2000), PILOT_STEP_ASK);
+    pilot_destroy(p);
+}
+
 /* What is to be done about a job's own allocation, by what became of the last one. */
 static void a_job_gets_one_at_a_time(void **state)
 {
@@ -335,6 +387,8 @@ static void a_job_gets_one_at_a_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_runs_is_counted_by_the_servers_clock),
+        cmocka_unit_test(one_that_slurm_queues_again_is_given_back),
         cmocka_unit_test(a_job_gets_one_at_a_time),
         cmocka_unit_test(nodes_that_do_not_fit_are_given_back),
         cmocka_unit_test(it_waits_runs_and_ends),

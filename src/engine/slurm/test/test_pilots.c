@@ -291,6 +291,22 @@ static void what_cannot_be_asked_is_not_gone(void **state)
     assert_string_equal(pilots_find(t->pilots, "p1")->reason, "Slurm does not know it any more");
 }
 
+/* Also where the clock was set back between them, and when their names are not in that order. */
+static void the_latest_of_a_job_is_the_one_with_the_highest_number(void **state)
+{
+    struct trial *t = *state;
+    static const char *const names[] = { "p10", "p9", "p2" };
+    const struct pilot_ask ask = { .nodes = 2, .partition = "" };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct pilot *p = pilot_create(names[i], names[i], "ada", &ask);
+        p->job = 99;
+        p->at_ms = 1000 * (i + 1);
+        pilots_start(t->pilots, p, "0123456789abcdef0123456789abcdef");
+    }
+    assert_string_equal(pilots_of_job(t->pilots, 99)->name, "p10");
+    assert_null(pilots_of_job(t->pilots, 98));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +314,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_slurm_refuses_is_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_without_a_script_is_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_is_found_by_its_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_latest_of_a_job_is_the_one_with_the_highest_number,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_asked_is_not_gone, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
