@@ -444,6 +444,7 @@ static bool hear_absence(struct pilot *p, const struct pilot_world *world)
         if (is_wait_over(p, world->now_ms)) {
             p->submitted = false;
             p->full_ms = 0;
+            p->absent = 0; /* answers from now on are about the next one */
         }
         return false;
     }

@@ -244,8 +244,12 @@ static void submit(struct entry *e)
                  : -1;
     arena_destroy(arena);
     e->pilot->submitted = e->busy = rc > 0;
-    if (rc < 0)
+    if (rc < 0) {
         fail_submit(e, &err);
+        return;
+    }
+    e->pilot->at_ms = clock_wall_ms(); /* a later server looks for it from then on */
+    keep(e);
 }
 
 /* ---- giving back ---- */

@@ -120,7 +120,14 @@ static void one_that_is_not_taken_is_submitted_again(void **state)
     assert_false(p->submitted);
     assert_int_equal(p->state, PILOT_SUBMITTING);
     assert_string_equal(p->reason, "no more");
-    p->submitted = true; /* again; and that one was taken before its sbatch was ended */
+    p->submitted = true; /* again; a list of before it does not have it yet */
+    free(p->id);
+    p->id = mem_strdup("8");
+    assert_false(miss(p, 2010500, 0));
+    assert_int_equal(p->state, PILOT_SUBMITTING);
+    free(p->id);
+    p->id = mem_strdup("");
+    /* and that one was taken before its sbatch was ended */
     pilot_hear_full(p, "no more", 2011000);
     hear(p, SLURM_PENDING, 0);
     assert_int_equal(p->state, PILOT_PENDING);
