@@ -181,21 +181,6 @@ static void first_exit(struct srun *s, bool bad)
         (void)uv_timer_start(&s->wait, on_wait, s->limits.wait_ms, 0);
 }
 
-static void task_ended(struct link *link, const struct step_ended_task *e)
-{
-    struct srun *s = link->srun;
-    int code = e->signal ? 128 + (int)e->signal : (int)e->code;
-    srun_out_end(s->out, e->rank);
-    say_end(s, link, e);
-    raise_code(s, code);
-    link->left -= link->left > 0;
-    s->left -= s->left > 0;
-    if (s->left == 0)
-        finish(s);
-    else
-        first_exit(s, code != 0);
-}
-
 /* Input comes behind START everywhere, and as far as all nodes take it. */
 static bool takes_input(const struct link *link)
 {
@@ -209,6 +194,24 @@ static void begin_input(struct srun *s)
         if (s->links[i].left && !takes_input(&s->links[i]))
             return;
     srun_stdin_go_on(s->input);
+}
+
+static void task_ended(struct link *link, const struct step_ended_task *e)
+{
+    struct srun *s = link->srun;
+    int code = e->signal ? 128 + (int)e->signal : (int)e->code;
+    srun_out_end(s->out, e->rank);
+    say_end(s, link, e);
+    raise_code(s, code);
+    link->left -= link->left > 0;
+    s->left -= s->left > 0;
+    if (s->left == 0) {
+        finish(s);
+        return;
+    }
+    if (link->left == 0) /* what this node has taken holds up no other */
+        begin_input(s);
+    first_exit(s, code != 0);
 }
 
 static int take_beat(struct link *link, const struct wire_frame *frame)
