@@ -297,6 +297,14 @@ def test_a_job_applied_again_is_the_same(images: Server, image: str, tmp_path: P
     assert images.wait(1)["runtime"] == "bwrap"
 
 
+def test_an_interpreter_of_the_image_is_not_looked_for_here(images: Server, image: str) -> None:
+    inputs = {"interpreter": "/only/in/the/image/python3"}
+    job = images.run(native("inside", run="cat /etc/marker", image=image, inputs=inputs))
+    assert job["state"] == "succeeded", job
+    again = images.api("POST", "/v1/jobs", native("outside", runtime="bwrap", inputs=inputs))
+    assert again.status >= 400 and "inputs.interpreter" in again.text, again.text
+
+
 def test_what_tasks_write_is_their_own(images: Server, image: str) -> None:
     """Of each task, and gone with it; the job's directories are the same in all of them."""
     run = "echo $MUSTER_TASK_INDEX >>/etc/mine; cat /etc/mine; rm /etc/marker; ls /dev/shm | wc -l"

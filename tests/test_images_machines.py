@@ -110,3 +110,28 @@ def test_each_machine_pulls_into_its_own_store(
         assert "the registry wants credentials" in refused["reason"], refused
     for folder in (*homes, server.state):
         assert not holds_secret(folder, private)
+
+
+def test_machines_run_images_where_the_server_does_not(
+    start: Starter, private: Registry, tmp_path: Path
+) -> None:
+    """As on a login node. Without a machine such a job is refused."""
+    image = private.push("team/login", busybox())
+    auth = tmp_path / "auth.json"
+    auth.write_text(json.dumps(private.credentials()))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    server = start(
+        nodes="name=here,1cpu,1Gi",
+        flags=(*AGENTS, "--runtime", "auto"),
+        env={"PATH": str(empty)},
+    )
+    text = job("cat /etc/marker", image=image, inputs={"registry_auth": str(auth)})
+    refused = server.api("POST", "/v1/jobs", text)
+    assert refused.status >= 400 and "cannot be run here" in refused.text, refused.text
+    with machines(server, tmp_path / "m1"):
+        taken = server.api("POST", "/v1/jobs", text).good()
+        assert "cannot be run on the server's own machine" in taken.text, taken.text
+        done = server.wait(taken.json()["number"])
+        assert done["state"] == "succeeded", done
+        assert server.log(done["number"]) == "of the image\n"

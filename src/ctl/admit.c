@@ -266,25 +266,31 @@ bool admit_names_image(const struct job_spec *job)
 }
 
 static void refuse_image(const struct runtime_checks *checks, enum job_runtime asked,
-                         const struct job_spec *job, struct report *report)
+                         bool elsewhere, const struct job_spec *job, struct report *report)
 {
     char text[TEXT_MAX];
     AUTO_BUF struct buf why = BUF_INIT(TEXT_MAX);
-    buf_puts(&why, "cannot be run here: ");
+    buf_puts(&why,
+             elsewhere ? "cannot be run on the server's own machine: " : "cannot be run here: ");
     runtime_reasons(checks, asked, &why);
+    if (elsewhere) {
+        report_warn(report, (struct place){ 0 }, "roles.*.image", "%s",
+                    image_text(job, buf_str(&why), text));
+        return;
+    }
     struct problem *p = report_add(report, SEVERITY_ERROR, (struct place){ 0 }, "roles.*.image",
                                    image_text(job, buf_str(&why), text),
                                    "runtime: host runs it on the host, without the image");
     report_remedy(report, p, REMEDY_ON_HOST, "");
 }
 
-int admit_image(const struct runtime_checks *checks, enum job_runtime asked,
+int admit_image(const struct runtime_checks *checks, enum job_runtime asked, bool elsewhere,
                 const struct job_spec *job, struct report *report)
 {
     size_t before = report->errors;
     check_images(job, report);
     if (checks)
-        refuse_image(checks, asked, job, report);
+        refuse_image(checks, asked, elsewhere, job, report);
     if (job->inputs.python.n > 0 || job->inputs.requirements)
         report_add(report, SEVERITY_ERROR, (struct place){ 0 }, "inputs.python",
                    "packages are not installed into images",

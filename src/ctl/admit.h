@@ -12,9 +12,10 @@ int admit_features(unsigned engine_caps, enum job_runtime got, const struct job_
 /* Only what every server refuses, whatever its engine does. 0 or -1. */
 int admit_anywhere(const struct job_spec *, const struct text_node *root, struct report *);
 bool admit_names_image(const struct job_spec *);
-/* One that names an image, and is not to run on the host. checks: why it cannot be run here; NULL:
- * it can. 0 when nothing was refused. */
-int admit_image(const struct runtime_checks *checks, enum job_runtime asked,
+/* One that names an image, and is not to run on the host. checks: why it cannot be run on the
+ * server's own machine; NULL: it can. elsewhere: there are, or will be, other machines for it,
+ * which say themselves what they cannot. 0 when nothing was refused. */
+int admit_image(const struct runtime_checks *checks, enum job_runtime asked, bool elsewhere,
                 const struct job_spec *, struct report *);
 /* A level that the nodes do not have: refused when it is required, else a warning. */
 int admit_topology(const struct cluster *, const struct job_spec *, struct report *);

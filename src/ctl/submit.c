@@ -301,7 +301,7 @@ static int check_python(struct submission *s, struct err *err)
 {
     const char *python = s->site.python, *from = s->site.python_from;
     if (!python || (strcmp(from, PYTHON_OF_JOB) != 0 && !python_is_chosen(&s->ask)) ||
-        s->read.job->runtime == RUNTIME_BWRAP || runs_elsewhere(s))
+        s->notes.runtime > RUNTIME_HOST || runs_elsewhere(s))
         return 0;
     AS_FS_USER(files_of(s));
     int rc = looked(s, taped_replays(s->ctl) ? 0 : storage_check_python(python, err));
@@ -428,7 +428,8 @@ static int settle_runtime(struct submission *s)
     enum job_runtime got = checks ? runtime_choose(checks, asked) : RUNTIME_BWRAP;
     bool none = taped_outside(s->ctl, OUTSIDE_STORAGE, got == RUNTIME_SERVER ? -1 : 0, NULL) != 0;
     s->notes.runtime = s->site.runtime = got == RUNTIME_SERVER ? RUNTIME_BWRAP : got;
-    return admit_image(none ? (checks ? checks : &unknown) : NULL, asked, spec, &s->answer->report);
+    checks = none ? (checks ? checks : &unknown) : NULL;
+    return admit_image(checks, asked, runs_elsewhere(s), spec, &s->answer->report);
 }
 
 static int refuse_size(struct submission *s, struct err *err)

@@ -56,6 +56,16 @@ static void take_line(struct arena *arena, char *line, struct runtime_checks *ch
     check->why = check->works ? "" : arena_strdup(arena, line ? line : "");
 }
 
+/* In which images can be run, or why they cannot; a muster-node of another version may name none.
+ */
+static bool names_one(const struct runtime_checks *checks)
+{
+    for (size_t i = 0; i < checks->n; i++)
+        if (checks->at[i].runtime > RUNTIME_HOST)
+            return true;
+    return false;
+}
+
 /* Lines as node/runtimes.h has them. */
 void runtimes_ask(struct arena *arena, const char *program, const char *dir,
                   struct runtime_checks *checks)
@@ -67,7 +77,9 @@ void runtimes_ask(struct arena *arena, const char *program, const char *dir,
     char *rest = lines;
     for (char *line; told && (line = strsep(&rest, "\n"));)
         take_line(arena, line, checks);
-    if (!told)
+    if (checks->n == RUNTIME_N)
+        checks->n--;
+    if (!names_one(checks))
         checks->at[checks->n++] =
             (struct runtime_check){ .runtime = RUNTIME_BWRAP,
                                     .why = program ? "muster-node does not say whether it works"
