@@ -151,7 +151,8 @@ static size_t list(const struct arrival *a, struct pollfd *fds, bool *listens)
     for (size_t i = a->done; i < a->asked; i++) {
         const struct stream *s = a->at[i % AT_ONCE].stream;
         int reads = stream_reads(s), writes = stream_writes(s);
-        *listens = *listens || reads >= 0;
+        /* One that is all here is open until skopeo has said that it is whole. */
+        *listens = *listens || (reads >= 0 && stream_bytes(s) < layer_at(a, i)->size);
         fds[n++] = (struct pollfd){ .fd = reads, .events = POLLIN };
         fds[n++] = (struct pollfd){ .fd = writes, .events = POLLOUT };
     }
