@@ -4,7 +4,6 @@
 #define CLI_DLC_CALL_H
 
 #include "cli/cmd.h"
-#include "cli/dlc/face.h"
 
 #define DLC_INDENT    3   /* of JSON on stdout */
 #define DLC_FLAGS_MAX 128 /* that one verb knows */

@@ -8,6 +8,7 @@
 #include "dialect/dlc/create.h"
 
 #include "base/scan.h"
+#include "dialect/dlc/dlc.h"
 #include "job/job_fields.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "dialect/dlc/dlc.h"
 
 #include <string.h>
 

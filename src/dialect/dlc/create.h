@@ -3,7 +3,7 @@
 #ifndef DIALECT_DLC_CREATE_H
 #define DIALECT_DLC_CREATE_H
 
-#include "dialect/dlc/dlc.h"
+#include "dialect/dialect.h"
 #include "job/field.h"
 
 #define DLC_EXTRA          "dlc"   /* our part of job_spec.extra, and the convention */

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "dialect/dlc/dlc.h"
 #include "dialect/place_cache.h"
 
 #include <string.h>

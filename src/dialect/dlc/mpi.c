@@ -14,6 +14,7 @@
 #include "dialect/dlc/create.h"
 
 #include "base/buf.h"
+#include "dialect/dlc/dlc.h"
 #include "dialect/place_cache.h"
 
 #include <string.h>

@@ -9,6 +9,7 @@
 #include "dialect/dlc/create.h"
 
 #include "base/scan.h"
+#include "dialect/dlc/dlc.h"
 #include "dialect/sbatch/batch.h"
 
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "dialect/dlc/create.h"
 
 #include "base/mem.h"
+#include "dialect/dlc/dlc.h"
 
 #include <string.h>
 #include <strings.h>

@@ -7,6 +7,7 @@
 #include "dialect/dlc/create.h"
 
 #include "base/mem.h"
+#include "dialect/dlc/dlc.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "dialect/dlc/dlc.h"
 #include "dialect/losses.h"
 #include "dialect/roles.h"
 #include "dialect/sbatch/batch.h"

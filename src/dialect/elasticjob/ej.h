@@ -3,7 +3,7 @@
 #ifndef DIALECT_ELASTICJOB_EJ_H
 #define DIALECT_ELASTICJOB_EJ_H
 
-#include "dialect/elasticjob/elasticjob.h"
+#include "dialect/dialect.h"
 #include "job/field.h"
 
 #include <string.h>

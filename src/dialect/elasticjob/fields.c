@@ -6,6 +6,7 @@
 #include "dialect/elasticjob/ej.h"
 
 #include "base/buf.h"
+#include "dialect/elasticjob/elasticjob.h"
 #include "dialect/elasticjob/fates.h"
 #include "job/job_fields.h"
 

@@ -3,6 +3,7 @@
 #define DIALECT_DLC_TEST_SAMPLE_H
 
 #include "dialect/dlc/create.h"
+#include "dialect/dlc/dlc.h"
 #include "dialect/test/place.h"
 #include "text/detect.h"
 

@@ -2,6 +2,7 @@
  * exit codes. Run elasticjob_reference when this fails. */
 #include "dialect/elasticjob/ej.h"
 
+#include "dialect/elasticjob/elasticjob.h"
 #include "dialect/test/page.h"
 
 #include <setjmp.h>
