@@ -8,7 +8,7 @@
 #include "dialect/dlc/create.h"
 
 #include "base/scan.h"
-#include "dialect/dlc/dlc.h"
+#include "dialect/dlc/instance_types.h"
 #include "job/job_fields.h"
 
 #include <stdio.h>

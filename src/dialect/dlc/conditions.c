@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
-#include "dialect/dlc/dlc.h"
+#include "dialect/dlc/instance_types.h"
 
 #include <string.h>
 

@@ -9,10 +9,6 @@
 extern const struct dialect dlc_dialect;
 extern const struct convention dlc_convention;
 
-/* Instance types that EcsSpec may name: those that ship, cheapest of each family first; and with
- * those that a server's catalogue has. NULL when unknown. */
-const struct entry *dlc_ecs_list(size_t *n);
-const struct entry *dlc_ecs_find(const struct catalogue *, const char *name);
 /* The queue of jobs on public resources: those with EcsSpec and without ResourceId. */
 #define DLC_RUN_MINUTES    1800 /* of a job that does not say: what the console has */
 #define DLC_PUBLIC_QUEUE   "public"

@@ -10,6 +10,7 @@
 
 #include "base/scan.h"
 #include "dialect/dlc/dlc.h"
+#include "dialect/dlc/instance_types.h"
 #include "dialect/sbatch/batch.h"
 
 #include <string.h>

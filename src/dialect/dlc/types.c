@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "dialect/dlc/dlc.h"
+#include "dialect/dlc/instance_types.h"
 
 #include <string.h>
 #include <strings.h>

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "dialect/dlc/dlc.h"
+#include "dialect/dlc/instance_types.h"
 #include "dialect/losses.h"
 #include "dialect/roles.h"
 #include "dialect/sbatch/batch.h"

@@ -3,6 +3,7 @@
 #include "dialect/dlc/test/sample.h"
 
 #include "base/mem.h"
+#include "dialect/dlc/instance_types.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
