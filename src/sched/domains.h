@@ -2,7 +2,7 @@
 #ifndef SCHED_DOMAINS_H
 #define SCHED_DOMAINS_H
 
-#include "sched/gang.h"
+#include "sched/placement.h"
 
 /* Must all tasks share a domain? Then the level in *level: POSITION_NONE when it is not known. */
 bool domain_required(const struct placement *, uint32_t *level);

@@ -4,11 +4,6 @@
 
 #include "sched/placement.h"
 
-enum gang_answer {
-    GANG_PLACED,
-    GANG_NO_ROOM,  /* certain: there is no arrangement */
-    GANG_NOT_FOUND /* none was found, and the job is too large to be certain */
-};
 /* On GANG_PLACED the cluster holds what placement->places says (n_places of them, shortened when
  * not all replicas fit); otherwise nothing was taken. */
 enum gang_answer gang_place(struct placement *);

@@ -69,6 +69,13 @@ struct placement {
     uint32_t *steps; /* what searching may still spend, shared by a pass; NULL: enough for one */
 };
 
+/* What placing all of a job comes to. */
+enum gang_answer {
+    GANG_PLACED,
+    GANG_NO_ROOM,  /* certain: there is no arrangement */
+    GANG_NOT_FOUND /* none was found, and the job is too large to be certain */
+};
+
 /* All tasks of a job, on this cluster (which placing changes). */
 void placement_init(struct placement *, struct arena *, struct cluster *, const struct job_spec *);
 /* Room for the places of each task: only for a job that is not short of anything by counting. */
