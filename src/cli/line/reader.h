@@ -2,8 +2,10 @@
 #ifndef CLI_LINE_READER_H
 #define CLI_LINE_READER_H
 
+#include "base/arena.h"
 #include "base/buf.h"
-#include "cli/line/line.h"
+#include "base/err.h"
+#include "cli/line/line_job.h"
 
 enum {
     LINE_RANKS_MOST = 1024, /* of one task */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/shell_word.h"
+#include "cli/line/line.h"
 
 #include <string.h>
 
