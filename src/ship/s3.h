@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/pairs.h"
 #include "http/signed_client.h"
-#include "ship/target.h"
+#include "ship/target_place.h"
 
 struct s3;
 /* ERR_INPUT: that is no bucket, endpoint or region. */

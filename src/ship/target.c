@@ -1,42 +1,16 @@
-/* What every kind of target does alike: names of chains and of their files. The kinds themselves
+/* What every kind of target does alike: lists in order, small texts at once. The kinds themselves
  * are rows of operations (target_ops.h). */
 #include "ship/target.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/scan.h"
 #include "ship/s3.h"
 #include "ship/target_ops.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define TEXT_MOST (4u << 20)
 #define PIECE     ((size_t)64 << 10)
-
-const char *chain_file(struct arena *a, uint64_t chain, uint64_t number)
-{
-    return number ? arena_printf(a, "%08" PRIu64 "/%08" PRIu64 ".tar", chain, number)
-                  : arena_printf(a, "%08" PRIu64 "/base.tar", chain);
-}
-
-bool chain_of_name(const char *name, uint64_t *chain)
-{
-    return strlen(name) == CHAIN_DIGITS && scan_u64(name, 1, UINT32_MAX, chain);
-}
-
-bool chain_of_path(const char *path, uint64_t *chain)
-{
-    char name[CHAIN_DIGITS + 1];
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    if (n < CHAIN_DIGITS || (n > CHAIN_DIGITS && path[n - CHAIN_DIGITS - 1] != '/'))
-        return false;
-    snprintf(name, sizeof name, "%.*s", CHAIN_DIGITS, path + n - CHAIN_DIGITS);
-    return chain_of_name(name, chain);
-}
 
 bool target_is_store(const char *where)
 {

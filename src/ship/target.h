@@ -1,31 +1,18 @@
-/* Where a continuous backup goes: a directory, or a bucket of an S3 store. A chain is a whole copy
- * of the records with the segments that followed it:
- *
- *     00000012/base.tar       a backup
- *     00000012/00000001.tar   what was committed since, segment by segment
- *     00000012/head.json      how far the chain reaches; a chain without it is not complete
- *
- * A file has its name when it is whole and on the disk there. */
+/* Where a continuous backup goes: a directory, or a bucket of an S3 store, with chains of files
+ * (ship/chain_name.h). A file has its name when it is whole and on the disk there. */
 #ifndef SHIP_TARGET_H
 #define SHIP_TARGET_H
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/vec.h"
+#include "ship/chain_name.h"
 #include "ship/stream.h"
+#include "ship/target_place.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHAIN_HEAD   "head.json"
-#define CHAIN_DIGITS 8
-#define TARGET_STORE "s3://" /* how the name of a target in a store begins */
-
-struct target_place {
-    const char *where;             /* a directory, or s3://BUCKET/PREFIX */
-    const char *endpoint, *region; /* of the store; NULL, "": as the environment has it */
-};
 struct target;
 /* Is the place one that can be opened, by its form? Nothing is looked at. ERR_INPUT. */
 int target_check(const struct target_place *, struct err *);
@@ -37,16 +24,6 @@ void target_close(struct target *); /* NULL-safe */
 /* The file's name with its place, for people; in arena. */
 const char *target_name(const struct target *, struct arena *, const char *name);
 
-/* "00000012/base.tar" for number 0, "00000012/00000005.tar". */
-const char *chain_file(struct arena *, uint64_t chain, uint64_t number);
-/* Is the last part of the path the name of a chain? */
-bool chain_of_path(const char *path, uint64_t *chain);
-/* Is it a chain's name? */
-bool chain_of_name(const char *name, uint64_t *chain);
-
-struct chains {
-    VEC(uint64_t) all; /* ascending; complete or not */
-};
 int target_list(struct target *, struct chains *, struct err *);
 /* Room for a chain's files; fails where there is such a chain, also one that another child begins.
  */

@@ -2,8 +2,15 @@
 #ifndef SHIP_TARGET_OPS_H
 #define SHIP_TARGET_OPS_H
 
-#include "ship/target.h"
+#include "base/err.h"
+#include "ship/chain_name.h"
+#include "ship/target_place.h"
 
+#include <stddef.h>
+#include <sys/types.h>
+
+struct target;
+struct target_file;
 struct target_ops {
     int (*list)(struct target *, struct chains *, struct err *); /* in any order */
     int (*begin)(struct target *, uint64_t chain, struct err *);

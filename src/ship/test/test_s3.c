@@ -11,6 +11,7 @@
 #include "ship/s3.h"
 #include "ship/s3_credentials.h"
 #include "ship/s3_xml.h"
+#include "ship/target.h"
 
 #include <stdlib.h>
 #include <string.h>
