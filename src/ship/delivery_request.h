@@ -3,7 +3,7 @@
 #define SHIP_DELIVERY_REQUEST_H
 
 #include "api/child.h"
-#include "ship/shipper.h"
+#include "ship/config.h"
 #include "store/backup.h"
 
 struct delivery_request {

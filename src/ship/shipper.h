@@ -6,29 +6,10 @@
 #define SHIP_SHIPPER_H
 
 #include "base/arena.h"
-#include "base/err.h"
+#include "ship/config.h"
 #include "ship/target.h"
 #include "text/tree.h"
 
-#include <stdint.h>
-
-struct uv_loop_s;
-struct ctl;
-struct store;
-struct store_pages;
-struct shipper_config {
-    struct uv_loop_s *loop;
-    struct ctl *ctl;
-    struct store *store;
-    struct store_pages *pages; /* since the records were opened; taken */
-    const char *program;       /* muster itself */
-    struct target_place
-        place; /* its texts, "" for what is not said, and these have to live as long */
-    const char *state_dir, *version, *seal_key;
-    uint64_t every_ms; /* a segment */
-    uint64_t base_ms;  /* a whole copy */
-    uint64_t keep;     /* whole copies, each with what followed it */
-};
 struct shipper;
 struct shipper *shipper_create(const struct shipper_config *);
 /* {to, endpoint, state, chain, segment, shipped: {event, number, at_ms}, lacks: {events, seconds},
