@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "sim/world.h"
 #include "text/detect.h"
 #include "text/json.h"
 

@@ -5,8 +5,9 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "dialect/dialect.h"
+#include "sim/arrival.h"
 #include "sim/sheet.h"
-#include "sim/workload.h"
 
 struct reading {
     const struct dialects *dialects;

@@ -5,29 +5,11 @@
 
 #include "base/report.h"
 #include "dialect/dialect.h"
+#include "sim/arrival.h"
 #include "sim/world.h"
 
 #define WORKLOAD_JOBS_MAX 20000000u
 
-struct pattern { /* a job's text, of which there may be many */
-    const char *text;
-    size_t len;
-    const char *from;            /* its dialect */
-    const struct job_spec *spec; /* as it was read for checking */
-    uint64_t jobs;
-    struct place place; /* of the first that has it */
-};
-struct arrival {
-    uint64_t at_ms, run_ms;
-    uint32_t pattern;
-    int code;          /* the exit code of its tasks */
-    const char *owner; /* kept once for all */
-};
-struct outage {
-    uint64_t at_ms, back_ms; /* back_ms 0: it stays away */
-    const char *node;
-    struct place place;
-};
 struct workload {
     const char *format; /* "openb", "sacct", "swf", "jobs" */
     struct pattern *patterns;
