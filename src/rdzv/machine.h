@@ -2,10 +2,11 @@
 #ifndef RDZV_MACHINE_H
 #define RDZV_MACHINE_H
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "rdzv/order.h"
 #include "rdzv/pairing.h"
-#include "rdzv/rdzv.h"
 
 #define SENTENCE 512u
 

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "rdzv/rdzv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
