@@ -7,6 +7,7 @@
 #include "conn/address.h"
 #include "conn/listener.h"
 #include "launch/store_conn.h"
+#include "launch/store_ops.h"
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -172,6 +173,7 @@ struct store_server *store_open_unbound(uv_loop_t *loop, const struct store_limi
     core->loop = loop;
     core->limits = *limits;
     core->table = store_table_create(on_wait_over);
+    core->request = store_do;
     core->gone = on_conn_gone;
     TAILQ_INIT(&core->all);
     TAILQ_INIT(&core->fresh);

@@ -6,6 +6,7 @@
 #define LAUNCH_STORE_H
 
 #include "base/err.h"
+#include "launch/store_limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,11 +14,6 @@
 #include <uv.h>
 
 struct store_server;
-struct store_limits {
-    size_t key_max, value_max, keys_per_call, total_bytes;
-    unsigned connections;
-    uint64_t hello_ms; /* a connection that has not sent the magic by then is closed */
-};
 extern const struct store_limits store_default_limits;
 
 /* Listens on addr (numeric; "" or "*": all, both families; "localhost": 127.0.0.1 and ::1),

@@ -7,6 +7,7 @@
  * request, of its own or of another connection: store_settle does it at the end of the turn. */
 #include "launch/store_conn.h"
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -121,7 +122,7 @@ static size_t do_requests(struct store_conn *conn, const char *bytes, size_t len
             store_conn_doom(conn, "a request that is none, or over a limit");
         if (got != STORE_WHOLE)
             break;
-        store_do(conn, bytes + done);
+        conn->core->request(conn, bytes + done);
         done += conn->scan.at;
         conn->scan = (struct store_scan){ 0 };
     }

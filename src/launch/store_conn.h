@@ -3,11 +3,11 @@
 #define LAUNCH_STORE_CONN_H
 
 #include "base/buf.h"
-#include "launch/store.h"
-#include "launch/store_ops.h"
+#include "launch/store_scan.h"
 #include "launch/store_table.h"
 
 #include <sys/queue.h>
+#include <uv.h>
 
 #define STORE_SCRATCH 65536u
 
@@ -25,6 +25,8 @@ struct store_core {
     unsigned n_conns;
     size_t buffers; /* bytes in buffers of connections */
     char scratch[STORE_SCRATCH];
+    /* Does a whole request: answers go to the connection, which may be doomed by it. */
+    void (*request)(struct store_conn *, const char *bytes);
     void (*gone)(struct store_core *); /* libuv has let go of one connection's handle */
     unsigned handles;                  /* of connections, known to libuv */
 };

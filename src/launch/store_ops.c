@@ -1,4 +1,4 @@
-/* The nineteen operations as a table: the shape of each request and the function that does it.
+/* The nineteen requests: the function that does each.
  * Semantics are those of torch's libuv server (2.13), seen from outside, with four differences on
  * purpose, each where that server leaves a client hanging or with half an effect:
  * - a COMPARE_SET that stores nothing wakes nobody;
@@ -11,7 +11,6 @@
 #include "launch/store_ops.h"
 
 #include "base/log.h"
-#include "launch/store_conn.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -362,98 +361,13 @@ static void do_list_keys(struct store_conn *conn, struct cursor *c)
         put_span(conn, store_key(slot));
 }
 
-/* Shapes: k key, v value, 4 and 8 bytes, K list of keys, P list of pairs. */
-static const struct op {
-    const char *shape;
-    void (*run)(struct store_conn *, struct cursor *);
-} ops[] = {
-    [0] = { "4", do_validate },    [1] = { "kv", do_set },       [2] = { "kvv", do_compare_set },
-    [3] = { "k", do_get },         [4] = { "k8", do_add },       [5] = { "K", do_check },
-    [6] = { "K", do_wait },        [7] = { "", do_num_keys },    [8] = { "k", do_delete },
-    [9] = { "kv", do_append },     [10] = { "K", do_multi_get }, [11] = { "P", do_multi_set },
-    [12] = { "", do_cancel_wait }, [13] = { "4", do_ping },      [14] = { "kv", do_queue_push },
-    [15] = { "k", do_queue_pop },  [16] = { "k", do_queue_len }, [17] = { "", do_list_keys },
-    [18] = { "k8", do_barrier },
+static void (*const requests[])(struct store_conn *, struct cursor *) = {
+#define REQUEST(name, shape) do_##name,
+    STORE_REQUESTS(REQUEST)
+#undef REQUEST
 };
-#define OPS_N (sizeof ops / sizeof ops[0])
 
 void store_do(struct store_conn *conn, const char *bytes)
 {
-    ops[(unsigned char)bytes[0]].run(conn, &(struct cursor){ bytes + 1 });
-}
-
-/* ---- where a request ends ---- */
-
-/* n more bytes at scan->at? */
-static bool have(struct store_scan *scan, size_t len, size_t n)
-{
-    scan->need = scan->at + n;
-    return len >= scan->need;
-}
-
-static enum store_scan_result scan_string(struct store_scan *scan, size_t max, const char *bytes,
-                                          size_t len)
-{
-    if (!have(scan, len, sizeof(uint64_t)))
-        return STORE_PART;
-    uint64_t n = number_at(bytes + scan->at);
-    if (n > max)
-        return STORE_BAD;
-    if (!have(scan, len, sizeof n + (size_t)n))
-        return STORE_PART;
-    scan->at = scan->need;
-    return STORE_WHOLE;
-}
-
-static enum store_scan_result scan_list(struct store_scan *scan, const struct store_limits *limits,
-                                        const char *bytes, size_t len)
-{
-    if (!have(scan, len, sizeof(uint64_t)))
-        return STORE_PART;
-    uint64_t n = number_at(bytes + scan->at);
-    if (n > limits->keys_per_call)
-        return STORE_BAD;
-    scan->pairs = *scan->shape == 'P';
-    scan->left = scan->pairs ? 2 * n : n;
-    scan->at = scan->need;
-    return STORE_WHOLE;
-}
-
-static enum store_scan_result scan_field(struct store_scan *scan, const struct store_limits *limits,
-                                         const char *bytes, size_t len)
-{
-    char field = *scan->shape;
-    if (field == 'k' || field == 'v')
-        return scan_string(scan, field == 'k' ? limits->key_max : limits->value_max, bytes, len);
-    if (field == 'K' || field == 'P')
-        return scan_list(scan, limits, bytes, len);
-    if (!have(scan, len, (size_t)(field - '0')))
-        return STORE_PART;
-    scan->at = scan->need;
-    return STORE_WHOLE;
-}
-
-enum store_scan_result store_scan(struct store_scan *scan, const struct store_limits *limits,
-                                  const char *bytes, size_t len)
-{
-    enum store_scan_result got = STORE_WHOLE;
-    if (scan->at == 0) {
-        if (!have(scan, len, 1))
-            return STORE_PART;
-        if ((unsigned char)bytes[0] >= OPS_N)
-            return STORE_BAD;
-        scan->shape = ops[(unsigned char)bytes[0]].shape;
-        scan->at = 1;
-    }
-    while (got == STORE_WHOLE && (scan->left > 0 || *scan->shape)) {
-        if (scan->left > 0) {
-            bool value = scan->pairs && scan->left % 2 == 1;
-            got = scan_string(scan, value ? limits->value_max : limits->key_max, bytes, len);
-            scan->left -= got == STORE_WHOLE;
-        } else {
-            got = scan_field(scan, limits, bytes, len);
-            scan->shape += got == STORE_WHOLE;
-        }
-    }
-    return got;
+    requests[(unsigned char)bytes[0]](conn, &(struct cursor){ bytes + 1 });
 }
