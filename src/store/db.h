@@ -69,6 +69,8 @@ int db_run(struct store *, sqlite3_stmt *, struct err *);
 /* 1: a row; 0: none (statement reset); -1: error. */
 int db_step(struct store *, sqlite3_stmt *, struct err *);
 int db_fail(struct store *, struct err *, const char *doing);
+/* What helps where records are damaged; returns -1. */
+int db_damaged(struct err *, const char *path, const char *why);
 
 void db_text(sqlite3_stmt *, int at,
              const char *); /* NULL binds NULL; the text must live until the step */

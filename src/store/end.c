@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "store/db.h"
-#include "store/disk.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,14 +18,6 @@
 #include <sys/stat.h>
 
 #define CHANGE_AT 24 /* SQLite's file format: the file change counter */
-
-int end_damaged(struct err *err, const char *path, const char *why)
-{
-    err_set(err, ERR_CANNOT, "%s is damaged: %s", path, why);
-    err_subject(err, strlen(path) + strlen(" is damaged: "));
-    err_hint(err, "nothing was changed; a copy of the state directory keeps what is there");
-    return err_remedy(err, REMEDY_SERVER_RECOVER);
-}
 
 uint64_t end_hash(const struct event_row *row)
 {
@@ -135,7 +126,7 @@ static int check_pages(struct store *st, struct err *err)
         return 0;
     for (char *c = text; *c; c++)
         *c = *c == '\n' ? ' ' : *c;
-    return end_damaged(err, st->path, text);
+    return db_damaged(err, st->path, text);
 }
 
 /* The row of that number, as it was hashed; false: it is not there any more. Its columns have been
@@ -255,9 +246,9 @@ int end_check(struct store *st, struct err *err)
         lost = "its end mark (" MARK_SUFFIX " beside it) is gone or broken, and nothing else says "
                "whether its last commits are there";
     if (lost)
-        return end_damaged(err, st->path, lost);
+        return db_damaged(err, st->path, lost);
     if (look.broken)
-        return end_damaged(err, wal, "commits lie behind a part that cannot be read");
+        return db_damaged(err, wal, "commits lie behind a part that cannot be read");
     st->wal = look.whole;
     sqlite3_wal_hook(st->db, on_wal, st);
     return 0;
@@ -269,7 +260,7 @@ void end_count(struct store *st)
 {
     if (st->event != st->committed_event || st->audit.seq != st->committed_audit.seq)
         return;
-    sqlite3_stmt *s = db_write(st, STMT_PUT_META, NULL);
+    sqlite3_stmt *s = db_stmt(st, STMT_PUT_META, NULL);
     if (!s)
         return;
     db_text(s, 1, "silent");
@@ -301,7 +292,6 @@ static void put_marked(struct store *st)
         return;
     if (db_exec(st, "INSERT OR REPLACE INTO meta VALUES ('" META_MARKED "', 1)", NULL) < 0) {
         st->undecided = true; /* it may have left something in the log */
-        store_decide(st, NULL);
         return;
     }
     st->marked = true;

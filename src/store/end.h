@@ -27,7 +27,7 @@ void end_count(struct store *);
 void end_note(struct store *);
 /* All that was read is on the disk, and the mark says so, synced: where a WAL was torn at its head,
  * SQLite may begin the next one with the same salt, and a mark of the old one would be held against
- * it after a loss of power. */
+ * it after a loss of power. What cannot be written leaves the store undecided (disk.h). */
 void end_begin(struct store *);
 /* Cuts the WAL behind the last commit that went well, synced. No turn may be open. */
 int end_cut(struct store *);
@@ -42,7 +42,5 @@ void pages_note(struct store_pages *, const struct wal_place *before, const stru
 void pages_lose(struct store_pages *); /* a commit's frames cannot be told */
 /* Over what is stored of an event. */
 uint64_t end_hash(const struct event_row *);
-/* What helps where records are damaged; returns -1. */
-int end_damaged(struct err *, const char *path, const char *why);
 
 #endif
