@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "cli/cli.h"
+#include "cli/host.h"
 #include "text/tree.h"
 
 #include <stddef.h>

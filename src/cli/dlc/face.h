@@ -4,7 +4,7 @@
 #ifndef CLI_DLC_FACE_H
 #define CLI_DLC_FACE_H
 
-#include "cli/cli.h"
+#include "cli/host.h"
 
 /* argv begins at the verb. Returns the exit status. */
 int dlc_face_main(const struct cli_host *, int argc, char **argv);
