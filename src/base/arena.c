@@ -4,7 +4,7 @@
  * so that overruns are seen. */
 #include "base/arena.h"
 
-#include "base/err.h"
+#include "base/bug.h"
 #include "base/mem.h"
 
 #include <stdarg.h>

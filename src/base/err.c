@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct code_row {
@@ -169,15 +168,4 @@ enum err_code err_from_word(const char *word)
         if (strcmp(codes[i].word, word) == 0)
             return (enum err_code)i;
     return ERR_SYSTEM;
-}
-
-_Noreturn void bug_at(const char *file, int line, const char *fmt, ...)
-{
-    va_list ap;
-    fprintf(stderr, "muster: bug at %s:%d: ", file, line);
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    fputc('\n', stderr);
-    abort();
 }

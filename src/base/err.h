@@ -2,6 +2,7 @@
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
+#include "base/bug.h"
 #include "base/remedy.h"
 
 #include <stddef.h>
@@ -61,10 +62,5 @@ const char *err_word(enum err_code code);      /* "not_found" */
 int err_http_status(enum err_code code);       /* 404 */
 int err_exit_status(enum err_code code);       /* 2 */
 enum err_code err_from_word(const char *word); /* ERR_SYSTEM when unknown */
-
-/* A bug in muster itself: prints the place and aborts. */
-#define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
-_Noreturn void bug_at(const char *file, int line, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "base/script_name.h"
 
 #include <string.h>
 
@@ -140,20 +141,10 @@ static int parse_letters(struct parsing *p, const char *letters)
     return 0;
 }
 
-bool opt_is_script(const char *operand)
-{
-    const char *dot = strrchr(operand, '.');
-    static const char *const ends[] = { ".py", ".sh", ".sbatch", ".slurm" };
-    bool script = false;
-    for (size_t i = 0; dot && dot > operand && i < sizeof ends / sizeof *ends; i++)
-        script |= strcmp(dot, ends[i]) == 0;
-    return script;
-}
-
 static bool ends_options(const char *operand, unsigned flags)
 {
     return (flags & OPT_STOP_AT_OPERAND) ||
-           ((flags & OPT_STOP_AT_SCRIPT) && opt_is_script(operand));
+           ((flags & OPT_STOP_AT_SCRIPT) && script_is_name(operand));
 }
 
 int opt_parse(const struct opt *opts, void *into, int *argc, char **argv, unsigned flags,

@@ -38,7 +38,7 @@ enum opt_flags {
     OPT_STOP_AT_OPERAND =
         1, /* the first operand ends options (`run -- cmd`, `exec`); "--" always does */
     OPT_STOP_AT_SCRIPT =
-        2, /* an operand that is a script (opt_is_script) does: what follows is its own */
+        2, /* an operand that is a script (script_is_name) does: what follows is its own */
 };
 /* argv begins at the first argument (no program name). With OPT_STOP_AT_OPERAND what follows the
  * first operand is kept as it is,
@@ -50,7 +50,5 @@ int opt_parse(const struct opt *opts, void *into, int *argc, char **argv, unsign
               struct err *err);
 void opt_fini(const struct opt *opts, void *into);
 void opt_help(const struct opt *opts, struct buf *out); /* aligned rows */
-/* A file name as of a script that muster runs: x.py, x.sh, x.sbatch, x.slurm. */
-bool opt_is_script(const char *operand);
 
 #endif

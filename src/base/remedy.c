@@ -3,7 +3,7 @@
 #include "base/remedy.h"
 
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/script_name.h"
 #include "base/shell_word.h"
 
 #include <stdio.h>
@@ -134,7 +134,7 @@ static size_t place_of(const struct refused *refused, const char *anew)
     size_t at = 1;
     for (size_t i = 1; anew && strcmp(anew, "--set") == 0 && i < refused->argc; i++) {
         const char *word = refused->argv[i];
-        if (strcmp(word, "--") == 0 || opt_is_script(word))
+        if (strcmp(word, "--") == 0 || script_is_name(word))
             break;
         if (is_option(word, "--set"))
             at = i + (strchr(word, '=') ? 1 : 2);
@@ -150,7 +150,7 @@ static void add_words(struct line *line, const struct refused *refused, bool sam
     bool own = true;
     for (size_t i = first; i < end; i++) {
         const char *word = refused->argv[i];
-        own = own && strcmp(word, "--") != 0 && !opt_is_script(word);
+        own = own && strcmp(word, "--") != 0 && !script_is_name(word);
         bool drop = (!same && is_option(word, "--exit-code")) ||
                     (anew && strcmp(anew, "--set") != 0 && is_option(word, anew));
         if (own && drop)

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "base/script_name.h"
 #include "cli/call.h"
 #include "cli/out.h"
 #include "cli/state_dir.h"
@@ -109,7 +110,7 @@ bool cmd_behind_dashes(const struct cli *cli, const char *word)
 /* Was there a "--"? What stands behind a script is the script's own. */
 static bool has_dashes(const struct cli *cli, int argc, char **argv)
 {
-    bool script = argc > 0 && opt_is_script(argv[0]);
+    bool script = argc > 0 && script_is_name(argv[0]);
     for (int i = 0; i < cli->n_words; i++) {
         if (script && cli->words[i] == argv[0])
             return false;

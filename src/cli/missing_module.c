@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/script_name.h"
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/python_choice.h"
@@ -126,7 +127,7 @@ static void add_scripts(struct python_list *f, const struct cli *cli)
 {
     char real[PATH_MAX];
     for (int i = 0; i < cli->n_words; i++)
-        if (opt_is_script(cli->words[i]) && realpath(cli->words[i], real)) {
+        if (script_is_name(cli->words[i]) && realpath(cli->words[i], real)) {
             *strrchr(real, '/') = '\0';
             add_project(f, real);
         }

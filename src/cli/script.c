@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "base/script_name.h"
 #include "text/detect.h"
 
 #include <fcntl.h>
@@ -27,7 +28,7 @@ bool script_is_batch(const char *operand)
 bool script_is(const char *operand)
 {
     struct stat st;
-    return opt_is_script(operand) && stat(operand, &st) == 0 && S_ISREG(st.st_mode) &&
+    return script_is_name(operand) && stat(operand, &st) == 0 && S_ISREG(st.st_mode) &&
            !script_is_batch(operand);
 }
 

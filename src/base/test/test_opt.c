@@ -3,6 +3,7 @@
 #include "base/opt.h"
 
 #include "base/mem.h"
+#include "base/script_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,9 +109,9 @@ static void stops_at_a_script(void **state)
     static const char *const operands[] = { "x.yaml", "train.py", "-f", "--", "--unknown" };
     for (size_t i = 0; i < ARRAY_LEN(operands); i++)
         assert_string_equal(w[i], operands[i]);
-    assert_true(opt_is_script("a/b.py") && opt_is_script("b.sh"));
-    assert_true(opt_is_script("c.sbatch") && opt_is_script("c.slurm"));
-    assert_false(opt_is_script(".py") || opt_is_script("py") || opt_is_script("a.pyc"));
+    assert_true(script_is_name("a/b.py") && script_is_name("b.sh"));
+    assert_true(script_is_name("c.sbatch") && script_is_name("c.slurm"));
+    assert_false(script_is_name(".py") || script_is_name("py") || script_is_name("a.pyc"));
 }
 
 static void stops_at_the_first_operand(void **state)
