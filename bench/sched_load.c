@@ -8,6 +8,7 @@
 #include "base/dice.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "sched/classify.h"
 #include "sched/fit.h"
 #include "sched/gang.h"
 #include "sched/plan.h"

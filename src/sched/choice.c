@@ -6,6 +6,7 @@
  * answer is that of a look at every node, at the cost of a look at every state. */
 #include "sched/choice.h"
 
+#include "sched/classify.h"
 #include "sched/fit.h"
 
 #define FEW 8u /* classes that are looked at in turn */

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "sched/classify.h"
 #include "sched/nodes.h"
 #include "sched/topology.h"
 
@@ -55,7 +56,7 @@ struct cluster *cluster_clone(const struct cluster *from)
     c->gpu = copy_of(from->gpu, sizeof(uint16_t) * l->n_gpu);
     c->custom = copy_of(from->custom, sizeof(uint64_t) * l->n_custom);
     ++*c->ports_users;
-    c->classes = node_classes_copy(node_classes_to_copy(from), l);
+    c->classes = node_classes_copy(node_classes_to_copy(from));
     return c;
 }
 
@@ -227,8 +228,8 @@ const struct kinds *cluster_kinds(const struct cluster *c)
 
 int cluster_set_levels(struct cluster *c, const struct words *levels, struct err *err)
 {
-    struct topology *t = topology_create(c->layout, levels);
-    int rc = topology_check(t, c->layout, err);
+    struct topology *t = topology_create(forms_of(c->layout), levels);
+    int rc = topology_check(t, forms_of(c->layout), err);
     topology_destroy(t);
     if (rc == 0)
         layout_set_levels(own_layout(c), levels);
@@ -279,13 +280,13 @@ struct cluster *cluster_clone_empty(const struct cluster *from)
     c->gpu = mem_new(sizeof(uint16_t) * l->n_gpu + 1);
     c->custom = mem_new(sizeof(uint64_t) * l->n_custom + 1);
     new_ports(c, mem_new(sizeof(struct ports *) * l->n_hosts + 1));
-    c->classes = l->empty ? node_classes_copy(l->empty, l) : node_classes_create();
+    c->classes = l->empty ? node_classes_copy(l->empty) : node_classes_create();
     for (uint32_t i = 0; i < l->n; i++)
         c->nodes[i].up = true;
     for (uint32_t i = 0; i < l->n; i++)
         c->nodes[i].idle_gpus = l->forms[i]->spec.gpus;
     if (!c->layout->empty)
-        c->layout->empty = node_classes_copy(node_classes_of(c), c->layout);
+        c->layout->empty = node_classes_copy(node_classes_of(c));
     return c;
 }
 

@@ -9,6 +9,7 @@
 #include "sched/domains.h"
 
 #include "sched/choice.h"
+#include "sched/classify.h"
 #include "sched/scatter.h"
 
 #include <stdlib.h>

@@ -14,6 +14,7 @@
 #include "sched/future.h"
 
 #include "base/mem.h"
+#include "sched/classify.h"
 #include "sched/gang.h"
 #include "sched/nodes.h"
 #include "sched/tally.h"

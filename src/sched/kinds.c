@@ -7,6 +7,7 @@
 #include "sched/kinds.h"
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "job/gpu.h"
 
@@ -18,14 +19,14 @@
 
 /* Names of labels with too many values; and the levels of the topology, which is looked at apart.
  */
-static struct smap *fine_labels(const struct layout *l)
+static struct smap *fine_labels(struct forms forms, const struct words *levels)
 {
     struct smap *values = smap_create(), *counts = smap_create(), *fine = smap_create();
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
-    for (size_t i = 0; i < l->levels.n; i++)
-        smap_set(fine, l->levels.at[i], SEEN);
-    for (uint32_t i = 0; i < l->n; i++) {
-        const struct pairs *labels = &l->forms[i]->spec.labels;
+    for (size_t i = 0; i < levels->n; i++)
+        smap_set(fine, levels->at[i], SEEN);
+    for (uint32_t i = 0; i < forms.n; i++) {
+        const struct pairs *labels = &forms.at[i]->spec.labels;
         for (size_t k = 0; k < labels->n; k++) {
             const char *name = labels->at[k].name;
             if (smap_get(fine, name))
@@ -102,21 +103,21 @@ static bool has_models(const struct gpu_report *report)
     return false;
 }
 
-struct kinds *kinds_create(const struct layout *l)
+struct kinds *kinds_create(struct forms forms, const struct words *levels)
 {
     struct kinds *kinds = mem_new(sizeof *kinds);
     struct smap *known = smap_create();
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
-    kinds->of = mem_new((l->n + 1) * sizeof *kinds->of);
-    kinds->type = mem_new((l->n + 1) * sizeof *kinds->type);
+    kinds->of = mem_new((forms.n + 1) * sizeof *kinds->of);
+    kinds->type = mem_new((forms.n + 1) * sizeof *kinds->type);
     kinds->types = mem_new(KINDS_TYPES * sizeof *kinds->types);
-    kinds->fine = fine_labels(l);
-    for (uint32_t i = 0; i < l->n; i++) {
-        kinds->mixed = kinds->mixed || has_models(l->forms[i]->spec.report);
-        describe(kinds, l->forms[i], &text);
+    kinds->fine = fine_labels(forms, levels);
+    for (uint32_t i = 0; i < forms.n; i++) {
+        kinds->mixed = kinds->mixed || has_models(forms.at[i]->spec.report);
+        describe(kinds, forms.at[i], &text);
         uintptr_t kind = (uintptr_t)smap_get(known, buf_str(&text));
         if (!kind) {
-            kinds->type[kinds->n] = add_type(kinds, l->forms[i]->spec.gpu_type);
+            kinds->type[kinds->n] = add_type(kinds, forms.at[i]->spec.gpu_type);
             kind = ++kinds->n;
             smap_set(known, buf_str(&text), (void *)kind);
         }

@@ -2,7 +2,7 @@
 #ifndef SCHED_KINDS_H
 #define SCHED_KINDS_H
 
-#include "sched/layout.h"
+#include "sched/form.h"
 
 /* A label with more values than this says which node it is (or which rack), not of what kind. */
 #define KINDS_VALUES 16u
@@ -20,7 +20,8 @@ struct kinds {
     bool mixed;        /* some node has devices of several models */
 };
 
-struct kinds *kinds_create(const struct layout *);
+/* levels: of the topology; their labels may differ on nodes of one kind. */
+struct kinds *kinds_create(struct forms, const struct words *levels);
 void kinds_destroy(struct kinds *); /* NULL-safe */
 /* Position of a type, whatever its letter case; UINT32_MAX: no node has it. */
 uint32_t kinds_type(const struct kinds *, const char *name);

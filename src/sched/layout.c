@@ -43,9 +43,9 @@ static void unsettle(struct layout *l)
 void layout_settle(struct layout *l)
 {
     if (!l->topology)
-        l->topology = topology_create(l, &l->levels);
+        l->topology = topology_create(forms_of(l), &l->levels);
     if (!l->kinds)
-        l->kinds = kinds_create(l);
+        l->kinds = kinds_create(forms_of(l), &l->levels);
 }
 
 static void set_levels(struct layout *l, const struct words *levels)
@@ -204,12 +204,4 @@ uint32_t layout_put(struct layout *l, const struct node_spec *spec)
     l->forms[at] = f;
     unsettle(l);
     return at;
-}
-
-size_t form_custom(const struct form *f, const char *name)
-{
-    for (size_t i = 0; i < f->custom.n; i++)
-        if (strcmp(f->custom.at[i].name, name) == 0)
-            return i;
-    return SIZE_MAX;
 }

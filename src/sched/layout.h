@@ -4,21 +4,7 @@
 #define SCHED_LAYOUT_H
 
 #include "base/map.h"
-#include "sched/cluster.h"
-
-#include <stddef.h>
-#include <stdint.h>
-
-struct form { /* one node as it was last described; never changes */
-    uint32_t refs;
-    struct arena *arena;
-    struct node_spec spec;
-    uint32_t host;         /* position of its physical host */
-    size_t gpu_at;         /* first of its device slots */
-    uint32_t gpu_slots;    /* spec.gpus, or more when it had more before */
-    size_t custom_at;      /* first of its custom slots */
-    struct amounts custom; /* a slot each: what it has now; names it had before stay with 0 */
-};
+#include "sched/form.h"
 
 struct kinds;
 struct node_classes;
@@ -36,6 +22,11 @@ struct layout {
     struct node_classes *empty; /* of nodes with nothing taken, once somebody asked; or NULL */
 };
 
+static inline struct forms forms_of(const struct layout *l)
+{
+    return (struct forms){ .at = l->forms, .n = l->n };
+}
+
 struct layout *layout_create(void);
 struct layout *layout_copy(const struct layout *); /* shares the forms */
 void layout_unshare(struct layout *);              /* NULL-safe */
@@ -46,7 +37,5 @@ void layout_settle(struct layout *);
  * was. */
 uint32_t layout_put(struct layout *, const struct node_spec *);
 uint32_t layout_find(const struct layout *, const char *name); /* UINT32_MAX when unknown */
-/* Position of a custom resource among the node's slots, or SIZE_MAX. */
-size_t form_custom(const struct form *, const char *name);
 
 #endif

@@ -11,7 +11,6 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "sched/nodes.h"
 
 #include <string.h>
 
@@ -62,7 +61,7 @@ static void make_marks(struct node_classes *s)
     s->is_dirty = mem_new((size_t)s->n_nodes + 1);
 }
 
-struct node_classes *node_classes_copy(const struct node_classes *from, const struct layout *l)
+struct node_classes *node_classes_copy(const struct node_classes *from)
 {
     struct node_classes *s = mem_new(sizeof *s);
     *s = *from;
@@ -75,7 +74,7 @@ struct node_classes *node_classes_copy(const struct node_classes *from, const st
     make_marks(s);
     for (uint32_t i = 0; i < s->n_dirty; i++)
         s->is_dirty[s->dirty[i] = from->dirty[i]] = 1;
-    s->kind_asked = mem_new(sizeof *s->kind_asked * l->kinds->n + 1);
+    s->kind_asked = mem_new(sizeof *s->kind_asked * s->n_kinds + 1);
     return s;
 }
 
@@ -85,13 +84,13 @@ static void keep_states(struct node_classes *s)
         potential_keep(s->potential, s->at[i].state);
 }
 
-/* From now on what it holds is its own, to be changed. */
-static void own(struct node_classes *s, const struct layout *l)
+void node_classes_own(struct node_classes *s)
 {
     if (*s->users == 1)
         return;
     size_t of_shelves = sizeof *s->at * s->n;
-    size_t of_nodes = 3 * sizeof *s->of * s->n_nodes, of_devices = sizeof *s->free_milli * l->n_gpu;
+    size_t of_nodes = 3 * sizeof *s->of * s->n_nodes,
+           of_devices = sizeof *s->free_milli * s->n_devices;
     --*s->users;
     s->users = mem_new(sizeof *s->users);
     *s->users = 1;
@@ -210,63 +209,6 @@ uint32_t node_classes_after(const struct node_classes *s, const struct node_clas
     return found;
 }
 
-/* ---- the state of a node ---- */
-
-static uint64_t custom_left(const struct cluster *c, const struct form *f, size_t slot)
-{
-    return less(f->custom.at[slot].milli, c->custom[f->custom_at + slot]);
-}
-
-/* Sorts the free milli of its devices, and says the rest. */
-static struct node_class state_of(const struct cluster *c, struct node_classes *s, uint32_t node)
-{
-    const struct node *n = &c->nodes[node];
-    const struct form *f = cluster_form(c, node);
-    struct node_class state = {
-        .kind = c->layout->kinds->of[node],
-        .usable = node_usable(n),
-        .cpu = less(f->spec.cpu_milli, n->cpu),
-        .memory = less(f->spec.memory, n->memory),
-        .disk = less(f->spec.disk, n->disk),
-        .gpu = less(UINT64_C(1000) * f->spec.gpus, n->gpu_milli),
-        .idle = n->idle_gpus,
-    };
-    uint64_t h = hash_add(hash_add(state.kind, state.usable), state.cpu);
-    h = hash_add(hash_add(hash_add(h, state.memory), state.disk), state.gpu);
-    uint16_t *sorted = &s->free_milli[f->gpu_at];
-    for (uint32_t i = 0; i < f->spec.gpus; i++) {
-        uint16_t here = (uint16_t)less(1000, c->gpu[f->gpu_at + i]);
-        uint32_t at = i;
-        for (; at > 0 && sorted[at - 1] < here; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = here;
-    }
-    for (uint32_t i = 0; i < f->spec.gpus; i++)
-        h = hash_add(h, sorted[i]);
-    for (size_t i = 0; i < f->custom.n; i++)
-        h = hash_add(h, custom_left(c, f, i));
-    state.most = f->spec.gpus ? sorted[0] : 0;
-    state.hash = h;
-    return state;
-}
-
-static bool same_state(const struct cluster *c, const struct node_classes *s,
-                       const struct node_class *class, const struct node_class *state,
-                       uint32_t node)
-{
-    if (class->kind != state->kind || class->usable != state->usable || class->cpu != state->cpu ||
-        class->memory != state->memory || class->disk != state->disk || class->gpu != state->gpu)
-        return false;
-    const struct form *a = cluster_form(c, class->root), *b = cluster_form(c, node);
-    if (a->spec.gpus && memcmp(&s->free_milli[a->gpu_at], &s->free_milli[b->gpu_at],
-                               a->spec.gpus * sizeof *s->free_milli) != 0)
-        return false;
-    for (size_t i = 0; i < a->custom.n; i++)
-        if (custom_left(c, a, i) != custom_left(c, b, i))
-            return false;
-    return true;
-}
-
 /* ---- classes ---- */
 
 uint32_t node_class_level(uint32_t whole, uint32_t milli)
@@ -287,18 +229,6 @@ uint32_t node_classes_next(const struct node_classes *s, uint32_t at, uint32_t l
     while (level < NODE_CLASS_LEVELS && s->levels[level] == POSITION_NONE)
         level++;
     return level < NODE_CLASS_LEVELS ? s->levels[level] : POSITION_NONE;
-}
-
-static uint32_t hold_state(const struct cluster *c, struct node_classes *s,
-                           const struct node_class *class, uint32_t node)
-{
-    const struct form *f = cluster_form(c, node);
-    struct node_state state = { .cpu_milli = class->cpu,
-                                .memory = class->memory,
-                                .kind = c->layout->kinds->type[class->kind] };
-    state.n = (uint16_t)(f->spec.gpus < NODE_DEVICES ? f->spec.gpus : NODE_DEVICES);
-    memcpy(state.free, &s->free_milli[f->gpu_at], state.n * sizeof *state.free);
-    return potential_hold(s->potential, &state);
 }
 
 /* For the rankings, which take in what is new when they are asked. */
@@ -328,7 +258,7 @@ struct class_rankings *node_classes_rankings(struct node_classes *s)
     return s->rankings;
 }
 
-static uint32_t add_shelf(struct node_classes *s, const struct node_class *state)
+uint32_t node_classes_add(struct node_classes *s, const struct node_class *state)
 {
     uint32_t at = s->spare;
     if (at != POSITION_NONE) {
@@ -378,7 +308,7 @@ static void remove_shelf(struct node_classes *s, uint32_t at)
     s->spare = at;
 }
 
-static void take_off(struct node_classes *s, uint32_t node)
+void node_classes_take_off(struct node_classes *s, uint32_t node)
 {
     uint32_t at = s->of[node];
     struct node_class *class = &s->at[at];
@@ -389,16 +319,8 @@ static void take_off(struct node_classes *s, uint32_t node)
         class->first = node_classes_after(s, class, node);
 }
 
-static void put_on(const struct cluster *c, struct node_classes *s, uint32_t node)
+void node_classes_put_on(struct node_classes *s, uint32_t at, uint32_t node)
 {
-    struct node_class state = state_of(c, s, node);
-    uint32_t at = hash_index_first(&s->by_state, state.hash);
-    while (at != HASH_INDEX_NONE && !same_state(c, s, &s->at[at], &state, node))
-        at = hash_index_next(&s->by_state, at);
-    if (at == HASH_INDEX_NONE) {
-        state.state = s->potential ? hold_state(c, s, &state, node) : POSITION_NONE;
-        at = add_shelf(s, &state);
-    }
     struct node_class *class = &s->at[at];
     tree_add(s, &class->root, node);
     class->n++;
@@ -407,52 +329,18 @@ static void put_on(const struct cluster *c, struct node_classes *s, uint32_t nod
     s->of[node] = at;
 }
 
-static void make_all(const struct cluster *c, struct node_classes *s)
+void node_classes_begin(struct node_classes *s, uint32_t nodes, size_t devices, uint32_t kinds)
 {
-    struct layout *l = c->layout;
-    layout_settle(l);
     node_classes_forget(s);
     s->stale = false;
-    s->n_nodes = l->n;
+    s->n_nodes = nodes;
+    s->n_devices = devices;
+    s->n_kinds = kinds;
     s->users = mem_new(sizeof *s->users);
     *s->users = 1;
-    s->of = mem_new(3 * sizeof(uint32_t) * l->n + 1);
+    s->of = mem_new(3 * sizeof(uint32_t) * nodes + 1);
     share_out(s);
     make_marks(s);
-    s->free_milli = mem_new(sizeof *s->free_milli * l->n_gpu + 1);
-    s->kind_asked = mem_new(sizeof *s->kind_asked * l->kinds->n + 1);
-    for (uint32_t i = 0; i < l->n; i++)
-        put_on(c, s, i);
-}
-
-struct node_classes *node_classes_of(const struct cluster *c)
-{
-    struct node_classes *s = c->classes;
-    if (s->stale)
-        make_all(c, s);
-    own(s, c->layout); /* who looks leaves notes */
-    if (!s->n_dirty)
-        return s;
-    /* All of them go first: a class's state is read from a node in it, which must be as it was. */
-    for (uint32_t i = 0; i < s->n_dirty; i++)
-        take_off(s, s->dirty[i]);
-    for (uint32_t i = 0; i < s->n_dirty; i++) {
-        s->is_dirty[s->dirty[i]] = 0;
-        put_on(c, s, s->dirty[i]);
-    }
-    s->n_dirty = 0;
-    return s;
-}
-
-const struct node_classes *node_classes_to_copy(const struct cluster *c)
-{
-    bool shared = c->classes->users && *c->classes->users > 1;
-    return shared ? c->classes : node_classes_of(c);
-}
-
-uint64_t node_classes_stamp(const struct cluster *c)
-{
-    if (c->classes->stale)
-        make_all(c, c->classes);
-    return ++c->classes->stamps;
+    s->free_milli = mem_new(sizeof *s->free_milli * devices + 1);
+    s->kind_asked = mem_new(sizeof *s->kind_asked * kinds + 1);
 }

@@ -10,7 +10,6 @@
 
 #include "base/hash_index.h"
 #include "sched/class_ranking.h"
-#include "sched/kinds.h"
 #include "sched/potential.h"
 
 #define POSITION_NONE UINT32_MAX
@@ -46,7 +45,8 @@ struct node_classes {
     uint16_t *free_milli;        /* of each device, those of a node sorted downwards */
     uint32_t *dirty, n_dirty;    /* nodes that changed since they were put in their class */
     uint8_t *is_dirty;
-    uint32_t n_nodes;
+    uint32_t n_nodes, n_kinds;
+    size_t n_devices;
     bool stale; /* made anew on the next look: nodes came, or all of them changed */
     uint64_t stamps;
     struct potential *potential;      /* not owned; NULL: none */
@@ -56,18 +56,11 @@ struct node_classes {
     uint64_t *kind_asked; /* per kind: twice the stamp of the last group that asked, + 1: fits */
 };
 
-struct cluster;
 struct node_classes *node_classes_create(void);
 /* Most copies are never looked at: they share what they hold until one of them is. */
-struct node_classes *node_classes_copy(const struct node_classes *, const struct layout *);
+struct node_classes *node_classes_copy(const struct node_classes *);
 void node_classes_destroy(struct node_classes *);
 
-/* All classes of the cluster as it is now. They are kept by the cluster and brought up to date
- * here, so this is needed after every change and before every look; valid until the next change. */
-struct node_classes *node_classes_of(const struct cluster *);
-/* To copy, not to look at: up to date when that costs no copy. */
-const struct node_classes *node_classes_to_copy(const struct cluster *);
-uint64_t node_classes_stamp(const struct cluster *); /* for a group that will ask */
 /* From now on classes have their states in it. Not owned, and shared by copies; NULL: none. */
 void node_classes_price(struct node_classes *, struct potential *);
 /* What is remembered of ranks, good for the potential as it is. */
@@ -87,5 +80,16 @@ uint32_t node_class_level(uint32_t whole, uint32_t milli);
 uint32_t node_classes_next(const struct node_classes *, uint32_t at, uint32_t level);
 /* The next node of the class after this one, or POSITION_NONE. */
 uint32_t node_classes_after(const struct node_classes *, const struct node_class *, uint32_t node);
+
+/* ---- bringing it up to date (classify.c) ---- */
+
+/* Empty, for so many nodes, devices and kinds. */
+void node_classes_begin(struct node_classes *, uint32_t nodes, size_t devices, uint32_t kinds);
+void node_classes_own(struct node_classes *); /* what it holds is its own now, to be changed */
+/* The node leaves its class, which goes with its last node. */
+void node_classes_take_off(struct node_classes *, uint32_t node);
+/* A class of that state that has no node yet; its position. */
+uint32_t node_classes_add(struct node_classes *, const struct node_class *state);
+void node_classes_put_on(struct node_classes *, uint32_t at, uint32_t node);
 
 #endif

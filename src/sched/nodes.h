@@ -3,7 +3,7 @@
 #ifndef SCHED_NODES_H
 #define SCHED_NODES_H
 
-#include "sched/cluster.h"
+#include "job/place.h"
 #include "sched/layout.h"
 #include "sched/node_class.h"
 #include "sched/ports.h"

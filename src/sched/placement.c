@@ -8,6 +8,7 @@
 #include "sched/placement.h"
 
 #include "base/err.h"
+#include "sched/classify.h"
 
 #include <stdlib.h>
 #include <string.h>

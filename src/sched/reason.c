@@ -7,6 +7,7 @@
 #include "base/scan.h"
 
 #include "base/buf.h"
+#include "sched/classify.h"
 #include "sched/domains.h"
 #include "sched/fit.h"
 #include "sched/shortage.h"

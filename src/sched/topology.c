@@ -10,9 +10,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *label(const struct layout *l, uint32_t node, const struct level *level)
+static const char *label(struct forms forms, uint32_t node, const struct level *level)
 {
-    return pairs_get(&l->forms[node]->spec.labels, level->name);
+    return pairs_get(&forms.at[node]->spec.labels, level->name);
 }
 
 static void list_nodes(struct arena *arena, struct level *level, uint32_t n)
@@ -28,15 +28,15 @@ static void list_nodes(struct arena *arena, struct level *level, uint32_t n)
             level->nodes[end[level->of[i]]++] = i;
 }
 
-static void make_level(struct topology *t, struct level *level, const struct layout *l)
+static void make_level(struct topology *t, struct level *level, struct forms forms)
 {
     const struct level *wider = level > t->levels ? level - 1 : NULL;
     struct smap *known = smap_create();
     struct arena *keys = arena_create();
-    level->of = ARENA_ARRAY(t->arena, l->n, uint32_t);
-    level->domains = ARENA_ARRAY(t->arena, l->n, struct domain);
-    for (uint32_t i = 0; i < l->n; i++) {
-        const char *value = label(l, i, level);
+    level->of = ARENA_ARRAY(t->arena, forms.n, uint32_t);
+    level->domains = ARENA_ARRAY(t->arena, forms.n, struct domain);
+    for (uint32_t i = 0; i < forms.n; i++) {
+        const char *value = label(forms, i, level);
         level->of[i] = DOMAIN_NONE;
         if (!value || !*value)
             continue;
@@ -52,27 +52,27 @@ static void make_level(struct topology *t, struct level *level, const struct lay
         level->of[i] = (uint32_t)(found - 1);
         level->domains[found - 1].n++;
     }
-    list_nodes(t->arena, level, l->n);
+    list_nodes(t->arena, level, forms.n);
     arena_destroy(keys);
     smap_destroy(known);
 }
 
-static void make_nodes(struct topology *t, struct level *level, const struct layout *l)
+static void make_nodes(struct topology *t, struct level *level, struct forms forms)
 {
     level->name = "node";
-    level->n = l->n;
-    level->of = ARENA_ARRAY(t->arena, l->n, uint32_t);
-    level->domains = ARENA_ARRAY(t->arena, l->n, struct domain);
-    for (uint32_t i = 0; i < l->n; i++) {
+    level->n = forms.n;
+    level->of = ARENA_ARRAY(t->arena, forms.n, uint32_t);
+    level->domains = ARENA_ARRAY(t->arena, forms.n, struct domain);
+    for (uint32_t i = 0; i < forms.n; i++) {
         level->of[i] = i;
-        level->domains[i] = (struct domain){ .name = arena_strdup(t->arena, l->forms[i]->spec.name),
+        level->domains[i] = (struct domain){ .name = arena_strdup(t->arena, forms.at[i]->spec.name),
                                              .outer = t->n ? level[-1].of[i] : DOMAIN_NONE,
                                              .n = 1 };
     }
-    list_nodes(t->arena, level, l->n);
+    list_nodes(t->arena, level, forms.n);
 }
 
-struct topology *topology_create(const struct layout *l, const struct words *levels)
+struct topology *topology_create(struct forms forms, const struct words *levels)
 {
     struct arena *arena = arena_create();
     struct topology *t = ARENA_NEW(arena, struct topology);
@@ -81,9 +81,9 @@ struct topology *topology_create(const struct layout *l, const struct words *lev
     t->levels = ARENA_ARRAY(arena, levels->n + 1, struct level);
     for (uint32_t i = 0; i < t->n; i++) {
         t->levels[i].name = arena_strdup(arena, levels->at[i]);
-        make_level(t, &t->levels[i], l);
+        make_level(t, &t->levels[i], forms);
     }
-    make_nodes(t, &t->levels[t->n], l);
+    make_nodes(t, &t->levels[t->n], forms);
     return t;
 }
 
@@ -93,12 +93,12 @@ void topology_destroy(struct topology *t)
         arena_destroy(t->arena);
 }
 
-static const char *first_node(const struct layout *l, const struct level *level, uint32_t domain)
+static const char *first_node(struct forms forms, const struct level *level, uint32_t domain)
 {
-    return l->forms[level->nodes[level->domains[domain].at]]->spec.name;
+    return forms.at[level->nodes[level->domains[domain].at]]->spec.name;
 }
 
-static int check_level(const struct level *level, const struct level *wider, const struct layout *l,
+static int check_level(const struct level *level, const struct level *wider, struct forms forms,
                        struct err *err)
 {
     struct smap *seen = smap_create();
@@ -112,8 +112,8 @@ static int check_level(const struct level *level, const struct level *wider, con
         uint32_t a = level->domains[other - 1].outer, b = level->domains[d].outer;
         err_set(err, ERR_INPUT, "%s %s is in %s %s (node %s) and in %s %s (node %s)", level->name,
                 name, wider->name, a == DOMAIN_NONE ? "?" : wider->domains[a].name,
-                first_node(l, level, (uint32_t)(other - 1)), wider->name,
-                b == DOMAIN_NONE ? "?" : wider->domains[b].name, first_node(l, level, d));
+                first_node(forms, level, (uint32_t)(other - 1)), wider->name,
+                b == DOMAIN_NONE ? "?" : wider->domains[b].name, first_node(forms, level, d));
         rc = err_hint(err, "mend the labels of one of them, or give the %s another name",
                       level->name);
     }
@@ -121,7 +121,7 @@ static int check_level(const struct level *level, const struct level *wider, con
     return rc;
 }
 
-int topology_check(const struct topology *t, const struct layout *l, struct err *err)
+int topology_check(const struct topology *t, struct forms forms, struct err *err)
 {
     for (uint32_t i = 0; i < t->n; i++) {
         if (strcmp(t->levels[i].name, "node") == 0)
@@ -130,7 +130,7 @@ int topology_check(const struct topology *t, const struct layout *l, struct err 
             if (strcmp(t->levels[i].name, t->levels[k].name) == 0)
                 return err_set(err, ERR_INPUT, "topology level \"%s\" is named twice",
                                t->levels[i].name);
-        if (i > 0 && check_level(&t->levels[i], &t->levels[i - 1], l, err) < 0)
+        if (i > 0 && check_level(&t->levels[i], &t->levels[i - 1], forms, err) < 0)
             return -1;
     }
     return 0;

@@ -3,7 +3,7 @@
 #define SCHED_TOPOLOGY_H
 
 #include "base/err.h"
-#include "sched/layout.h"
+#include "sched/form.h"
 
 #define DOMAIN_NONE UINT32_MAX
 
@@ -25,10 +25,10 @@ struct topology {
     uint32_t n;           /* without those */
 };
 
-struct topology *topology_create(const struct layout *, const struct words *levels);
+struct topology *topology_create(struct forms, const struct words *levels);
 void topology_destroy(struct topology *); /* NULL-safe */
 /* ERR_INPUT when a domain lies in two wider ones, or the levels cannot be. */
-int topology_check(const struct topology *, const struct layout *, struct err *);
+int topology_check(const struct topology *, struct forms, struct err *);
 /* Position of the level; the number of levels for "node"; DOMAIN_NONE when unknown. */
 uint32_t topology_level(const struct topology *, const char *name);
 

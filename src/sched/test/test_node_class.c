@@ -5,6 +5,7 @@
 #include "base/dice.h"
 #include "base/mem.h"
 #include "sched/choice.h"
+#include "sched/classify.h"
 #include "sched/fit.h"
 #include "sched/test/world.h"
 
