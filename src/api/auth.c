@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/account.h"
+#include "ctl/job_identity.h"
 
 #include <pwd.h>
 #include <sodium.h>

@@ -2,6 +2,8 @@
  * account is. What was found is kept with the connection. */
 #include "api/call.h"
 
+#include "ctl/job_identity.h"
+
 #include <poll.h>
 #include <unistd.h>
 

@@ -13,17 +13,7 @@ struct accounts *ctl_accounts(struct ctl *);
 
 struct accounts *core_accounts(struct ctl *); /* makes them; inside ctl/ */
 
-/* ---- who is it. Each fills *who and returns 0, or -1. Nothing here waits for a turn. ---- */
-/* A token that a job's programs find in their environment: it is good while that generation of the
- * job lives. */
-bool ctl_is_job_token(const char *token); /* by its looks */
-int ctl_identity_job_token(struct ctl *, struct arena *, const char *token, struct identity *who,
-                           struct err *err);
-/* A program of that job that needs no token: it was seen to be one. */
-int ctl_identity_of_job(struct ctl *, struct arena *, struct generation, struct identity *who,
-                        struct err *err);
-/* Which is that of a process of this machine? As find_process of engine/engine.h. */
-int ctl_find_process(struct ctl *, uint32_t pid, struct generation *);
+/* ---- who is it ---- */
 /* identity_holds(), also for programs of jobs: does their generation live? */
 bool ctl_identity_lives(struct ctl *, const struct identity *);
 /* The account that the job runs as, in the arena; NULL: the server's own. */

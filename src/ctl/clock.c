@@ -5,6 +5,7 @@
 
 #include "account/rights.h"
 #include "ctl/core.h"
+#include "ctl/tape.h"
 #include "ctl/taped.h"
 
 #include "base/mem.h"

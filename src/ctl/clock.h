@@ -30,19 +30,4 @@ void clock_tell_reboot(struct ctl *, uint64_t away_ms);
 /* Do a date and a time of ctl_now() that were read together differ, but for the reading? */
 bool clocks_differ(uint64_t date_ms, uint64_t now_ms);
 
-/* ---- inside ctl/ ---- */
-
-struct core_clock {
-    uint64_t kept_ms; /* when the records got it last */
-    int64_t set_by;   /* as it was looked at last */
-    bool seen;
-};
-uint64_t core_now(const struct ctl *);                     /* what is decided by */
-uint64_t core_date(const struct ctl *);                    /* what people read */
-uint64_t core_date_of(const struct ctl *, uint64_t at_ms); /* of a core_now() that is to come */
-/* With a commit: the records get a pair of both clocks, at most once a minute. */
-void clock_keep(struct ctl *);
-/* Was the wall clock set meanwhile? Then an event says so. */
-void clock_look(struct ctl *);
-
 #endif

@@ -6,12 +6,12 @@
 #ifndef CTL_CORE_H
 #define CTL_CORE_H
 
-#include "ctl/clock.h"
+#include "ctl/core_clock.h"
 #include "ctl/counters.h"
 #include "ctl/ctl.h"
 #include "ctl/live.h"
 #include "ctl/reason.h"
-#include "ctl/slices.h"
+#include "ctl/slice_counts.h"
 #include "ctl/storage.h"
 #include "ctl/taped.h"
 #include "queue/queues.h"
@@ -90,7 +90,7 @@ struct ctl {
     uint64_t latched_ms, latched_us, created_ms;
 };
 
-uint64_t core_mono_us(const struct ctl *);      /* core_now() is in ctl/clock.h */
+uint64_t core_mono_us(const struct ctl *);      /* core_now() is in ctl/core_clock.h */
 uint64_t core_stopwatch_us(const struct ctl *); /* for what is measured, never decided by */
 void core_wake(struct ctl *, uint64_t at_ms);   /* ctl_tick not later than that */
 void core_touch(struct ctl *, struct live_job *);

@@ -5,6 +5,7 @@
 #include "ctl/core.h"
 #include "ctl/minutes.h"
 #include "ctl/notes.h"
+#include "ctl/tape.h"
 #include "ctl/wording.h"
 #include "depend/array.h"
 #include "depend/dependency.h"

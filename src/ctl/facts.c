@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/turn_meter.h"
+#include "ctl/slices.h"
 
 #include <stdio.h>
 #include <string.h>

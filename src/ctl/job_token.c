@@ -2,8 +2,9 @@
  * agents are. They are void as soon as the job has ended or is in another generation. */
 #include "ctl/job_token.h"
 
+#include "account/accounts.h"
 #include "base/scan.h"
-#include "ctl/account.h"
+#include "ctl/job_identity.h"
 
 #include <sodium.h>
 #include <stdio.h>

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "ctl/slices.h"
 #include "dialect/place_cache.h"
 #include "text/json.h"
 #include "wire/message.h"
@@ -22,7 +23,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define FILES_MAX   8 /* of one convention */
 #define CONFIG_FILE "config.json"

@@ -6,6 +6,7 @@
 #include "ctl/lines.h"
 #include "ctl/pass.h"
 #include "ctl/reasons.h"
+#include "ctl/slices.h"
 #include "depend/array.h"
 #include "sched/placement.h"
 

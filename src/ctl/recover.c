@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "ctl/tape.h"
 #include "store/mended.h"
 
 static void add_known(struct ctl *ctl, struct arena *arena, struct live_job *job,

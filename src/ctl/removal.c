@@ -5,6 +5,7 @@
 #include "ctl/core.h"
 
 #include "base/log.h"
+#include "ctl/slices.h"
 #include "store/deletion.h"
 
 void removal_go_on(struct ctl *ctl)

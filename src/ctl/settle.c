@@ -13,6 +13,7 @@
 #include "ctl/redact.h"
 #include "ctl/run_times.h"
 #include "ctl/silence.h"
+#include "ctl/slices.h"
 #include "ctl/wording.h"
 #include "depend/dependency.h"
 

@@ -4,8 +4,6 @@
 #ifndef CTL_SLICES_H
 #define CTL_SLICES_H
 
-#include "base/vec.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,20 +14,6 @@
 
 struct ctl;
 struct live_job;
-
-struct slices {          /* of struct ctl */
-    uint32_t rows;       /* tasks whose rows may still be written, of facts and of places;
-                          * a member of an array is as many as one */
-    uint32_t launches;   /* tasks that agents may still be told of until the next tick */
-    uint32_t hosts;      /* tasks whose hosts may still be named, for launches */
-    uint32_t deleted;    /* rows of deleted jobs that may still be removed; a replay has none, so
-                          * nothing else is cut by it */
-    bool deleting;       /* there may be such rows (removal.c) */
-    bool plan_waits;     /* for the next tick, which has no slices */
-    bool plans;          /* the last tick was one for plans */
-    size_t coming;       /* agents that launches under way are still to start */
-    VEC(uint64_t) later; /* jobs that go on with the next tick */
-};
 
 /* A new turn: all of its slices, and the jobs that wait for one are touched; or none of either,
  * when a plan waits, and the next tick comes at once. */

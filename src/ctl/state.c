@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "ctl/tape.h"
 #include "sched/nodes.h"
 
 #include <sodium.h>

@@ -11,6 +11,7 @@
 #include "ctl/redact.h"
 #include "ctl/registry_auth.h"
 #include "ctl/resolve.h"
+#include "ctl/slices.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
 #include "ctl/wording.h"
@@ -21,7 +22,6 @@
 #include "text/remedies.h"
 
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
 
 #define IDEM_KEEP_MS (7ull * 24 * 3600 * 1000)

@@ -3,7 +3,7 @@
 #ifndef CTL_TAPED_H
 #define CTL_TAPED_H
 
-#include "ctl/tape.h"
+#include "ctl/input.h"
 
 struct taped {
     struct ctl *ctl; /* NULL: there is no tape */

@@ -5,6 +5,7 @@
 #include "ctl/core.h"
 #include "ctl/meeting.h"
 #include "ctl/reasons.h"
+#include "ctl/slices.h"
 #include "ctl/strangers.h"
 
 #include "base/log.h"

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/turn_meter.h"
+#include "ctl/slices.h"
 #include "depend/array.h"
 #include "store/disk.h"
 

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/account.h"
+#include "ctl/job_identity.h"
 #include "gpu/ask.h"
 #include "gpu/device_slots.h"
 #include "gpu/lines.h"

@@ -3,6 +3,7 @@
 #ifndef REPLAY_ENTRY_H
 #define REPLAY_ENTRY_H
 
+#include "ctl/objects.h"
 #include "ctl/tape.h"
 #include "replay/segment.h"
 #include "sched/cluster.h"

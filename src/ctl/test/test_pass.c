@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/pass.h"
+#include "ctl/tape.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/notes.h"
+#include "ctl/tape.h"
 #include "sched/cluster.h"
 #include "store/find.h"
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
+#include "ctl/job_identity.h"
 #include "ctl/quiet.h"
 #include "ctl/silence.h"
 #include "store/db.h"

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
+#include "ctl/job_identity.h"
 
 #include <stdio.h>
 #include <string.h>

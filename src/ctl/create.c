@@ -1,7 +1,5 @@
 /* The core as an object: made from its configuration, given its sink, its clock and its key. What
  * it does with commands and facts is in the other files of this folder. */
-#include "ctl/ctl.h"
-
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -11,6 +9,7 @@
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
 #include "ctl/secret_news.h"
+#include "ctl/slices.h"
 #include "ctl/strangers.h"
 #include "depend/array.h"
 #include "depend/dependency.h"
@@ -23,39 +22,6 @@
 
 #define PORT_FIRST 15000u
 #define PORT_LAST  39999u
-
-void core_wake(struct ctl *ctl, uint64_t at_ms)
-{
-    if (at_ms == 0 || (ctl->wake_at && ctl->wake_at <= at_ms))
-        return;
-    ctl->wake_at = at_ms;
-    if (ctl->config.wake)
-        ctl->config.wake(ctl->config.wake_arg, at_ms);
-}
-
-void core_touch(struct ctl *ctl, struct live_job *job)
-{
-    if (job->touched)
-        return;
-    job->touched = true;
-    vec_push(&ctl->touched, job->row.id);
-}
-
-void core_wants(struct ctl *ctl, struct live_job *job)
-{
-    if (job->wanting || live_in_phase(job, PHASE_UNPLACED) == 0)
-        return;
-    job->wanting = true;
-    vec_push(&ctl->wanting, job->row.id);
-}
-
-struct storage core_storage(const struct ctl *ctl, const char *work_dir)
-{
-    return (struct storage){ .roots = ctl->config.roots,
-                             .n_roots = ctl->config.n_roots,
-                             .catalogue = ctl->catalogue,
-                             .work_dir = work_dir };
-}
 
 const char *ctl_storage_dir(struct ctl *ctl, struct arena *arena, const char *uri, struct err *err)
 {

@@ -1,0 +1,36 @@
+/* What the core's files ask of it all the time: to be woken, to look at a job in this turn, to look
+ * for places of its tasks, where data lie. Memory only. */
+#include "ctl/core.h"
+
+void core_wake(struct ctl *ctl, uint64_t at_ms)
+{
+    if (at_ms == 0 || (ctl->wake_at && ctl->wake_at <= at_ms))
+        return;
+    ctl->wake_at = at_ms;
+    if (ctl->config.wake)
+        ctl->config.wake(ctl->config.wake_arg, at_ms);
+}
+
+void core_touch(struct ctl *ctl, struct live_job *job)
+{
+    if (job->touched)
+        return;
+    job->touched = true;
+    vec_push(&ctl->touched, job->row.id);
+}
+
+void core_wants(struct ctl *ctl, struct live_job *job)
+{
+    if (job->wanting || live_in_phase(job, PHASE_UNPLACED) == 0)
+        return;
+    job->wanting = true;
+    vec_push(&ctl->wanting, job->row.id);
+}
+
+struct storage core_storage(const struct ctl *ctl, const char *work_dir)
+{
+    return (struct storage){ .roots = ctl->config.roots,
+                             .n_roots = ctl->config.n_roots,
+                             .catalogue = ctl->catalogue,
+                             .work_dir = work_dir };
+}
