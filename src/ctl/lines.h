@@ -4,7 +4,7 @@
 #ifndef CTL_LINES_H
 #define CTL_LINES_H
 
-#include "ctl/live.h"
+#include "ctl/live_job.h"
 
 struct line {
     struct line *next, *before; /* in the order they were made */
