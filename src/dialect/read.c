@@ -3,6 +3,7 @@
 #include "dialect/dialect.h"
 
 #include "base/scan.h"
+#include "job/check.h"
 #include "text/detect.h"
 
 #include <stdio.h>

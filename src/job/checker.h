@@ -2,8 +2,8 @@
 #ifndef JOB_CHECKER_H
 #define JOB_CHECKER_H
 
-#include "job/job.h"
 #include "job/job_fields.h"
+#include "job/spec.h"
 
 struct checker {
     const struct job_spec *job;

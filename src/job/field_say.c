@@ -3,6 +3,7 @@
 #include "job/field_value.h"
 
 #include "base/scan.h"
+#include "job/field.h"
 
 #include <stdio.h>
 #include <string.h>

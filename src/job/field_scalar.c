@@ -4,6 +4,7 @@
 #include "job/field_value.h"
 
 #include "base/scan.h"
+#include "job/field.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #ifndef JOB_FIELD_VALUE_H
 #define JOB_FIELD_VALUE_H
 
-#include "job/field.h"
-#include "job/job.h"
+#include "job/field_row.h"
+#include "job/spec.h"
 
 void field_put_pointer(void *member, const void *value);
 const void *field_get_pointer(const void *member);

@@ -1,5 +1,5 @@
 /* The canonical job as a whole: making one with its defaults, reading it from and writing it to the
- * native tree, and counting its tasks. The members' own rules are in the field tables, rules across
+ * native tree. The members' own rules are in the field tables, rules across
  * members in check.c. */
 #include "job/job.h"
 
@@ -30,36 +30,6 @@ struct words job_entry(struct arena *arena, const struct role *role)
                           .n = ARRAY_LEN(words) };
     memcpy(argv.at, words, sizeof words);
     return argv;
-}
-
-/* ---- counting ---- */
-
-uint32_t job_task_count(const struct job_spec *job)
-{
-    uint32_t n = 0;
-    for (size_t i = 0; i < job->n_roles; i++)
-        n += job->roles[i].replicas;
-    return n;
-}
-
-uint32_t job_task_flat(const struct job_spec *job, uint32_t role, uint32_t index)
-{
-    uint32_t flat = index;
-    for (uint32_t i = 0; i < role && i < job->n_roles; i++)
-        flat += job->roles[i].replicas;
-    return flat;
-}
-
-const struct role *job_role(const struct job_spec *job, const char *name, uint32_t *position)
-{
-    for (size_t i = 0; i < job->n_roles; i++) {
-        if (strcmp(job->roles[i].name, name) != 0)
-            continue;
-        if (position)
-            *position = (uint32_t)i;
-        return &job->roles[i];
-    }
-    return NULL;
 }
 
 /* ---- making, reading, writing ---- */

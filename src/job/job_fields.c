@@ -2,7 +2,7 @@
  * and the jobs that a job waits for. Larger parts have files of their own. */
 #include "job/job_fields.h"
 
-#include "job/job.h"
+#include "job/spec.h"
 
 static const struct field_word capacity_words[] = {
     { "guaranteed", CAPACITY_GUARANTEED }, { "any", CAPACITY_ANY }, { "idle", CAPACITY_IDLE }, { 0 }

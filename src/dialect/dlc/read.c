@@ -12,6 +12,7 @@
 #include "dialect/dlc/dlc.h"
 #include "dialect/dlc/instance_types.h"
 #include "dialect/sbatch/batch.h"
+#include "job/check.h"
 
 #include <string.h>
 

@@ -8,6 +8,7 @@
 #include "dialect/elasticjob/ej.h"
 
 #include "base/scan.h"
+#include "job/check.h"
 
 enum { RESTARTS = 3, RESTARTS_MAX = 5, PLATFORM_RETRIES = 100 };
 enum { PRIORITY_HIGH = 8, PRIORITY_LOW = 2 };

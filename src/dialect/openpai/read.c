@@ -9,6 +9,7 @@
 #include "dialect/openpai/v1.h"
 
 #include "base/buf.h"
+#include "job/check.h"
 #include "text/json.h"
 
 #define MB (1024u * 1024u)

@@ -9,6 +9,7 @@
 #include "dialect/openpai/v2.h"
 
 #include "dialect/openpai/v1.h"
+#include "job/check.h"
 
 #define MB (1024u * 1024u)
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "job/check.h"
 #include "text/detect.h"
 
 #include <string.h>
