@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
 
 #define TLS_HANDSHAKE 0x16
 #define ACCEPT_BATCH  64  /* then the loop breathes */
@@ -23,7 +25,7 @@ struct waiting_client { /* has said nothing yet */
 };
 
 struct http_listener {
-    struct http_server *server;
+    struct incoming to;
     enum listener_kind kind;
     uv_poll_t poll;
     uv_timer_t pause;
@@ -40,7 +42,7 @@ static void free_listener_at_last(struct http_listener *listener)
 {
     if (--listener->open > 0)
         return;
-    http_listener_gone(listener->server);
+    listener->to.gone(listener->to.arg);
     free(listener);
 }
 
@@ -69,18 +71,18 @@ static int show_in(struct http_listener *listener, int fd, const struct peer *pe
 {
     unsigned char first;
     if (listener->kind != LISTEN_PLAIN) {
-        server_add(listener->server, listener->kind, fd, peer);
+        listener->to.add(listener->to.arg, listener->kind, fd, peer);
         return 1;
     }
     ssize_t n = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (n <= 0)
-        server_drop(listener->server, fd);
+        listener->to.drop(listener->to.arg, fd);
     else if (first == TLS_HANDSHAKE)
-        server_add_tls(listener->server, fd, peer);
+        listener->to.add_tls(listener->to.arg, fd, peer);
     else
-        server_add(listener->server, LISTEN_PLAIN, fd, peer);
+        listener->to.add(listener->to.arg, LISTEN_PLAIN, fd, peer);
     return 1;
 }
 
@@ -95,20 +97,20 @@ static void on_guest(uv_poll_t *poll, int status, int events)
     const struct peer peer = g->peer;
     int fd = let_go(g);
     if (show_in(listener, fd, &peer) == 0)
-        server_drop(listener->server, fd);
-    server_run(listener->server, listener->kind);
+        listener->to.drop(listener->to.arg, fd);
+    listener->to.run(listener->to.arg, listener->kind);
 }
 
 static void wait_for(struct http_listener *listener, int fd, const struct peer *peer)
 {
-    uv_loop_t *loop = listener->server->config.loop;
+    uv_loop_t *loop = listener->to.loop;
     struct waiting_client *g = mem_new(sizeof *g);
     g->listener = listener;
     g->fd = fd;
     g->peer = *peer;
     g->poll.data = g;
     if (uv_poll_init(loop, &g->poll, fd) != 0) {
-        server_drop(listener->server, fd);
+        listener->to.drop(listener->to.arg, fd);
         free(g);
         return;
     }
@@ -141,7 +143,7 @@ static void pause_a_while(struct http_listener *listener)
 static bool let_in(struct http_listener *listener, int fd, const struct peer *peer)
 {
     bool full;
-    if (visit_begin(listener->server->visits, fd, listener->kind != LISTEN_PLAIN, peer, &full) &&
+    if (visit_begin(listener->to.visits, fd, listener->kind != LISTEN_PLAIN, peer, &full) &&
         show_in(listener, fd, peer) == 0)
         wait_for(listener, fd, peer);
     return !full;
@@ -153,7 +155,7 @@ static void on_knock(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
-        if (listener->kind == LISTEN_PLAIN && server_is_full(listener->server)) {
+        if (listener->kind == LISTEN_PLAIN && listener->to.is_full(listener->to.arg)) {
             pause_a_while(listener);
             break;
         }
@@ -170,21 +172,20 @@ static void on_knock(uv_poll_t *poll, int status, int events)
         if (errno != EINTR && errno != ECONNABORTED)
             break;
     }
-    server_run(listener->server, listener->kind);
+    listener->to.run(listener->to.arg, listener->kind);
 }
 
 /* ---- life ---- */
 
-struct http_listener *http_listener_open(struct http_server *server, enum listener_kind kind,
-                                         int fd)
+struct http_listener *http_listener_open(const struct incoming *to, enum listener_kind kind, int fd)
 {
     struct http_listener *listener = mem_new(sizeof *listener);
-    listener->server = server;
+    listener->to = *to;
     listener->kind = kind;
     listener->fd = fd;
     listener->open = 2;
-    uv_poll_init(server->config.loop, &listener->poll, fd);
-    uv_timer_init(server->config.loop, &listener->pause);
+    uv_poll_init(to->loop, &listener->poll, fd);
+    uv_timer_init(to->loop, &listener->pause);
     listener->poll.data = listener->pause.data = listener;
     uv_poll_start(&listener->poll, UV_READABLE, on_knock);
     return listener;
@@ -201,7 +202,7 @@ void http_listener_close(struct http_listener *listener)
         return;
     listener->closing = true;
     while (listener->first)
-        server_drop(listener->server, let_go(listener->first));
+        listener->to.drop(listener->to.arg, let_go(listener->first));
     uv_close((uv_handle_t *)&listener->poll, on_own_closed);
     uv_close((uv_handle_t *)&listener->pause, on_own_closed);
     close(listener->fd);

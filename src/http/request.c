@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/pieces.h"
+#include "http/exchange.h"
 #include "http/visits.h"
 
 #include <arpa/inet.h>

@@ -1,112 +1,81 @@
-/* A request and its answer between libmicrohttpd's callbacks and the handler. Private to http/. */
+/* A request as its handler sees it, and the ways to answer: at once, as a stream, by another
+ * protocol. */
 #ifndef HTTP_REQUEST_H
 #define HTTP_REQUEST_H
 
-#include "http/server.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/pairs.h"
-
-#include <microhttpd.h>
-#include <sys/socket.h>
-#include <uv.h>
-
-#define DRAIN_MAX                                                                                  \
-    ((size_t)256 << 20) /* a refused body is read up to here so that the client sees the answer */
-
-/* A daemon of libmicrohttpd: of the Unix socket, of plain TCP, of what came over TLS. */
-enum listener_kind { LISTEN_UNIX, LISTEN_PUBLIC, LISTEN_PLAIN, LISTEN_TLS, LISTEN_KINDS };
-struct listener {
-    struct http_server *server;
-    enum listener_kind kind;
-    struct MHD_Daemon *daemon; /* NULL: not started */
-    uv_poll_t poll;
+struct http_request; /* valid until answered (http_answer, http_stream_end, http_upgrade) or its
+                        `gone` was called */
+const char *http_method(const struct http_request *);
+/* Decoded, without the query. Holds no NUL: a request whose target has one gets 400. ".." is not
+ * resolved, and "%2F" is a slash here: who needs the difference reads the target. */
+const char *http_path(const struct http_request *);
+/* As on the wire: still percent-encoded, with its query: "/v1/jobs/a%2Fb?x=1&y". What signatures
+ * are made over. */
+const char *http_target(const struct http_request *);
+/* k-th value of a query parameter (decoded), NULL when there are fewer. */
+const char *http_query(const struct http_request *, const char *name, size_t k);
+/* Query pairs in wire order, decoded (+ is a blank); "x" and "x=" have the value "". false: no i-th
+ * one. */
+bool http_query_at(const struct http_request *, size_t i, const char **name, const char **value);
+const char *http_header(const struct http_request *, const char *name); /* NULL when absent */
+/* k-th value of a header that is sent several times, NULL when there are fewer. */
+const char *http_header_value(const struct http_request *, const char *name, size_t k);
+/* Headers in wire order, names as sent. */
+bool http_header_at(const struct http_request *, size_t i, const char **name, const char **value);
+const char *http_body(const struct http_request *, size_t *len); /* "" when none; NUL-terminated */
+bool http_over_tls(const struct http_request *);
+bool http_peer_uid(const struct http_request *, uint32_t *uid); /* Unix socket only */
+/* The process that opened the connection, of a Unix socket. */
+struct http_process {
+    uint32_t pid, uid; /* pid 0: one that is not seen from here */
+    int fd; /* its pidfd, to be closed; readable once it has ended; -1: the kernel has none */
 };
-struct http_listener;
-struct tls;
-struct visit;
-struct visits;
-struct connection {   /* what libmicrohttpd keeps of ours with one */
-    uint64_t kept[2]; /* http_kept() */
-    struct visit *visit;
-};
+bool http_peer_process(const struct http_request *, struct http_process *);
+/* The request has a credential of that user: its connection is no stranger's any more. */
+void http_known(struct http_request *, const char *user);
+/* Is there room for an answer that lasts (a stream, an upgrade)? */
+bool http_may_last(const struct http_request *);
+/* Two numbers that the handler keeps with the connection; 0 at its beginning. */
+uint64_t *http_kept(const struct http_request *);
+/* Where it comes from, as one source among others: a user of this machine ("uid 1000", over TCP
+ * too) or an address. Reads /proc for a client on this machine. */
+#define HTTP_SOURCE 48
+void http_source(const struct http_request *, char out[HTTP_SOURCE]);
+/* Where it is from: "uid 1000 pid 42" over the Unix socket, else the address; in out. */
+#define HTTP_PEER_MAX 64
+const char *http_peer(const struct http_request *, char out[HTTP_PEER_MAX]);
 
-struct http_server {
-    struct http_config config;
-    uv_timer_t timer;
-    uv_idle_t more;       /* daemons have something left for the next turn */
-    uv_prepare_t prepare; /* runs the daemons once more after answers were given */
-    struct listener at[LISTEN_KINDS];
-    struct http_listener *doors[LISTEN_KINDS]; /* NULL: none */
-    struct tls *tls;                           /* NULL: nobody has spoken TLS yet */
-    struct visits *visits;
-    unsigned open; /* handles that must close before freeing */
-    unsigned connections;
-    uint16_t port;
-    char *paths[LISTEN_KINDS]; /* of Unix sockets, to be removed; NULL */
-    struct http_request *requests;
-    bool kick, closing;
-};
+void http_set_arg(struct http_request *, void *arg,
+                  void (*gone)(void *arg)); /* gone: the client left before the end */
 
-enum answer_state { ANSWER_NONE, ANSWER_READY, ANSWER_QUEUED };
+void http_add_header(struct http_request *, const char *name,
+                     const char *value); /* before answering */
+/* Copies data. */
+void http_answer(struct http_request *, unsigned status, const char *type, const void *data,
+                 size_t len);
+/* Owns the pieces. */
+struct pieces;
+void http_answer_pieces(struct http_request *, unsigned status, const char *type, struct pieces *);
+/* Owns data, which malloc gave. */
+void http_answer_own(struct http_request *, unsigned status, const char *type, char *data,
+                     size_t len);
 
-struct http_request {
-    struct http_request *next, *prev; /* of the server's open ones */
-    struct http_server *server;
-    struct listener *listener;
-    struct MHD_Connection *connection;
-    struct arena *arena;
-    const char *method, *path, *target;
-    struct pairs query, headers; /* headers: of the answer */
-    struct pairs asked;          /* the request's headers, made at first use */
-    bool bad_target;             /* a NUL in it */
-    const char *bad_head;        /* why the request is refused before its body, NULL: it is not */
-    struct buf body;
-    size_t drained;
-    bool too_large, handed, suspended;
-    enum answer_state answer;
-    unsigned status;
-    struct MHD_Response *response;
-    void *arg;
-    void (*gone)(void *arg);
-    /* streams */
-    bool streaming, ended;
-    struct buf out;
-    size_t out_max;
-    bool was_full;
-    void (*drained_cb)(void *arg);
-    uv_poll_t *watch; /* notices a client that leaves while nothing is written */
-    /* upgrade */
-    const char *protocol;
-    void (*taken)(void *arg, int fd, const void *extra, size_t len);
-    void *taken_arg;
-};
+/* Chunked answers without a known end (events, logs). Writes are buffered up to `max` bytes:
+ * http_stream_room says how much may be written now, `drained` is called when there is room again.
+ */
+void http_stream_begin(struct http_request *, unsigned status, const char *type, size_t max,
+                       void (*drained)(void *arg));
+size_t http_stream_room(const struct http_request *);
+void http_stream_write(struct http_request *, const void *data, size_t len);
+void http_stream_end(struct http_request *);
 
-/* libmicrohttpd's callbacks (their signatures are its own). */
-void *request_target_cb(void *cls, const char *target, struct MHD_Connection *);
-enum MHD_Result request_access_cb(void *cls, struct MHD_Connection *, const char *url,
-                                  const char *method, const char *version, const char *data,
-                                  size_t *size, void **slot);
-void request_completed_cb(void *cls, struct MHD_Connection *, void **slot,
-                          enum MHD_RequestTerminationCode);
-/* Lets a suspended request go on (before its daemon stops). */
-void request_wake(struct http_request *);
-/* Answers are seen by the daemon at its next run: asks for one. */
-void server_kick(struct http_server *);
-/* Has as many connections as it takes. */
-bool server_is_full(const struct http_server *);
-struct peer { /* of a connection */
-    struct sockaddr_storage at;
-    socklen_t len;
-};
-/* A connection for that daemon. Owns fd. */
-void server_add(struct http_server *, enum listener_kind, int fd, const struct peer *);
-/* Accepted, and not given to anybody. Owns fd. */
-void server_drop(struct http_server *, int fd);
-/* One that begins with a TLS hello. Owns fd. */
-void server_add_tls(struct http_server *, int fd, const struct peer *);
-/* That daemon looks at what it was given. */
-void server_run(struct http_server *, enum listener_kind);
+/* 101 to the named protocol; then takes over: the connected socket (non-blocking, owned by the
+ * callee; over TLS one that carries the plain bytes) and bytes already read. */
+void http_upgrade(struct http_request *, const char *protocol,
+                  void (*taken)(void *arg, int fd, const void *extra, size_t len), void *arg);
 
 #endif

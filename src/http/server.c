@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/socket_path.h"
+#include "http/exchange.h"
 #include "http/listener.h"
-#include "http/request.h"
 #include "http/tls.h"
 #include "http/visits.h"
 
@@ -67,8 +67,9 @@ static void run_all(struct http_server *s)
     arm(s);
 }
 
-void server_run(struct http_server *s, enum listener_kind kind)
+static void run_daemon(void *arg, enum listener_kind kind)
 {
+    struct http_server *s = arg;
     if (s->at[kind].daemon)
         MHD_run(s->at[kind].daemon);
     arm(s);
@@ -194,27 +195,50 @@ static int start(struct http_server *s, enum listener_kind kind, struct err *err
     return 0;
 }
 
+static void run_daemon(void *arg, enum listener_kind kind);
+static void add_accepted(void *arg, enum listener_kind kind, int fd, const struct peer *peer);
+static void add_tls(void *arg, int fd, const struct peer *peer);
+static void drop_accepted(void *arg, int fd);
+static bool is_full(const void *arg);
+static void listener_gone(void *arg);
+
+static struct incoming incoming_of(struct http_server *s)
+{
+    return (struct incoming){ .loop = s->config.loop,
+                              .visits = s->visits,
+                              .idle_timeout_s = s->config.idle_timeout_s,
+                              .add = add_accepted,
+                              .add_tls = add_tls,
+                              .drop = drop_accepted,
+                              .run = run_daemon,
+                              .is_full = is_full,
+                              .gone = listener_gone,
+                              .arg = s };
+}
+
 /* At the first hello, so that a server nobody speaks TLS to has no certificate to make. */
 static int start_tls(struct http_server *s, struct err *err)
 {
     struct http_certificate certificate;
+    const struct incoming to = incoming_of(s);
     if (s->config.certificate(s->config.certificate_arg, &certificate, err) < 0)
         return -1;
     if (!s->at[LISTEN_TLS].daemon && start(s, LISTEN_TLS, err) < 0)
         return -1;
-    s->tls = tls_create(s, &certificate, err);
+    s->tls = tls_create(&to, &certificate, err);
     return s->tls ? 0 : -1;
 }
 
-void server_add_tls(struct http_server *s, int fd, const struct peer *peer)
+static void add_tls(void *arg, int fd, const struct peer *peer)
 {
+    struct http_server *s = arg;
     struct err err = { 0 };
     if (!s->tls && s->config.certificate && start_tls(s, &err) < 0)
         log_error("http.tls", "%s", err.what);
     if (s->tls)
         tls_add(s->tls, fd, peer);
     else
-        server_drop(s, fd);
+        drop_accepted(s, fd);
 }
 
 /* The daemon closes the descriptor when it does not take it. */
@@ -227,8 +251,9 @@ static void add(struct http_server *s, enum listener_kind kind, int fd, const st
         visit_end(visit_share(s->visits, fd));
 }
 
-void server_add(struct http_server *s, enum listener_kind kind, int fd, const struct peer *peer)
+static void add_accepted(void *arg, enum listener_kind kind, int fd, const struct peer *peer)
 {
+    struct http_server *s = arg;
     add(s, kind, fd, peer, kind != LISTEN_TLS); /* the visit of a TLS line ends with the line */
 }
 
@@ -249,17 +274,19 @@ void http_server_take(struct http_server *s, int fd, const char *address)
     if (!visit_begin(s->visits, fd, false, &peer, &full))
         return;
     add(s, LISTEN_TLS, fd, &peer, true);
-    server_run(s, LISTEN_TLS);
+    run_daemon(s, LISTEN_TLS);
 }
 
-void server_drop(struct http_server *s, int fd)
+static void drop_accepted(void *arg, int fd)
 {
+    struct http_server *s = arg;
     visit_end(visit_share(s->visits, fd));
     close(fd);
 }
 
-bool server_is_full(const struct http_server *s)
+static bool is_full(const void *arg)
 {
+    const struct http_server *s = arg;
     return s->connections + http_listener_waiting(s->doors[LISTEN_PLAIN]) + tls_waiting(s->tls) >=
            s->config.max_connections + CONNECTIONS_SPARE;
 }
@@ -270,7 +297,8 @@ static int open_door(struct http_server *s, enum listener_kind kind, int fd, str
         close(fd);
         return -1;
     }
-    s->doors[kind] = http_listener_open(s, kind, fd);
+    const struct incoming to = incoming_of(s);
+    s->doors[kind] = http_listener_open(&to, kind, fd);
     s->open++;
     return 0;
 }
@@ -316,7 +344,11 @@ static int open_visits(struct http_server *s, struct err *err)
                 bound > first ? bound - first : 0);
         return -1;
     }
-    s->visits = visits_create(s, first, bound);
+    s->visits =
+        visits_create(&(struct visits_config){ .loop = s->config.loop,
+                                               .stranger_timeout_s = s->config.stranger_timeout_s,
+                                               .first = first,
+                                               .bound = bound });
     return 0;
 }
 
@@ -354,8 +386,9 @@ static void on_closed(uv_handle_t *handle)
     closed(handle->type == UV_POLL ? ((struct listener *)handle->data)->server : handle->data);
 }
 
-void http_listener_gone(struct http_server *s)
+static void listener_gone(void *arg)
 {
+    struct http_server *s = arg;
     closed(s);
 }
 

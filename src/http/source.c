@@ -1,6 +1,8 @@
 /* Where a request comes from. Programs of one machine all have its address, so for them the kernel
  * is asked whose the other end is: /proc/net/tcp has the owner of each socket. */
+#include "http/exchange.h"
 #include "http/request.h"
+#include "http/server.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

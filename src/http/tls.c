@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <uv.h>
 
 #define PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 #define RECORD     16384 /* the most that one holds */
@@ -26,7 +27,7 @@
 #define ROUNDS     8 /* then others have their turn */
 
 struct tls {
-    struct http_server *server;
+    struct incoming to;
     gnutls_certificate_credentials_t credentials;
     gnutls_priority_t priorities;
     struct line *lines;
@@ -182,7 +183,7 @@ static void finish(struct line *l)
         gnutls_bye(l->session, GNUTLS_SHUT_WR);
         hang_up(l);
     } else if (!uv_is_active((uv_handle_t *)&l->timer)) {
-        uv_timer_start(&l->timer, on_late, l->tls->server->config.idle_timeout_s * 1000ull, 0);
+        uv_timer_start(&l->timer, on_late, l->tls->to.idle_timeout_s * 1000ull, 0);
     }
 }
 
@@ -192,7 +193,7 @@ static void move(struct line *l)
     for (int i = 0; more && (i < ROUNDS || gnutls_record_check_pending(l->session)); i++) {
         more = open_some(l);
         if (tell_daemon(l)) {
-            server_run(l->tls->server, LISTEN_TLS); /* most answer at once */
+            l->tls->to.run(l->tls->to.arg, LISTEN_TLS); /* most answer at once */
             more = true;
         }
         more = hear_daemon(l) || more;
@@ -216,7 +217,7 @@ static void begin_side(struct line *l, struct side *side, int fd)
 {
     side->out = BUF_INIT(OUT_MAX);
     side->fd = fd;
-    if (uv_poll_init(l->tls->server->config.loop, &side->poll, fd) != 0)
+    if (uv_poll_init(l->tls->to.loop, &side->poll, fd) != 0)
         BUG("a socket cannot be polled");
     side->poll.data = l;
     l->handles++;
@@ -234,7 +235,7 @@ static void introduce(struct line *l)
     l->tls->waiting--;
     begin_side(l, &l->daemon, ends[0]);
     visit_pass(l->visit, ends[1]);
-    server_add(l->tls->server, LISTEN_TLS, ends[1], &l->peer);
+    l->tls->to.add(l->tls->to.arg, LISTEN_TLS, ends[1], &l->peer);
     move(l);
 }
 
@@ -276,18 +277,17 @@ static int new_session(struct tls *tls, int fd, gnutls_session_t *session)
 
 void tls_add(struct tls *tls, int fd, const struct peer *peer)
 {
-    struct http_server *server = tls->server;
     gnutls_session_t session;
     int on = 1;
     if (new_session(tls, fd, &session) < 0) {
-        server_drop(server, fd);
+        tls->to.drop(tls->to.arg, fd);
         return;
     }
     struct line *l = mem_new(sizeof *l);
     *l = (struct line){ .tls = tls,
                         .session = session,
                         .peer = *peer,
-                        .visit = visit_share(server->visits, fd),
+                        .visit = visit_share(tls->to.visits, fd),
                         .daemon.fd = -1,
                         .next = tls->lines,
                         .at = &tls->lines };
@@ -298,7 +298,7 @@ void tls_add(struct tls *tls, int fd, const struct peer *peer)
     tls->waiting++;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     begin_side(l, &l->client, fd);
-    uv_timer_init(server->config.loop, &l->timer);
+    uv_timer_init(tls->to.loop, &l->timer);
     l->timer.data = l;
     l->handles++;
     shake_hands(l);
@@ -311,7 +311,7 @@ unsigned tls_waiting(const struct tls *tls)
 
 /* ---- life ---- */
 
-struct tls *tls_create(struct http_server *server, const struct http_certificate *certificate,
+struct tls *tls_create(const struct incoming *to, const struct http_certificate *certificate,
                        struct err *err)
 {
     gnutls_datum_t chain = { (unsigned char *)(uintptr_t)certificate->chain,
@@ -319,7 +319,7 @@ struct tls *tls_create(struct http_server *server, const struct http_certificate
     gnutls_datum_t key = { (unsigned char *)(uintptr_t)certificate->key,
                            (unsigned)strlen(certificate->key) };
     struct tls *tls = mem_new(sizeof *tls);
-    tls->server = server;
+    tls->to = *to;
     tls->open = 1;
     if (gnutls_priority_init(&tls->priorities, PRIORITIES, NULL) < 0 ||
         gnutls_certificate_allocate_credentials(&tls->credentials) < 0)

@@ -3,10 +3,11 @@
 #ifndef HTTP_TLS_H
 #define HTTP_TLS_H
 
-#include "http/request.h"
+#include "http/config.h"
+#include "http/incoming.h"
 
 struct tls;
-struct tls *tls_create(struct http_server *, const struct http_certificate *, struct err *);
+struct tls *tls_create(const struct incoming *, const struct http_certificate *, struct err *);
 /* A client that has begun to speak TLS. Owns fd. */
 void tls_add(struct tls *, int fd, const struct peer *);
 unsigned tls_waiting(const struct tls *); /* connections that no daemon knows yet; of NULL: none */

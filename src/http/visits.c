@@ -8,11 +8,13 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "http/request.h"
+#include "http/incoming.h"
 
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
 
 #define LOOK_MS       500 /* how often clocks are looked at */
 #define LONGEST_MS    (75 * 1000u)
@@ -33,7 +35,7 @@ struct visit {
 };
 
 struct visits {
-    struct http_server *server;
+    struct visits_config config;
     struct map *by_fd, *held; /* held: descriptors by holder */
     struct hash_seed seed;
     struct visit *first, *last;
@@ -94,8 +96,7 @@ static void unlink_stranger(struct visit *visit)
 static void link_stranger(struct visit *visit)
 {
     struct visits *v = visit->all;
-    visit->until_ms =
-        uv_now(v->server->config.loop) + v->server->config.stranger_timeout_s * 1000ull;
+    visit->until_ms = uv_now(v->config.loop) + v->config.stranger_timeout_s * 1000ull;
     visit->prev = v->last;
     *(v->last ? &v->last->next : &v->first) = visit;
     v->last = visit;
@@ -120,7 +121,7 @@ static void send_away(struct visit *visit)
 
 static void tell_crowd(struct visits *v)
 {
-    uint64_t now = uv_now(v->server->config.loop);
+    uint64_t now = uv_now(v->config.loop);
     v->crowded_out++;
     if (v->told_ms && now < v->told_ms + TELL_EVERY_MS)
         return;
@@ -206,7 +207,7 @@ struct visit *visit_begin(struct visits *v, int fd, bool local, const struct pee
         .parts = 1,
         .cost = 1,
         .local = local,
-        .since_ms = uv_now(v->server->config.loop),
+        .since_ms = uv_now(v->config.loop),
     };
     map_set(v->by_fd, (uint64_t)fd, visit);
     if (local) {
@@ -255,7 +256,7 @@ void visit_end(struct visit *visit)
 void visit_heard(struct visit *visit)
 {
     if (!visit || !visit->stranger ||
-        uv_now(visit->all->server->config.loop) > visit->since_ms + LONGEST_MS)
+        uv_now(visit->all->config.loop) > visit->since_ms + LONGEST_MS)
         return;
     unlink_stranger(visit);
     link_stranger(visit);
@@ -265,7 +266,7 @@ void visit_served(struct visit *visit)
 {
     if (!visit || !visit->stranger)
         return;
-    visit->since_ms = uv_now(visit->all->server->config.loop);
+    visit->since_ms = uv_now(visit->all->config.loop);
     visit_heard(visit);
 }
 
@@ -294,11 +295,11 @@ bool visits_may_last(const struct visits *v, int fd)
 
 /* ---- life ---- */
 
-struct visits *visits_create(struct http_server *server, int first, int bound)
+struct visits *visits_create(const struct visits_config *config)
 {
     struct visits *v = mem_new(sizeof *v);
-    int room = bound - first;
-    v->server = server;
+    const int first = config->first, bound = config->bound, room = bound - first;
+    v->config = *config;
     v->by_fd = map_create();
     v->held = map_create();
     v->seed = hash_seed_random();
@@ -312,7 +313,7 @@ struct visits *visits_create(struct http_server *server, int first, int bound)
         v->strangers_max = 3;
     if (v->strangers_max > STRANGERS_MAX)
         v->strangers_max = STRANGERS_MAX;
-    uv_timer_init(server->config.loop, &v->timer);
+    uv_timer_init(config->loop, &v->timer);
     v->timer.data = v;
     return v;
 }

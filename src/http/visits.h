@@ -9,13 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct http_server;
+struct uv_loop_s;
 struct peer;
 struct visits;
 struct visit;
 
-/* first: descriptors in use; bound: those from there on are not for connections. */
-struct visits *visits_create(struct http_server *, int first, int bound);
+struct visits_config {
+    struct uv_loop_s *loop;
+    unsigned stranger_timeout_s; /* as http/config.h has it */
+    int first, bound; /* descriptors in use; those from there on are not for connections */
+};
+struct visits *visits_create(const struct visits_config *);
 void visits_destroy(struct visits *); /* after the last visit. NULL-safe */
 
 /* Just accepted. NULL: there is no room, the descriptor is closed. *full: others should go before

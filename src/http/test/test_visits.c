@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "http/request.h"
+#include "http/incoming.h"
 #include "http/visits.h"
 
 #include "base/mem.h"
@@ -15,12 +15,14 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
 
 enum { ROOM = 500, STRANGERS = ROOM / 25, KNOWN = ROOM / 10 * 4 };
 
 struct fix {
     uv_loop_t loop;
-    struct http_server server;
+    struct visits *visits;
     int first;
 };
 
@@ -28,11 +30,10 @@ static int set_up(void **state)
 {
     struct fix *f = mem_new(sizeof *f);
     uv_loop_init(&f->loop);
-    f->server.config.loop = &f->loop;
-    f->server.config.stranger_timeout_s = 10;
     f->first = dup(uv_backend_fd(&f->loop));
     close(f->first);
-    f->server.visits = visits_create(&f->server, f->first, f->first + ROOM);
+    f->visits = visits_create(&(struct visits_config){
+        .loop = &f->loop, .stranger_timeout_s = 10, .first = f->first, .bound = f->first + ROOM });
     *state = f;
     return 0;
 }
@@ -40,7 +41,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fix *f = *state;
-    visits_destroy(f->server.visits);
+    visits_destroy(f->visits);
     uv_run(&f->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&f->loop), 0);
     free(f);
@@ -64,7 +65,7 @@ static struct guest come(struct fix *f, bool local, const char *from)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     g.far = ends[1];
     g.fd = ends[0];
-    g.visit = visit_begin(f->server.visits, g.fd, local, &peer, &g.full);
+    g.visit = visit_begin(f->visits, g.fd, local, &peer, &g.full);
     return g;
 }
 
@@ -149,13 +150,13 @@ static void test_a_visit_over_tls(void **state)
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     visit_pass(g.visit, ends[1]);
-    assert_ptr_equal(visit_share(f->server.visits, ends[1]), g.visit);
+    assert_ptr_equal(visit_share(f->visits, ends[1]), g.visit);
     visit_known(g.visit, "ann");
     visit_end(g.visit);
-    assert_ptr_equal(visit_share(f->server.visits, g.fd), g.visit);
+    assert_ptr_equal(visit_share(f->visits, g.fd), g.visit);
     visit_end(g.visit);
-    assert_null(visit_share(f->server.visits, g.fd));
-    assert_null(visit_share(f->server.visits, ends[1]));
+    assert_null(visit_share(f->visits, g.fd));
+    assert_null(visit_share(f->visits, ends[1]));
     close(ends[0]);
     close(ends[1]);
     g.visit = NULL;
@@ -167,7 +168,7 @@ static void test_a_visit_over_tls(void **state)
 static void test_marks(void **state)
 {
     struct fix *f = *state;
-    struct visits *v = f->server.visits;
+    struct visits *v = f->visits;
     struct guest low = come(f, false, "10.0.0.1");
     assert_false(low.full);
     assert_true(visits_may_last(v, low.fd));
