@@ -6,9 +6,9 @@
 #include "ctl/images.h"
 #include "ctl/meeting.h"
 #include "ctl/nodes.h"
-#include "ctl/quiet.h"
 #include "ctl/secrets.h"
 #include "ctl/silence.h"
+#include "ctl/silence_bound.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -222,7 +222,7 @@ static void agent_joined(struct ctl *ctl, struct live_job *job, const struct eng
 {
     struct live_agent *agent = live_agent(job, fact->node);
     note_untold(ctl, job, agent, fact->launch_seq);
-    quiet_end(job, fact->node);
+    silence_end(job, fact->node);
     enum agent_state next = agent ? agent_next_state(agent->state, AGENT_JOINED) : AGENT_NONE;
     if (next == AGENT_NONE)
         return;

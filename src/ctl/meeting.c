@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/minutes.h"
-#include "ctl/quiet.h"
+#include "ctl/silence_bound.h"
 #include "rdzv/host.h"
 #include "wire/rendezvous.h"
 
@@ -393,7 +393,7 @@ static bool is_silent(const struct meeting *meeting, const struct live_job *job,
                       const struct live_task *task)
 {
     return live_attempt(task) &&
-           quiet_past(job, live_agent(job, task->place.node), core_now(meeting->hall->ctl));
+           silence_past_bound(job, live_agent(job, task->place.node), core_now(meeting->hall->ctl));
 }
 
 /* Its launcher is told nothing that it could hear; it comes again over another line. */
@@ -404,11 +404,11 @@ static void leave_task(struct meeting *meeting, const struct live_job *job, uint
     const struct rdzv_participant *one;
     uint64_t member = 0, tag = attempt_tag(flat, task->attempt);
     size_t cursor = 0;
-    char why[QUIET_TEXT_MAX];
+    char why[SILENCE_TEXT_MAX];
     task->left = true;
     while ((one = rdzv_host_next(meeting->host, &cursor)))
         member = one->tag == tag ? one->id : member;
-    quiet_text(why, live_agent(job, task->place.node), core_now(hall->ctl));
+    silence_text(why, live_agent(job, task->place.node), core_now(hall->ctl));
     if (member)
         rdzv_host_lose(meeting->host, member, why, core_mono_us(hall->ctl));
     for (size_t i = hall->lines.n; i-- > 0;)
@@ -642,7 +642,7 @@ void meetings_hear(struct ctl *ctl, const struct engine_fact *fact)
     if (fact->kind == FACT_AGENT_JOINED) {
         node_again(ctl, fact);
         if (job && job->row.generation == fact->generation.number && job->tasks)
-            quiet_end(job, fact->node); /* before its launchers come */
+            silence_end(job, fact->node); /* before its launchers come */
     }
     if (fact->kind != FACT_LAUNCHER)
         return;

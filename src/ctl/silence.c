@@ -1,19 +1,19 @@
-/* What the core does about agents that are silent (quiet.h): when their jobs are looked at again,
- * and when these end without them. That an agent was told to be silent is in the records, as a
- * state of its own. Since when it is, and who was not heard since the server started, is in memory
- * alone: it is saved over a commit that fails, because no engine says it again. */
+/* What the core does about agents that are silent (silence_bound.h): when their jobs are looked at
+ * again, and when these end without them. That an agent was told to be silent is in the records, as
+ * a state of its own. Since when it is, and who was not heard since the server started, is in
+ * memory alone: it is saved over a commit that fails, because no engine says it again. */
 #include "ctl/silence.h"
 
 #include "ctl/core.h"
 #include "ctl/meeting.h"
-#include "ctl/quiet.h"
+#include "ctl/silence_bound.h"
 #include "sched/cluster.h"
 
 #include <string.h>
 
 void silence_look(struct ctl *ctl, const struct live_job *job, const struct live_agent *agent)
 {
-    uint64_t bound = quiet_bound(job, agent);
+    uint64_t bound = silence_bound(job, agent);
     if (bound)
         core_deadline(ctl, job, agent->silent_ms + bound);
 }

@@ -7,8 +7,8 @@
 #include "ctl/account.h"
 #include "ctl/core.h"
 #include "ctl/job_identity.h"
-#include "ctl/quiet.h"
 #include "ctl/silence.h"
+#include "ctl/silence_bound.h"
 #include "store/db.h"
 #include "store/end.h"
 
@@ -300,12 +300,12 @@ void __wrap_silence_recover(struct ctl *ctl)
         __real_silence_recover(ctl);
 }
 
-void __real_quiet_end(struct live_job *, const char *node);
-void __wrap_quiet_end(struct live_job *, const char *node);
-void __wrap_quiet_end(struct live_job *job, const char *node)
+void __real_silence_end(struct live_job *, const char *node);
+void __wrap_silence_end(struct live_job *, const char *node);
+void __wrap_silence_end(struct live_job *job, const char *node)
 {
     if (!planted(PLANTED_ENDLESS_SILENCE))
-        __real_quiet_end(job, node);
+        __real_silence_end(job, node);
 }
 
 static void start_twice(struct live_job *job)

@@ -1,6 +1,6 @@
 /* Since when an agent is silent is known in memory alone: a server that starts anew has not heard
  * any, and gives them the time that they take to come back. */
-#include "ctl/quiet.h"
+#include "ctl/silence_bound.h"
 
 #include "base/scan.h"
 
@@ -9,19 +9,19 @@
 
 #define COME_BACK_MS 10000u /* to a server that was started anew */
 
-uint64_t quiet_bound(const struct live_job *job, const struct live_agent *agent)
+uint64_t silence_bound(const struct live_job *job, const struct live_agent *agent)
 {
     uint64_t bound = job->spec->health.silent_after_ms;
     return agent->unheard && bound && bound < COME_BACK_MS ? COME_BACK_MS : bound;
 }
 
-bool quiet_past(const struct live_job *job, const struct live_agent *agent, uint64_t now_ms)
+bool silence_past_bound(const struct live_job *job, const struct live_agent *agent, uint64_t now_ms)
 {
-    uint64_t bound = agent && agent->silent_ms ? quiet_bound(job, agent) : 0;
+    uint64_t bound = agent && agent->silent_ms ? silence_bound(job, agent) : 0;
     return bound && now_ms >= agent->silent_ms + bound;
 }
 
-void quiet_end(struct live_job *job, const char *node)
+void silence_end(struct live_job *job, const char *node)
 {
     struct live_agent *agent = live_agent(job, node);
     if (!agent || !agent->silent_ms)
@@ -33,11 +33,12 @@ void quiet_end(struct live_job *job, const char *node)
             job->tasks[flat].left = false;
 }
 
-const char *quiet_text(char out[QUIET_TEXT_MAX], const struct live_agent *agent, uint64_t now_ms)
+const char *silence_text(char out[SILENCE_TEXT_MAX], const struct live_agent *agent,
+                         uint64_t now_ms)
 {
     char time[FMT_MAX];
     uint64_t ms = now_ms - agent->silent_ms;
-    snprintf(out, QUIET_TEXT_MAX, "its machine has been silent for %s",
+    snprintf(out, SILENCE_TEXT_MAX, "its machine has been silent for %s",
              fmt_duration(time, ms >= 1000 ? ms / 1000 * 1000 : ms));
     return out;
 }
