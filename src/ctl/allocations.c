@@ -8,8 +8,8 @@
 
 #include "ctl/admit.h"
 #include "ctl/core.h"
+#include "ctl/launcher_events.h"
 #include "ctl/lines.h"
-#include "ctl/minutes.h"
 #include "ctl/reasons.h"
 #include "sched/placement.h"
 

@@ -4,7 +4,7 @@
 #include "account/rights.h"
 #include "ctl/allocations.h"
 #include "ctl/core.h"
-#include "ctl/minutes.h"
+#include "ctl/launcher_events.h"
 #include "ctl/nodes.h"
 #include "ctl/redact.h"
 #include "ctl/tasks.h"
@@ -328,7 +328,8 @@ static void note_restart(const struct command *c, const struct ctl_restart *ask)
         buf_addf(&text, ": %.250s", ask->reason);
     else
         buf_addf(&text, ": restarted by %.100s", c->owner);
-    event_note(c->ctl, &(struct minute){ .job = c->job->row.id, .text = buf_str(&text) }, "asked");
+    event_note(c->ctl, &(struct launcher_event){ .job = c->job->row.id, .text = buf_str(&text) },
+               "asked");
 }
 
 static int restart_tasks(struct command *c, const struct ctl_restart *ask, struct err *err)

@@ -137,8 +137,8 @@ void event_queued(struct ctl *, struct live_job *);
 void event_array(struct ctl *, const struct job_row *, const char *type, const struct sentence *,
                  struct text_node *body);
 /* What a launcher told. */
-struct minute;
-void event_note(struct ctl *, const struct minute *, const char *type);
+struct launcher_event;
+void event_note(struct ctl *, const struct launcher_event *, const char *type);
 void event_server(struct ctl *, const char *type, const char *text); /* of no job */
 /* One of a front end's; job 0: of none. Its sequence number. */
 uint64_t event_plain(struct ctl *, uint64_t job, const char *type, struct text_node *body);

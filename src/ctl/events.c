@@ -3,7 +3,7 @@
  * transaction; a pair that is not in the table is recorded and refused. Failed writes need no
  * handling here: the store remembers them and the commit fails. */
 #include "ctl/core.h"
-#include "ctl/minutes.h"
+#include "ctl/launcher_events.h"
 #include "ctl/notes.h"
 #include "ctl/tape.h"
 #include "ctl/wording.h"
@@ -259,14 +259,14 @@ uint64_t event_plain(struct ctl *ctl, uint64_t job, const char *type, struct tex
     return row.seq;
 }
 
-void event_note(struct ctl *ctl, const struct minute *minute, const char *type)
+void event_note(struct ctl *ctl, const struct launcher_event *told, const char *type)
 {
-    struct event_row row = { .job = minute->job,
+    struct event_row row = { .job = told->job,
                              .type = type,
-                             .has_task = minute->has_task,
-                             .task = minute->task,
-                             .attempt = minute->attempt };
-    add_plain(ctl, &row, NULL, minute->text, NULL);
+                             .has_task = told->has_task,
+                             .task = told->task,
+                             .attempt = told->attempt };
+    add_plain(ctl, &row, NULL, told->text, NULL);
 }
 
 void event_server(struct ctl *ctl, const char *type, const char *text)

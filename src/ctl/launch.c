@@ -5,8 +5,8 @@
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "ctl/images.h"
+#include "ctl/launcher_events.h"
 #include "ctl/looks.h"
-#include "ctl/minutes.h"
 #include "ctl/notes.h"
 #include "ctl/secrets.h"
 
@@ -260,7 +260,7 @@ void launch_say_left_out(struct ctl *ctl, const struct live_job *job)
     if (text.len) {
         buf_puts(&text, " left out of the environment of its tasks: longer than a program can be "
                         "given");
-        event_note(ctl, &(struct minute){ .job = job->row.id, .text = buf_str(&text) },
+        event_note(ctl, &(struct launcher_event){ .job = job->row.id, .text = buf_str(&text) },
                    "environment");
     }
     arena_destroy(arena);

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/minutes.h"
+#include "ctl/launcher_events.h"
 #include "ctl/silence_bound.h"
 #include "rdzv/host.h"
 #include "wire/rendezvous.h"
@@ -58,14 +58,14 @@ struct hall {
     uint32_t generation;
     VEC(struct meeting *) meetings;
     VEC(struct line *) lines;
-    struct paces paces;
+    struct event_rates event_rates;
 };
 struct meetings {
     struct map *halls;  /* by job */
     struct smap *lines; /* by job, generation, node and channel */
     struct map *by_id;  /* the same */
     uint64_t last_line;
-    struct minutes *minutes;
+    struct launcher_events *events;
     VEC(struct line *) sending;
     struct arena *scratch;
 };
@@ -76,7 +76,7 @@ struct meetings *meetings_create(void)
     all->halls = map_create();
     all->lines = smap_create();
     all->by_id = map_create();
-    all->minutes = minutes_create();
+    all->events = launcher_events_create();
     all->scratch = arena_create();
     return all;
 }
@@ -206,27 +206,28 @@ static bool job_closes(const struct live_job *job)
 }
 
 /* about: tag of an attempt; NULL: of all. */
-static void note(struct hall *hall, const uint64_t *about, enum minute_kind kind, const char *text)
+static void note(struct hall *hall, const uint64_t *about, enum launcher_event_kind kind,
+                 const char *text)
 {
     struct live_job *job = live_find(hall->ctl->live, hall->job);
-    struct minute minute = { .job = hall->job, .kind = kind, .text = text };
-    if (!job || !job->tasks || (kind == MINUTE_LOST && job_closes(job)))
+    struct launcher_event event = { .job = hall->job, .kind = kind, .text = text };
+    if (!job || !job->tasks || (kind == LAUNCHER_EVENT_LOST && job_closes(job)))
         return;
     if (about) {
         const struct task_place *place = &job->tasks[tag_flat(*about)].place;
-        minute.has_task = true;
-        minute.task = (struct task_ref){ .role = (uint16_t)place->role, .index = place->index };
-        minute.attempt = tag_attempt(*about);
+        event.has_task = true;
+        event.task = (struct task_ref){ .role = (uint16_t)place->role, .index = place->index };
+        event.attempt = tag_attempt(*about);
     }
-    minutes_add(hall->all->minutes, &hall->paces, core_now(hall->ctl), &minute);
+    launcher_events_add(hall->all->events, &hall->event_rates, core_now(hall->ctl), &event);
 }
 
 static void on_news(void *arg, const struct rdzv_participant *about, const struct rdzv_notice *news)
 {
-    static const enum minute_kind of[] = {
-        [RDZV_NOTICE_JOINED] = MINUTE_JOINED, [RDZV_NOTICE_ROUND] = MINUTE_ROUND,
-        [RDZV_NOTICE_FAILED] = MINUTE_FAILED, [RDZV_NOTICE_LOST] = MINUTE_LOST,
-        [RDZV_NOTICE_CHECK] = MINUTE_CHECK,   [RDZV_NOTICE_OVER] = MINUTE_OVER,
+    static const enum launcher_event_kind of[] = {
+        [RDZV_NOTICE_JOINED] = LAUNCHER_EVENT_JOINED, [RDZV_NOTICE_ROUND] = LAUNCHER_EVENT_ROUND,
+        [RDZV_NOTICE_FAILED] = LAUNCHER_EVENT_FAILED, [RDZV_NOTICE_LOST] = LAUNCHER_EVENT_LOST,
+        [RDZV_NOTICE_CHECK] = LAUNCHER_EVENT_CHECK,   [RDZV_NOTICE_OVER] = LAUNCHER_EVENT_OVER,
     };
     struct meeting *meeting = arg;
     if (news->kind == RDZV_NOTICE_ROUND)
@@ -358,7 +359,7 @@ void meetings_destroy(struct meetings *all)
     map_destroy(all->halls);
     smap_destroy(all->lines);
     map_destroy(all->by_id);
-    minutes_destroy(all->minutes);
+    launcher_events_destroy(all->events);
     vec_fini(&all->sending);
     arena_destroy(all->scratch);
     free(all);
@@ -524,12 +525,13 @@ static int take_note(struct line *line, const struct rdzv_frame_data *frame)
         /* Every launcher says it, and the first is as good as the others; one that meets nobody
          * speaks for itself. */
         if (!meeting || !meeting->again)
-            note(line->hall, meeting ? NULL : &tag, MINUTE_AGAIN, said.text);
+            note(line->hall, meeting ? NULL : &tag, LAUNCHER_EVENT_AGAIN, said.text);
         if (meeting)
             meeting->again = true;
         return 0;
     }
-    note(line->hall, &tag, MINUTE_NOTE, said.text); /* which says by itself what it is about */
+    note(line->hall, &tag, LAUNCHER_EVENT_NOTE,
+         said.text); /* which says by itself what it is about */
     return 0;
 }
 
@@ -782,17 +784,17 @@ void meetings_tick(struct ctl *ctl)
 
 void meetings_record(struct ctl *ctl)
 {
-    minutes_record(ctl->meetings->minutes, ctl);
+    launcher_events_record(ctl->meetings->events, ctl);
 }
 
 void meetings_undone(struct ctl *ctl)
 {
-    minutes_undone(ctl->meetings->minutes);
+    launcher_events_undone(ctl->meetings->events);
 }
 
 void meetings_committed(struct ctl *ctl)
 {
-    minutes_committed(ctl->meetings->minutes);
+    launcher_events_committed(ctl->meetings->events);
 }
 
 void meetings_act(struct ctl *ctl)
@@ -807,5 +809,5 @@ void meetings_act(struct ctl *ctl)
 
 bool meetings_idle(const struct ctl *ctl)
 {
-    return ctl->meetings->sending.n == 0 && !minutes_waiting(ctl->meetings->minutes);
+    return ctl->meetings->sending.n == 0 && !launcher_events_waiting(ctl->meetings->events);
 }

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/minutes.h"
+#include "ctl/launcher_events.h"
 #include "ctl/secret_news.h"
 #include "ctl/taped.h"
 #include "job/ids.h"
@@ -229,7 +229,8 @@ void ctl_objects_put(struct ctl *ctl, const struct ctl_objects *ask, ctl_done *d
     const struct text_node *spec = answer->job ? ask->at[0].spec : NULL;
     const struct text_node *text = spec ? text_get(spec, "event") : NULL;
     if (text && text->str) /* what was done to the job, in a sentence */
-        event_note(ctl, &(struct minute){ .job = answer->job, .text = text->str }, ask->at[0].kind);
+        event_note(ctl, &(struct launcher_event){ .job = answer->job, .text = text->str },
+                   ask->at[0].kind);
     answer->tree = text_map(answer->arena, NULL, NULL);
     text_int(answer->arena, answer->tree, "n", (int64_t)ask->n);
 }
