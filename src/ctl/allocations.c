@@ -10,7 +10,7 @@
 #include "ctl/core.h"
 #include "ctl/launcher_events.h"
 #include "ctl/lines.h"
-#include "ctl/reasons.h"
+#include "ctl/wait_texts.h"
 #include "sched/placement.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "ctl/core.h"
 #include "ctl/depend_work.h"
 #include "ctl/lines.h"
-#include "ctl/reasons.h"
+#include "ctl/wait_texts.h"
 #include "ctl/wording.h"
 #include "depend/dependency.h"
 

@@ -5,8 +5,8 @@
 #include "ctl/deaths.h"
 #include "ctl/lines.h"
 #include "ctl/pass.h"
-#include "ctl/reasons.h"
 #include "ctl/slices.h"
+#include "ctl/wait_texts.h"
 #include "depend/array.h"
 #include "sched/placement.h"
 

@@ -8,7 +8,7 @@
 #include "ctl/depend_work.h"
 #include "ctl/nodes.h"
 #include "ctl/pass.h"
-#include "ctl/reasons.h"
+#include "ctl/wait_texts.h"
 #include "depend/wording.h"
 
 void question_snapshot(struct ctl *ctl, struct arena *arena, struct sched_snapshot *out)

@@ -3,7 +3,7 @@
 #include "ctl/cluster_views.h"
 
 #include "ctl/core.h"
-#include "ctl/reasons.h"
+#include "ctl/wait_texts.h"
 
 #include "base/mem.h"
 #include "base/scan.h"

@@ -4,9 +4,9 @@
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/meeting.h"
-#include "ctl/reasons.h"
 #include "ctl/slices.h"
 #include "ctl/strangers.h"
+#include "ctl/wait_texts.h"
 
 #include "base/log.h"
 #include "base/scan.h"

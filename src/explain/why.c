@@ -3,7 +3,7 @@
 #include "explain/parts.h"
 
 #include "ctl/question.h"
-#include "ctl/reasons.h"
+#include "ctl/wait_texts.h"
 #include "explain/start_estimate.h"
 #include "explain/variant.h"
 #include "queue/queues.h"

@@ -3,7 +3,7 @@
 #define STORE_DB_H
 
 #include "job/audit.h"
-#include "store/mark.h"
+#include "store/mark_file.h"
 #include "store/memory.h"
 #include "store/rests.h"
 #include "store/seal.h"
@@ -28,7 +28,7 @@ struct store {
     uint64_t committed_number, committed_job_id, committed_event;
     struct job_counts jobs, committed_jobs;   /* counts.h */
     struct audit_mark audit, committed_audit; /* its last row */
-    /* The end of the records (end.h). */
+    /* The end of the records (end_mark.h). */
     struct mark_file *mark; /* NULL: in memory, or it could not be made: then mark_err */
     struct err mark_err;
     bool whole;                                /* it may be written */

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "store/db.h"
-#include "store/end.h"
+#include "store/end_mark.h"
 
 #include <fcntl.h>
 #include <unistd.h>

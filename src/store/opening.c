@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "store/disk.h"
-#include "store/end.h"
+#include "store/end_mark.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* After each commit its frames are read from the write-ahead log (end.c calls), which the kernel
- * has in memory: a checkpoint may come at once after it, and the log be begun anew. The pages lie
- * in a file in memory, so that another process can read them without a copy.
+/* After each commit its frames are read from the write-ahead log (end_mark.c calls), which the
+ * kernel has in memory: a checkpoint may come at once after it, and the log be begun anew. The
+ * pages lie in a file in memory, so that another process can read them without a copy.
  *
  * The form of the file: the pages; the number of each (4 bytes); then the trailer: page size,
  * pages, pages of the database after the last commit (4 bytes each), and a magic word. All numbers
@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "store/db.h"
-#include "store/end.h"
+#include "store/end_mark.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/db.h"
-#include "store/end.h"
+#include "store/end_mark.h"
 #include "store/salvage.h"
 
 #include <errno.h>

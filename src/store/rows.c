@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "job/old_ending.h"
-#include "store/end.h"
+#include "store/end_mark.h"
 
 #include <string.h>
 

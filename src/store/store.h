@@ -23,8 +23,8 @@ struct job_counts {
 };
 struct store;
 /* Opens or creates. A second server: ERR_CONFLICT. Newer version: ERR_CANNOT. Older: copied, then
- * migrated in one transaction. Damaged, or without what the end mark (mark.h) says: ERR_CANNOT, and
- * nothing is changed. Keeps a ballast file beside the database, for commits that lack space. */
+ * migrated in one transaction. Damaged, or without what the mark (mark_file.h) says: ERR_CANNOT,
+ * and nothing is changed. Keeps a ballast file beside the database, for commits that lack space. */
 struct store *store_open(const char *path, struct err *err);
 /* The same of a backup, whose rows came without the end mark that they say there is: it gets one of
  * its own. */

@@ -4,7 +4,7 @@
 #include "store/db.h"
 
 #include "store/disk.h"
-#include "store/end.h"
+#include "store/end_mark.h"
 
 /* Idempotent within a turn. */
 static void store_begin(struct store *st)

@@ -10,7 +10,7 @@
 #include "ctl/silence.h"
 #include "ctl/silence_bound.h"
 #include "store/db.h"
-#include "store/end.h"
+#include "store/end_mark.h"
 
 #include <errno.h>
 #include <sodium.h>

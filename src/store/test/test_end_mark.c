@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "store/mark.h"
+#include "store/mark_file.h"
 #include "store/recover.h"
 #include "store/store.h"
 

@@ -1,6 +1,6 @@
 /* Words for the reasons that the scheduler gives. A reason that is about a job which the reader may
  * not see is replaced by one that names nobody. */
-#include "ctl/reasons.h"
+#include "ctl/wait_texts.h"
 
 #include "base/mem.h"
 #include "ctl/core.h"

@@ -1,10 +1,10 @@
 /* The end of the records as the database has it, against the end mark that was kept of it.
  * Private to store/. */
-#ifndef STORE_END_H
-#define STORE_END_H
+#ifndef STORE_END_MARK_H
+#define STORE_END_MARK_H
 
 #include "base/err.h"
-#include "store/mark.h"
+#include "store/mark_file.h"
 
 struct store;
 struct store_pages;

@@ -4,7 +4,7 @@
  * A WAL with the mark's salt must reach as far as the mark says, with the same sum: that is exact.
  * Where it has been written back and begun anew since, the rows tell: event numbers, entries of the
  * audit record and a count of the commits that added neither only grow. */
-#include "store/end.h"
+#include "store/end_mark.h"
 
 #include "base/file.h"
 #include "base/hash.h"

@@ -1,6 +1,6 @@
 /* The two slots of the end mark as bytes, with their sums. The older one is overwritten; the file
  * is as large as both from the start, so that a full disk does not keep it from being written. */
-#include "store/mark.h"
+#include "store/mark_file.h"
 
 #include "base/file.h"
 #include "base/hash.h"

@@ -1,6 +1,6 @@
 /* Why a job waits, in words for answers, lists and events. */
-#ifndef CTL_REASONS_H
-#define CTL_REASONS_H
+#ifndef CTL_WAIT_TEXTS_H
+#define CTL_WAIT_TEXTS_H
 
 #include "ctl/redact.h"
 #include "sched/plan.h"

@@ -6,8 +6,8 @@
  *
  * Two slots are written in turn, each with a sum of its own, a page apart: one that was torn leaves
  * the other. */
-#ifndef STORE_MARK_H
-#define STORE_MARK_H
+#ifndef STORE_MARK_FILE_H
+#define STORE_MARK_FILE_H
 
 #include "base/err.h"
 #include "job/audit.h"
