@@ -77,19 +77,37 @@ static int by_number(const void *a, const void *b)
 static void read_list(sqlite3 *to, struct arena *arena, struct missing_jobs *out)
 {
     sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(to, "SELECT id, number, name, owner FROM temp.missing", -1, &s, NULL) !=
-        SQLITE_OK)
+    if (sqlite3_prepare_v2(to,
+                           "SELECT id, number, name, owner FROM temp.missing"
+                           " ORDER BY number IS NULL, number, id",
+                           -1, &s, NULL) != SQLITE_OK)
         return;
-    while (sqlite3_step(s) == SQLITE_ROW) {
-        if (out->n == LOSSES_MOST)
-            out->more++;
-        else
-            out->at[out->n++] = (struct missing_job){ .id = db_get_u64(s, 0),
-                                                      .number = db_get_u64(s, 1),
-                                                      .name = db_get_text(s, 2, arena),
-                                                      .owner = db_get_text(s, 3, arena) };
+    while (out->n < LOSSES_MOST && sqlite3_step(s) == SQLITE_ROW)
+        out->at[out->n++] = (struct missing_job){ .id = db_get_u64(s, 0),
+                                                  .number = db_get_u64(s, 1),
+                                                  .name = db_get_text(s, 2, arena),
+                                                  .owner = db_get_text(s, 3, arena) };
+    sqlite3_finalize(s);
+}
+
+/* In the list, and numbers from `there` to `last` that nothing in it has. */
+static uint64_t count_all(sqlite3 *to, uint64_t there, uint64_t last)
+{
+    sqlite3_stmt *s = NULL;
+    uint64_t known = 0, numbers = 0;
+    if (sqlite3_prepare_v2(to,
+                           "SELECT count(*), count(DISTINCT iif(number BETWEEN ?1 AND ?2, number,"
+                           " NULL)) FROM temp.missing",
+                           -1, &s, NULL) == SQLITE_OK) {
+        db_u64(s, 1, there + 1);
+        db_u64(s, 2, last);
+        if (sqlite3_step(s) == SQLITE_ROW) {
+            known = db_get_u64(s, 0);
+            numbers = db_get_u64(s, 1);
+        }
     }
     sqlite3_finalize(s);
+    return known + (last > there ? last - there - numbers : 0);
 }
 
 static void sort(struct missing_jobs *jobs)
@@ -106,16 +124,12 @@ void losses_list(struct sqlite3 *to, struct arena *arena, uint64_t there, uint64
     sort(out);
     const size_t known = out->n;
     size_t at = 0;
-    for (uint64_t number = there + 1; number <= last; number++) {
+    for (uint64_t number = there + 1; number <= last && out->n < LOSSES_MOST; number++) {
         while (at < known && out->at[at].number && out->at[at].number < number)
             at++;
-        if (at < known && out->at[at].number == number)
-            continue;
-        if (out->n == LOSSES_MOST) {
-            out->more += last - number + 1;
-            break;
-        }
-        out->at[out->n++] = (struct missing_job){ .number = number };
+        if (at == known || out->at[at].number != number)
+            out->at[out->n++] = (struct missing_job){ .number = number };
     }
     sort(out);
+    out->more = count_all(to, there, last) - out->n;
 }

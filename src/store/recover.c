@@ -162,6 +162,12 @@ static bool is_better(const struct reading *x, const struct reading *y)
 
 /* ---- the new database ---- */
 
+static int failed(struct err *err, const char *path, int rc)
+{
+    err_set(err, rc == SQLITE_FULL ? ERR_FULL : ERR_SYSTEM, "%s: %s", path, sqlite3_errstr(rc));
+    return rc;
+}
+
 static int copy_whole(sqlite3 *from, sqlite3 *to)
 {
     sqlite3_backup *backup = sqlite3_backup_init(to, "main", from, "main");
@@ -297,13 +303,57 @@ static void find_unknown(const struct work *w, sqlite3 *db)
     sqlite3_finalize(s);
 }
 
-/* From pages of which none says what they are. */
-static int take_pages(const struct work *w, sqlite3 *db, struct reading *r, struct err *err)
+/* Of a file and so many of its parts, into that database. */
+static int read_pages(const struct work *w, const char *name, size_t n_parts, struct reading *to,
+                      bool *found, struct err *err)
 {
-    const char *copy = copy_records(w, "pages", 2, err);
-    int rc = copy ? salvage_pages(copy, db, &w->out->row_by_row, err) : SQLITE_IOERR;
+    const char *copy = copy_records(w, name, n_parts, err);
+    int rc = copy ? salvage_pages(copy, to->db, found, err) : SQLITE_IOERR;
     if (rc == SQLITE_OK)
-        read_reach(db, r);
+        read_reach(to->db, to);
+    return rc;
+}
+
+/* From pages of which none says what they are, with the WAL or without, as whole records are. */
+static int take_pages(const struct work *w, sqlite3 *db, struct reading *best, struct err *err)
+{
+    struct reading with = { .db = db, .tables = true }, without = { .tables = true };
+    bool found[2];
+    struct err none = { 0 };
+    const char *path = arena_printf(w->arena, "%s/without-pages.db", w->dir);
+    int rc = read_pages(w, "pages", 2, &with, &found[0], err);
+    if (rc != SQLITE_OK)
+        return rc;
+    *best = with;
+    w->out->row_by_row = found[0];
+    if (sqlite3_open_v2(path, &without.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ==
+            SQLITE_OK &&
+        read_pages(w, "early", 1, &without, &found[1], &none) == SQLITE_OK &&
+        !is_better(&with, &without)) {
+        rc = copy_whole(without.db, db);
+        *best = without;
+        w->out->row_by_row = found[1];
+    }
+    sqlite3_close(without.db);
+    best->db = NULL; /* the caller's own */
+    return rc == SQLITE_OK ? rc : failed(err, path, rc);
+}
+
+/* What all ways have in common. */
+static int finish(const struct work *w, sqlite3 *db, const struct reading *best,
+                  const struct reading *old, const char *path, struct err *err)
+{
+    finish_deletions(db);
+    if (!old)
+        losses_look(db, best->whole ? NULL : best->db);
+    leave_out_orphans(db, w->out);
+    int rc = put_floors(w, db, best, old);
+    if (rc != SQLITE_OK)
+        return failed(err, path, rc);
+    if (!old)
+        losses_list(db, w->arena, w->out->number, w->out->last_number, &w->out->missing);
+    w->out->jobs = ask_number(db, "SELECT count(*) FROM job");
+    find_unknown(w, db);
     return rc;
 }
 
@@ -318,23 +368,12 @@ static int build(const struct work *w, struct reading *best, const struct readin
         rc = copy_whole(best->db, db);
     else if (rc == SQLITE_OK && best->db)
         rc = salvage_rows(best->db, db);
-    else if (rc == SQLITE_OK)
-        rc = take_pages(w, db, best, err);
-    if (rc == SQLITE_OK) {
-        finish_deletions(db);
-        if (!old)
-            losses_look(db, best->whole ? NULL : best->db);
-        leave_out_orphans(db, w->out);
-        rc = put_floors(w, db, best, old);
-    }
-    if (rc == SQLITE_OK) {
-        if (!old)
-            losses_list(db, w->arena, w->out->number, w->out->last_number, &w->out->missing);
-        w->out->jobs = ask_number(db, "SELECT count(*) FROM job");
-        find_unknown(w, db);
-    }
     if (rc != SQLITE_OK)
-        err_set(err, rc == SQLITE_FULL ? ERR_FULL : ERR_SYSTEM, "%s: %s", path, sqlite3_errstr(rc));
+        failed(err, path, rc);
+    else if (!best->db)
+        rc = take_pages(w, db, best, err);
+    if (rc == SQLITE_OK)
+        rc = finish(w, db, best, old, path, err);
     sqlite3_close(db);
     return rc == SQLITE_OK ? 0 : -1;
 }

@@ -302,5 +302,7 @@ int salvage_pages(const char *path, sqlite3 *to, bool *found, struct err *err)
     *found = roots.found.n > 0;
     int rc = salvage(&source, to, *found ? roots.version : STORE_VERSION);
     roots_fini(&roots);
+    if (rc != SQLITE_OK)
+        err_set(err, rc == SQLITE_FULL ? ERR_FULL : ERR_SYSTEM, "%s: %s", path, sqlite3_errstr(rc));
     return rc;
 }

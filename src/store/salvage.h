@@ -11,7 +11,7 @@
  * tables of that version. A code of SQLite: of what went wrong in `to`. */
 int salvage_rows(sqlite3 *from, sqlite3 *to);
 /* The same of a file whose first page is lost: path is a copy of it and its log that is nobody's
- * and is changed. *found: tables of ours were found in its pages. */
+ * and is changed. *found: tables of ours were found in its pages. err says what went wrong. */
 int salvage_pages(const char *path, sqlite3 *to, bool *found, struct err *err);
 
 #endif

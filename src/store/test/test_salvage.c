@@ -213,6 +213,17 @@ static void what_was_deleted_stays_away(void **state)
     sqlite3_close(db);
 }
 
+/* Of the database at `live`, as one of those that are looked at. */
+static void copy_part(struct fix *f, const char *live, const char *part)
+{
+    char *data;
+    size_t len;
+    AUTO_FREE char *from = mem_printf("%s%s", live, part), *to = mem_printf("%s%s", f->path, part);
+    assert_int_equal(file_read(from, SIZE_MAX / 2, &data, &len, &f->err), 0);
+    assert_int_equal(file_replace(to, data, len, 0600, &f->err), 0);
+    free(data);
+}
+
 /* Of a server that was killed: its files are copied from under it. */
 static void commits_in_the_log_count(void **state)
 {
@@ -222,16 +233,8 @@ static void commits_in_the_log_count(void **state)
     AUTO_FREE char *live = file_join(f->dir, "live.db");
     sqlite3 *db = make(live, STORE_VERSION, 4096);
     run(db, "PRAGMA journal_mode = WAL; UPDATE job SET name = 'other' WHERE number = 17");
-    static const char *const parts[] = { "", "-wal" };
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        char *data;
-        size_t len;
-        AUTO_FREE char *from = mem_printf("%s%s", live, parts[i]);
-        AUTO_FREE char *to = mem_printf("%s%s", f->path, parts[i]);
-        assert_int_equal(file_read(from, SIZE_MAX / 2, &data, &len, &f->err), 0);
-        assert_int_equal(file_replace(to, data, len, 0600, &f->err), 0);
-        free(data);
-    }
+    copy_part(f, live, "");
+    copy_part(f, live, "-wal");
     sqlite3_close(db);
     overwrite(f->path, 4096, 0);
     assert_int_equal(store_recover(&ask_for, f->arena, &out, &f->err), 0);
@@ -240,6 +243,27 @@ static void commits_in_the_log_count(void **state)
     db = open_at(f->path);
     assert_int_equal(ask(db, "SELECT number FROM job WHERE name = 'other'"), 17);
     sqlite3_close(db);
+}
+
+/* Of before what the database has: with that log there would be fewer rows. */
+static void an_older_log_takes_no_rows_away(void **state)
+{
+    struct fix *f = *state;
+    struct recovered out;
+    struct recover_ask ask_for = { .path = f->path };
+    AUTO_FREE char *live = file_join(f->dir, "live.db");
+    sqlite3 *db = make(live, STORE_VERSION, 4096);
+    run(db, "PRAGMA journal_mode = WAL; CREATE TEMP TABLE kept AS SELECT * FROM job;"
+            "DELETE FROM job WHERE number = 17");
+    copy_part(f, live, "-wal");
+    run(db, "INSERT INTO job SELECT * FROM temp.kept WHERE number = 17;"
+            "PRAGMA wal_checkpoint(TRUNCATE)");
+    copy_part(f, live, "");
+    sqlite3_close(db);
+    overwrite(f->path, 4096, 0);
+    assert_int_equal(store_recover(&ask_for, f->arena, &out, &f->err), 0);
+    assert_true(out.row_by_row);
+    assert_int_equal(out.jobs, JOBS);
 }
 
 static void what_is_no_database_has_no_rows(void **state)
@@ -344,8 +368,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(rows_of_each_page_size_come_back), TEST(rows_of_each_version_come_back),
         TEST(what_was_deleted_stays_away),      TEST(commits_in_the_log_count),
-        TEST(missing_jobs_are_named),           TEST(what_is_no_database_has_no_rows),
-        TEST(broken_pages_are_passed_over),
+        TEST(an_older_log_takes_no_rows_away),  TEST(missing_jobs_are_named),
+        TEST(what_is_no_database_has_no_rows),  TEST(broken_pages_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
