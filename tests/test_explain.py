@@ -168,6 +168,21 @@ def test_a_file(crowded: Server, tmp_path: Path) -> None:
     assert len(crowded.jobs()) == before
 
 
+def test_what_waits_for_another_job(crowded: Server, tmp_path: Path) -> None:
+    big = waits(crowded, gpus("big", 4, 4))
+    later = json.dumps({**json.loads(gpus("later", 1, 1)), "after": [big]})
+    path = tmp_path / "job.json"
+    path.write_text(later)
+    why = f"waits for job {big} (big) to end well: it is queued"
+    assert said(crowded, "--file", path).splitlines()[0] == f"later {why}"
+    number = waits(crowded, later)
+    said_so = said(crowded, number, "--what-if", "priority=9").splitlines()
+    assert said_so[0] == f"later with priority=9 {why}"
+    assert "later with after=[] would wait: there is room" in said(
+        crowded, number, "--what-if", "after=[]"
+    )
+
+
 QUEUES = """
 kind: quota
 name: small

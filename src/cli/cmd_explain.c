@@ -392,6 +392,10 @@ static void put_head(struct arena *arena, const struct text_node *e, struct buf 
 static void put_would(const struct text_node *e, struct buf *out)
 {
     const char *reason = answer_text(e, "reason", "");
+    if (strcmp(answer_text(e, "why", ""), "after") == 0) {
+        buf_addf(out, "%s\n", reason); /* "waits for job 12 ..." */
+        return;
+    }
     buf_addf(out, "%s%s%s\n", answer_flag(e, "would_start") ? "would start at once" : "would wait",
              *reason ? ": " : "", reason);
 }

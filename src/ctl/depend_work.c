@@ -71,6 +71,16 @@ bool depend_work_blocks(struct ctl *ctl, struct arena *arena, struct live_job *j
     return answer->kind != DEPEND_MET;
 }
 
+bool depend_work_would_block(const struct ctl *ctl, struct arena *arena,
+                             const struct job_spec *spec, struct depend_answer *answer)
+{
+    const struct depend_job newcomer = { .row = &(struct job_row){ .number = 0 },
+                                         .spec = spec,
+                                         .met = &(struct words){ .n = 0 } };
+    *answer = depend_look(ctl->dependencies, arena, &newcomer);
+    return answer->kind != DEPEND_MET;
+}
+
 /* Of several jobs, those that have ended as wished: nobody looks at them again. */
 static void note_met(struct ctl *ctl, struct live_job *job)
 {

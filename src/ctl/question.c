@@ -54,14 +54,26 @@ uint32_t question_queue(struct ctl *ctl, uint64_t job)
 
 /* ---- the job that is asked about ---- */
 
+static struct sentence said(struct arena *arena, const struct depend_answer *answer)
+{
+    struct draft *text = ARENA_NEW(arena, struct draft);
+    draft_dependency(text, answer);
+    return draft_said(text);
+}
+
 static struct sentence waits_for(struct ctl *ctl, struct arena *arena, struct live_job *job)
 {
     struct depend_answer answer;
-    if (!depend_work_blocks(ctl, arena, job, &answer))
-        return (struct sentence){ .text = NULL };
-    struct draft *text = ARENA_NEW(arena, struct draft);
-    draft_dependency(text, &answer);
-    return draft_said(text);
+    return depend_work_blocks(ctl, arena, job, &answer) ? said(arena, &answer)
+                                                        : (struct sentence){ .text = NULL };
+}
+
+struct sentence question_would_wait(const struct ctl *ctl, struct arena *arena,
+                                    const struct job_spec *spec)
+{
+    struct depend_answer answer;
+    return depend_work_would_block(ctl, arena, spec, &answer) ? said(arena, &answer)
+                                                              : (struct sentence){ .text = NULL };
 }
 
 static void add_waiting(struct ctl *ctl, struct arena *arena, struct live_job *job,

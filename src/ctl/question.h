@@ -43,6 +43,10 @@ struct asked_job {               /* what only the core knows of the job that is 
 };
 /* -1: there is none. */
 int question_about(struct reader *, uint64_t job, struct asked_job *, struct err *);
+/* For which jobs one that is not there yet would wait, its names being numbers; text NULL: for
+ * none.
+ */
+struct sentence question_would_wait(const struct ctl *, struct arena *, const struct job_spec *);
 /* Of an array: its first member that waits to start, one that has its turn before one that has not;
  * the id itself when none does, and of other jobs. */
 uint64_t question_member(const struct ctl *, uint64_t job);

@@ -4,6 +4,7 @@
 #define EXPLAIN_PARTS_H
 
 #include "ctl/ctl.h"
+#include "ctl/question.h"
 #include "ctl/redact.h"
 #include "explain/start_forecast.h"
 #include "explain/view.h"
@@ -49,10 +50,12 @@ void explain_when(struct explain *, const struct sched_snapshot *, struct explai
 
 /* Shares of its queues and its user, and the checks that PAI-DLC answers with. */
 void shares_put(struct explain *, struct explain_view *);
-/* The view of the job with the changes that are asked about; waits: they are made in its place. 0,
- * or -1 with err. */
-int what_if(struct ctl *, const struct explain_ask *, bool waits, struct explain_view *,
-            struct err *);
+/* Of a job that waits for other jobs: for which. */
+void explain_after(struct reader *, const struct sentence *, struct explain_view *);
+/* The view of the job with the changes that are asked about, which are made in its place when it
+ * waits. 0, or -1 with err. */
+int what_if(struct ctl *, const struct explain_ask *, const struct asked_job *,
+            struct explain_view *, struct err *);
 
 /* What of all that is tried would start the job now. Each was looked at in a pass with everything
  * else that waits. */

@@ -115,14 +115,23 @@ static void ask(struct explain *e, const struct plan *base, struct explain_view 
     explain_when(e, &with, view);
 }
 
-int what_if(struct ctl *ctl, const struct explain_ask *asked, bool waits, struct explain_view *view,
-            struct err *err)
+/* Is one of the changes another answer to what the job waits for? */
+static bool of_after(const struct words *sets)
+{
+    for (size_t i = 0; i < sets->n; i++)
+        if (overlap(sets->at[i], "after"))
+            return true;
+    return false;
+}
+
+int what_if(struct ctl *ctl, const struct explain_ask *asked, const struct asked_job *job,
+            struct explain_view *view, struct err *err)
 {
     struct arena *arena = asked->arena;
     struct explain e = { .ctl = ctl,
                          .arena = arena,
                          .reader = reader_of(ctl, arena, asked->owner),
-                         .job = waits ? asked->job : 0,
+                         .job = job->waits ? asked->job : 0,
                          .number = view->number };
     struct ctl_submit submit = { .owner = asked->owner,
                                  .like = asked->job,
@@ -142,7 +151,10 @@ int what_if(struct ctl *ctl, const struct explain_ask *asked, bool waits, struct
     e.as = explain_newest(&e);
     view->changes = submit.sets;
     view->queue = e.snapshot.queues[e.as.queue].name;
-    ask(&e, &base, view);
+    if (job->after.text && !of_after(&submit.sets))
+        explain_after(&e.reader, &job->after, view);
+    else
+        ask(&e, &base, view);
     view->in_its_place = e.job != 0;
     view->larger = sched_possible(e.snapshot.cluster, e.spec, arena, &reason) < 0;
     return 0;
@@ -162,8 +174,12 @@ void explain_newcomer(struct ctl *ctl, const struct draft_job *new, struct expla
     struct plan base = sched_plan(&e.snapshot, ctl_now(ctl), e.arena);
     e.as = explain_newest(&e);
     view->queue = e.snapshot.queues[e.as.queue].name;
-    ask(&e, &base, view);
-    if (new->with_ways)
+    const struct sentence after = question_would_wait(ctl, e.arena, e.spec);
+    if (after.text)
+        explain_after(&e.reader, &after, view);
+    else
+        ask(&e, &base, view);
+    if (new->with_ways && !after.text)
         view->ways = changes_find(&e);
     explain_dates(ctl, view);
 }

@@ -362,6 +362,12 @@ static struct explain begin(const struct reader *reader, const struct asked_job 
     return e;
 }
 
+void explain_after(struct reader *reader, const struct sentence *which, struct explain_view *view)
+{
+    view->why = reason_word(WAIT_AFTER);
+    view->reason = arena_strdup(reader->arena, reader_text(reader, which));
+}
+
 /* A job that stands aside has no turn: what it waits for is all there is to say. */
 static void explain_aside(struct explain *e, const struct asked_job *job, struct explain_view *view)
 {
@@ -370,8 +376,7 @@ static void explain_aside(struct explain *e, const struct asked_job *job, struct
         view->until_ms = job->live->not_before_ms;
         view->reason = "waits a while before it is tried again";
     } else if (job->after.text) {
-        view->why = reason_word(WAIT_AFTER);
-        view->reason = arena_strdup(e->arena, reader_text(&e->reader, &job->after));
+        explain_after(&e->reader, &job->after, view);
     } else {
         view->why = reason_word(job->why);
     }
@@ -458,7 +463,7 @@ static int explain_changed(struct ctl *ctl, const struct explain_ask *ask,
                 (unsigned long long)view->number, job_state_word(view->state));
         return err_hint(err, "what-if is asked of jobs that wait or have ended");
     }
-    return what_if(ctl, ask, job->waits, view, err);
+    return what_if(ctl, ask, job, view, err);
 }
 
 int explain_job(struct ctl *ctl, const struct explain_ask *asked, struct explain_view *view,

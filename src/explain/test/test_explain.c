@@ -159,6 +159,14 @@ static void test_aside(void **state)
     assert_non_null(strstr(a.view.reason, "job 1 (a)"));
     assert_int_equal(a.view.ways.n, 0);
     arena_destroy(a.arena);
+    a = ask(w, after, "priority=9"); /* changed it would wait for the same */
+    assert_true(a.view.in_its_place && !a.view.would_start);
+    assert_string_equal(a.view.why, "after");
+    assert_non_null(strstr(a.view.reason, "job 1 (a)"));
+    arena_destroy(a.arena);
+    a = ask(w, after, "after=[]");
+    assert_true(a.view.would_start && !a.view.why);
+    arena_destroy(a.arena);
     uint64_t array = submit(w, "c", 1, ",\"array\":{\"count\":3,\"at_once\":1}");
     a = ask(w, array, NULL); /* its first member runs, the next one speaks for it */
     assert_true(a.view.array && a.view.has_index && a.view.job == array + 2);
