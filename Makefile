@@ -42,7 +42,7 @@ define compile
    done ) 9>build/$(1).lock
 endef
 
-demo: ## what muster does, shown: set up, build, run a distributed PyTorch job
+demo: ## what muster does, shown: set up, build, run a distributed PyTorch job, and one in an image
 	@tools/setup build --background-python
 	@$(MAKE) build-release
 	@tools/demo
