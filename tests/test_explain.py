@@ -168,6 +168,14 @@ def test_a_file(crowded: Server, tmp_path: Path) -> None:
     assert len(crowded.jobs()) == before
 
 
+def test_what_never_fits(crowded: Server) -> None:
+    never = "worker asks 9 gpu a task, the largest node has 4"
+    number = too_large(crowded, gpus("huge", 1, 9))
+    assert explain(crowded, number)["never"] == never
+    assert f"  never    on these nodes: {never}\n" in said(crowded, number)
+    assert "never" not in explain(crowded, waits(crowded, gpus("big", 4, 4)))
+
+
 def test_what_waits_for_another_job(crowded: Server, tmp_path: Path) -> None:
     big = waits(crowded, gpus("big", 4, 4))
     later = json.dumps({**json.loads(gpus("later", 1, 1)), "after": [big]})

@@ -258,7 +258,7 @@ static void put_how(struct arena *arena, struct text_node *map, const char *name
         return;
     put_command(&out, REMEDY_RESUBMIT, view->number);
     buf_puts(&out, view->in_its_place ? " --replace" : "");
-    buf_puts(&out, view->larger ? " --wait" : ""); /* it is taken only to wait for nodes */
+    buf_puts(&out, view->never ? " --wait" : ""); /* it is taken only to wait for nodes */
     put_sets(&out, &view->changes);
     text_str(arena, map, name, arena_strdup(arena, buf_str(&out)));
 }
@@ -345,6 +345,8 @@ const struct view_row explain_rows[] = {
     ROW(explain_view, level, TEXT, 0, "of the topology that has to hold all"),
     ROW(explain_view, domain, TEXT, 0, "of that level which comes closest"),
     ROW(explain_view, role, TEXT, 0, "whose tasks do not fit"),
+    ROW(explain_view, never, TEXT, 0,
+        "why it never fits the nodes that there are: it waits for others"),
     ROW(explain_view, need, COUNT, 0, "per task (milli or bytes)"),
     ROW(explain_view, best, COUNT, 0, "free on the node that comes closest, or left of a share"),
     ROW(explain_view, short_by, COUNT, 0, "in all"),

@@ -344,6 +344,10 @@ static void put_details(const struct text_node *e, struct buf *out)
     uint64_t now = clock_wall_ms(), until = answer_time(e, "until");
     if (!answer_flag(e, "would_start"))
         put_ahead(e, out);
+    if (answer_has(e, "never")) {
+        begin_line(out, "never");
+        buf_addf(out, "on these nodes: %s\n", answer_text(e, "never", ""));
+    }
     if (until) {
         begin_line(out, "until");
         buf_addf(out, "%s\n", fmt_time_local(text, until));

@@ -48,6 +48,8 @@ struct unfits explain_unfits(struct explain *);
 /* Fills reason, numbers and times of the view from e->when, and from forecasts on that snapshot. */
 void explain_when(struct explain *, const struct sched_snapshot *, struct explain_view *);
 
+/* Why the nodes that there are never have room for it, whatever ends; NULL: they may. */
+const char *explain_never(struct explain *);
 /* Shares of its queues and its user, and the checks that PAI-DLC answers with. */
 void shares_put(struct explain *, struct explain_view *);
 /* Of a job that waits for other jobs: for which. */

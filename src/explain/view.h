@@ -141,8 +141,8 @@ struct explain_view {
     struct delay_list delays;
     struct away_list away;          /* machines that cannot be reached and have tasks of it */
     struct words changes;           /* what-if, as --set takes them */
-    bool in_its_place, larger;      /* the changed job would replace this one; is larger than the
-                                       cluster */
+    bool in_its_place;              /* the changed job would replace this one */
+    const char *never;              /* why it never fits the nodes that there are; NULL: it may */
     struct pairs places;            /* task: node */
     const struct unfit_view *unfit; /* these NULL: nothing is known, or to be said */
     const struct checks_view *checks;

@@ -136,7 +136,6 @@ int what_if(struct ctl *ctl, const struct explain_ask *asked, const struct asked
     struct ctl_submit submit = { .owner = asked->owner,
                                  .like = asked->job,
                                  .wait_for_nodes = true };
-    struct wait_reason reason;
     struct report report;
     report_init(&report, arena);
     e.spec = ctl_preview(ctl, arena, &submit, &report, err);
@@ -156,7 +155,7 @@ int what_if(struct ctl *ctl, const struct explain_ask *asked, const struct asked
     else
         ask(&e, &base, view);
     view->in_its_place = e.job != 0;
-    view->larger = sched_possible(e.snapshot.cluster, e.spec, arena, &reason) < 0;
+    view->never = explain_never(&e);
     return 0;
 }
 
@@ -179,6 +178,7 @@ void explain_newcomer(struct ctl *ctl, const struct draft_job *new, struct expla
         explain_after(&e.reader, &after, view);
     else
         ask(&e, &base, view);
+    view->never = explain_never(&e);
     if (new->with_ways && !after.text)
         view->ways = changes_find(&e);
     explain_dates(ctl, view);

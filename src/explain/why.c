@@ -307,6 +307,13 @@ void explain_when(struct explain *e, const struct sched_snapshot *s, struct expl
     shares_put(e, view);
 }
 
+const char *explain_never(struct explain *e)
+{
+    struct wait_reason reason = { .text = NULL };
+    bool never = sched_possible(e->snapshot.cluster, e->spec, e->arena, &reason) < 0;
+    return never ? reason.text : NULL;
+}
+
 /* ---- promises of others ---- */
 
 static const struct plan_entry *promise_of(const struct plan *plan, uint64_t job)
@@ -403,6 +410,7 @@ static void explain_waiting(const struct reader *reader, const struct asked_job 
     }
     e.as.id = e.job;
     explain_when(&e, &e.snapshot, view);
+    view->never = view->would_start ? NULL : explain_never(&e);
     view->ways = changes_find(&e);
 }
 

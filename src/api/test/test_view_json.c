@@ -77,7 +77,9 @@ static void what_if_is_a_command(void **state)
     view.changes = (struct words){ sets, 2 };
     assert_string_equal(said(f, &view, "how"),
                         "\"muster submit --like 3 --set queue=q --set priority=9\"");
-    view.in_its_place = view.larger = true;
+    view.in_its_place = true;
+    view.never = "the largest node has 4";
+    assert_string_equal(said(f, &view, "never"), "\"the largest node has 4\"");
     view.changes.n = 1;
     assert_string_equal(said(f, &view, "how"),
                         "\"muster submit --like 3 --replace --wait --set queue=q\"");
