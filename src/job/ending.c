@@ -2,6 +2,8 @@
  * a word may be added and none may change. */
 #include "job/ending.h"
 
+#include "base/err.h"
+
 #include <string.h>
 
 #define END_BY_WORD(id, word) [BY_##id] = (word),
@@ -34,4 +36,12 @@ enum end_cause end_cause_parse(const char *word)
         if (strcmp(causes[cause], word) == 0)
             return (enum end_cause)cause;
     return CAUSE_NONE;
+}
+
+struct ending ending_of_fault(const struct err *err)
+{
+    bool own = err->code == ERR_INPUT || err->code == ERR_CANNOT || err->code == ERR_TOO_LARGE;
+    return (struct ending){ .by = own ? BY_ITSELF : BY_PLATFORM,
+                            .cause = err->code == ERR_FULL ? CAUSE_NODE_FULL : CAUSE_NONE,
+                            .reason = err->what };
 }

@@ -43,5 +43,9 @@ struct ending {
     uint64_t memory_peak; /* bytes, 0: unknown */
     const char *tail;     /* last lines of output, at most ENDING_TAIL_MAX; "" when none */
 };
+/* Of what could not be done: what will be the same at the next try is the job's own. The reason is
+ * err's. */
+struct err;
+struct ending ending_of_fault(const struct err *err);
 
 #endif

@@ -381,7 +381,7 @@ static void refuse_waiting(struct crew *crew, const struct ending *why)
 
 static void refuse_for(struct crew *crew, const struct err *err)
 {
-    const struct ending why = task_fault(err);
+    const struct ending why = ending_of_fault(err);
     refuse_waiting(crew, &why);
 }
 

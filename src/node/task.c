@@ -30,6 +30,7 @@
 
 #define SETTLE_FIRST_MS   1u
 #define SETTLE_SLOWEST_MS 50u
+#define STEP_KILL_MS      1000u  /* Slurm kills all of a step one after the other, in less */
 #define SETTLE_GIVE_UP_MS 30000u /* what survives SIGKILL so long hangs in the kernel */
 #define WATCH_MS          1000u
 #define ATTEMPT_COOKIE    "MUSTER_ATTEMPT_COOKIE"
@@ -368,16 +369,6 @@ void task_refuse(struct task *task, const struct ending *why)
     task->sink.refused(task->sink.arg, task, fill(task, &ending, tail));
 }
 
-/* What will be the same at the next try is the job's own. */
-struct ending task_fault(const struct err *err)
-{
-    bool own = err->code == ERR_INPUT || err->code == ERR_CANNOT || err->code == ERR_TOO_LARGE;
-    bool full = err->code == ERR_FULL;
-    return (struct ending){ .by = own ? BY_ITSELF : BY_PLATFORM,
-                            .cause = full ? CAUSE_NODE_FULL : CAUSE_NONE,
-                            .reason = err->what };
-}
-
 /* Killed by the kernel for want of memory? The group's own count is sure; without a group the
  * machine's count has to do. */
 static bool out_of_memory(const struct task *task, bool killed)
@@ -392,13 +383,18 @@ static bool from_outside(int number)
     return number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP;
 }
 
+static bool is_killed(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) == 128 + SIGKILL : WTERMSIG(status) == SIGKILL;
+}
+
 static struct ending judge(const struct task *task)
 {
     int status = task->wait_status;
     struct ending ending = { .exited = WIFEXITED(status), .by = BY_ITSELF };
     ending.code = ending.exited ? WEXITSTATUS(status) : 0;
     ending.signal = ending.exited ? 0 : WTERMSIG(status);
-    bool killed = ending.exited ? ending.code == 128 + SIGKILL : ending.signal == SIGKILL;
+    bool killed = is_killed(status);
     bool well = ending.exited && ending.code == 0;
     ending.oom = !well && !task->killed && out_of_memory(task, killed);
     if (task->stopped) {
@@ -423,9 +419,8 @@ static void finish(struct task *task)
     if (task->output)
         output_finish(task->output);
     struct ending ending = judge(task);
-    bool well = ending.exited && ending.code == 0;
     char tail[ENDING_TAIL_MAX + 1];
-    leave(task, task->what->hold_failed && !well);
+    leave(task, task->what->hold_failed && !(ending.exited && ending.code == 0));
     if (task->failed) {
         ending = (struct ending){ .by = task->failure.by,
                                   .cause = task->failure.cause,
@@ -452,21 +447,26 @@ static void tell_death(struct task *task)
     task->sink.died(task->sink.arg, task, fill(task, &ending, tail));
 }
 
+/* Was it killed as all of a step of Slurm is? Whoever would tell that does not live to. */
+static bool may_end_with_step(const struct task *task, uint64_t waited)
+{
+    return waited < STEP_KILL_MS && task->site->in_allocation && !task->stopped && !task->killed &&
+           is_killed(task->wait_status);
+}
+
 static void on_settle(uv_timer_t *timer)
 {
     struct task *task = timer->data;
     uint64_t waited = clock_mono_ms() - task->settle_since;
-    if (signal_all(task, SIGKILL) == 0) {
-        finish(task);
-        return;
-    }
-    if (waited > SETTLE_GIVE_UP_MS) {
-        if (task->output)
+    bool gone = signal_all(task, SIGKILL) == 0;
+    if (gone ? !may_end_with_step(task, waited) : waited > SETTLE_GIVE_UP_MS) {
+        if (!gone && task->output)
             output_say(task->output, "processes of this task do not end, even by SIGKILL");
         finish(task);
         return;
     }
-    tell_death(task);
+    if (!gone)
+        tell_death(task);
     uint64_t next = waited < SETTLE_FIRST_MS ? SETTLE_FIRST_MS : waited;
     uv_timer_start(timer, on_settle, next < SETTLE_SLOWEST_MS ? next : SETTLE_SLOWEST_MS, 0);
 }
@@ -892,14 +892,14 @@ void task_start(struct task *task)
     if (!take_ports(task) || !take_gpus(task))
         return;
     if (task_prepare(task, &err) != 0) {
-        struct ending why = task_fault(&err);
+        struct ending why = ending_of_fault(&err);
         task_refuse(task, &why);
         return;
     }
     make_cgroup(task);
     bind_cores(task);
     if (make_places(task, &err) != 0 || launch_process(task, &err) != 0) {
-        struct ending why = task_fault(&err);
+        struct ending why = ending_of_fault(&err);
         task_refuse(task, &why);
     }
 }

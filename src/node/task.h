@@ -35,7 +35,6 @@ int task_prepare(struct task *, struct err *err);
 void task_start(struct task *);
 /* Instead of a start. */
 void task_refuse(struct task *, const struct ending *why); /* by, cause, reason */
-struct ending task_fault(const struct err *);              /* why, of what could not be done */
 #define TASK_ALLOCATION_ENDS "the allocation of its node is being ended"
 struct task_stop {
     bool now;  /* SIGKILL at once; else SIGTERM and the launch's grace */

@@ -36,18 +36,18 @@ static void listen_at(struct player *player)
     assert_int_equal(listen(player->listener, 5), 0);
 }
 
-static void write_conf(const struct player *player)
+static void write_conf(const struct player *player, const char *more)
 {
     AUTO_FREE char *text =
         mem_printf("socket=%s/sock\ntoken=00ff\njob=%llu\ngeneration=1\nnode=n1\ncookie=%s\n"
-                   "sandbox=on\n",
-                   player->dir, (unsigned long long)PLAYER_JOB, player->cookie);
+                   "sandbox=on\n%s",
+                   player->dir, (unsigned long long)PLAYER_JOB, player->cookie, more);
     AUTO_FREE char *path = mem_printf("%s/agent.conf", player->agent);
     struct err err;
     assert_int_equal(file_replace(path, text, strlen(text), 0600, &err), 0);
 }
 
-struct player *player_start(void)
+struct player *player_start_with(const char *conf)
 {
     struct player *player = mem_new(sizeof *player);
     struct err err;
@@ -60,7 +60,7 @@ struct player *player_start(void)
     snprintf(player->agent, sizeof player->agent, "%s/agent", player->dir);
     assert_int_equal(file_mkdirs(player->agent, 0700, &err), 0);
     listen_at(player);
-    write_conf(player);
+    write_conf(player, conf);
     player->launch = (struct launch){
         .generation = { .job = PLAYER_JOB, .number = 1 },
         .node = "n1",
@@ -81,6 +81,11 @@ struct player *player_start(void)
         exit(keeper_run(player->agent));
     }
     return player;
+}
+
+struct player *player_start(void)
+{
+    return player_start_with("");
 }
 
 void player_hang_up(struct player *player)

@@ -23,7 +23,8 @@ struct player {
     struct launch launch;
 };
 
-struct player *player_start(void);   /* keeper runs, nobody has connected yet */
+struct player *player_start(void);                  /* keeper runs, nobody has connected yet */
+struct player *player_start_with(const char *conf); /* the same with these lines more in its conf */
 void player_finish(struct player *); /* the keeper must be gone; removes the directory */
 void player_accept(struct player *, uint64_t committed); /* upgrade, HELLO, WELCOME(committed) */
 void player_answer(struct player *,

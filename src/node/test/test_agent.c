@@ -116,6 +116,25 @@ static void grace_then_kill(void **state)
     release(player);
 }
 
+/* In an allocation of Slurm: should all of the step be killed, nobody is left to say that the task
+ * was. */
+static void a_kill_in_an_allocation_is_told_when_the_agent_outlives_it(void **state)
+{
+    (void)state;
+    struct player *player = player_start_with("outlive_term=on\n");
+    player_accept(player, 0);
+    player_task(player, "worker", 0, "exec sleep 1000");
+    player_launch(player);
+    struct wire_fact fact = player_fact(player, WIRE_FACT_STARTED, NULL);
+    uint64_t before = clock_mono_ms();
+    assert_int_equal(kill((pid_t)fact.pid, SIGKILL), 0);
+    fact = player_fact(player, WIRE_FACT_ENDED, NULL);
+    assert_true(clock_mono_ms() - before >= 900);
+    assert_int_equal(fact.ending.signal, SIGKILL);
+    assert_int_equal(fact.ending.by, BY_STRANGER);
+    release(player);
+}
+
 static void a_dead_agent_takes_its_tasks_along(void **state)
 {
     (void)state;
@@ -859,6 +878,7 @@ int main(void)
         cmocka_unit_test(facts_and_output),
         cmocka_unit_test(stop_reaches_what_escaped),
         cmocka_unit_test(grace_then_kill),
+        cmocka_unit_test(a_kill_in_an_allocation_is_told_when_the_agent_outlives_it),
         cmocka_unit_test(a_dead_agent_takes_its_tasks_along),
         cmocka_unit_test(a_dead_keeper_takes_everything_along),
         cmocka_unit_test(facts_come_again_until_acknowledged),
