@@ -61,6 +61,7 @@ class Torture:
     hurt: set[int] = field(default_factory=set)  # jobs of which files of an agent were damaged
     named: int = 0  # jobs that are missing, by the name of the recovery
     astray: int = 0  # jobs that did not succeed, of those of which nothing more is said
+    settle_s: float = SETTLE_S  # for all jobs to end, once nothing strikes any more
     crowd: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     done: Counter[str] = field(default_factory=Counter)  # faults that were met
     sent: dict[str, Sent] = field(default_factory=dict)
@@ -351,7 +352,7 @@ class Torture:
             for client in clients:
                 client.join()
         try:
-            wait_for(self.settled, SETTLE_S, "the end of all jobs", every=0.05)
+            wait_for(self.settled, self.settle_s, "the end of all jobs", every=0.05)
         except TimeoutError:
             stuck = [j for j in self.server.jobs() if j["state"] not in FINAL]
             for job in stuck[:10]:
