@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 .PHONY: demo check check-all build bench chaos seeds torture lint lint-all fuzz format install uninstall sbom clean help
-.PHONY: torture-machines build-release build-asan
+.PHONY: torture-machines torture-slurm build-release build-asan
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -102,6 +102,11 @@ torture-machines: ## break machines and the network between them while jobs run,
 	@tools/setup all
 	@$(MAKE) build-release
 	@tests/torture_machines --faults $(FAULTS) $(if $(SEED),--seed $(SEED))
+
+torture-slurm: ## break a real Slurm and what runs in it, each fault in each state of a job that it can meet (FAULTS=204; SEED=N: the same decisions)
+	@tools/setup all
+	@$(MAKE) build-release
+	@tests/torture_slurm --faults $(FAULTS) $(if $(SEED),--seed $(SEED))
 
 lint: ## the budget of the house style, layers, formatting, warnings, Python and shell checks (ONLY=ruff: one)
 	@tools/setup lint
