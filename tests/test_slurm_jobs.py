@@ -3,6 +3,7 @@ is killed meanwhile, none is asked for twice, and none is left."""
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,6 +178,26 @@ def test_a_node_that_dies_is_left(server: Server, cluster: Slurm, tmp_path: Path
     finally:
         cluster.local("up", lost)
     wait_for(lambda: not asked(cluster), what="both to be given back")
+
+
+def test_an_exclusive_script_has_whole_nodes(
+    server: Server, cluster: Slurm, tmp_path: Path
+) -> None:
+    """As large as the nodes say that they are: each claims 8 processors."""
+    go, script = tmp_path / "go", tmp_path / "whole.sbatch"
+    lines = ["#!/bin/bash", "#SBATCH -N 2 --exclusive -t 5", until_there(go), "srun true"]
+    script.write_text("\n".join(lines))
+    words = ("run", "--detach", "--json", "--engine", "slurm", script)
+    made = json.loads(server.muster(*words, cwd=tmp_path).stdout)
+    number = made["number"]
+    server.wait(number, "running")
+    ((allocation, _, _, nodes),) = asked(cluster)
+    assert nodes == "2" and cluster.run("squeue", "-h", "-j", allocation, "-o%C").strip() == "16"
+    (pilot,) = own(server)
+    there = [one for one in server.get("/v1/nodes")["nodes"] if one["name"] in pilot["nodes"]]
+    assert [one["cpu_milli"] for one in there] == [8000, 8000]
+    go.touch()
+    assert server.wait(number)["state"] == "succeeded"
 
 
 def test_a_batch_script_with_no_server_there(cluster: Slurm, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
  * that are placed together as one piece, roles apart or spread one to a node, and of the others as
  * many to a node as the partition's smallest has room for. What the fullest of these nodes has is
  * asked of each. A node of an allocation is not larger than what was asked for, so what is not said
- * of a task (memory, say) is not asked for. */
+ * of a task (memory, say) is not asked for. The exception is a batch script that asks for whole
+ * nodes: how large these are is Slurm's to know, and theirs to say when they have joined. */
 #include "engine/slurm/request.h"
 
 #include "base/mem.h"
@@ -150,7 +151,21 @@ static int pack(struct packing *p, bool least, struct err *err)
     return 0;
 }
 
-static void size_nodes(const struct packing *p, struct pilot_ask *out)
+static bool is_batch_script(const struct job_spec *job)
+{
+    return words_have(&job->conventions, "sbatch");
+}
+
+/* Without --exclusive a batch script asks for a core for each task at least. */
+static bool has_whole_nodes(const struct job_spec *job)
+{
+    for (size_t i = 0; is_batch_script(job) && i < job->n_roles; i++)
+        if (job->roles[i].resources.cpu_milli == 0)
+            return true;
+    return false;
+}
+
+static void size_nodes(const struct packing *p, bool whole, struct pilot_ask *out)
 {
     struct bin most = { .cpu_milli = 1000 };
     for (uint32_t i = 0; i < p->n_bins; i++) {
@@ -160,9 +175,9 @@ static void size_nodes(const struct packing *p, struct pilot_ask *out)
         most.gpu_milli = b->gpu_milli > most.gpu_milli ? b->gpu_milli : most.gpu_milli;
     }
     out->nodes = p->n_bins ? p->n_bins : 1;
-    out->cpus = (uint32_t)((most.cpu_milli + 999) / 1000);
+    out->cpus = whole ? 0 : (uint32_t)((most.cpu_milli + 999) / 1000);
     out->gpus = (uint32_t)((most.gpu_milli + 999) / 1000);
-    if (most.memory) {
+    if (most.memory && !whole) {
         const uint64_t all = most.memory + AGENT_MEMORY;
         out->memory = p->shape.memory && all > p->shape.memory ? p->shape.memory : all;
         out->memory = out->memory < most.memory ? most.memory : out->memory;
@@ -170,11 +185,6 @@ static void size_nodes(const struct packing *p, struct pilot_ask *out)
 }
 
 /* ---- where, and for how long ---- */
-
-static bool is_batch_script(const struct job_spec *job)
-{
-    return words_have(&job->conventions, "sbatch");
-}
 
 /* A queue that Slurm has as a partition is meant as that; of a batch script any is. */
 static const char *partition_of(struct arena *arena, const struct job_spec *job, const char *sinfo)
@@ -226,10 +236,16 @@ static int check_partition(const struct pilot_ask *ask, const struct slurm_shape
 {
     const char *name = shape->partition;
     if (shape->nodes && ask->least > shape->nodes) {
-        err_set(err, ERR_CANNOT,
-                "it needs %u nodes with %u CPUs and %u GPUs each, and partition %.60s of Slurm has "
-                "%u",
-                ask->least, ask->cpus, ask->gpus, name, shape->nodes);
+        if (ask->cpus)
+            err_set(err, ERR_CANNOT,
+                    "it needs %u nodes with %u CPUs and %u GPUs each, and partition %.60s of Slurm "
+                    "has %u",
+                    ask->least, ask->cpus, ask->gpus, name, shape->nodes);
+        else
+            err_set(err, ERR_CANNOT,
+                    "it needs %u whole nodes with %u GPUs each, and partition %.60s of Slurm has "
+                    "%u",
+                    ask->least, ask->gpus, name, shape->nodes);
         return err_hint(err, "ask for less, or name another partition: place.labels "
                              "{" REQUEST_PARTITION ": NAME}");
     }
@@ -269,7 +285,7 @@ int slurm_make_request(struct arena *arena, const struct job_spec *job, const ch
     out->least = p->n_bins ? p->n_bins : 1;
     if (pack(p, false, err) < 0)
         return -1;
-    size_nodes(p, out);
+    size_nodes(p, has_whole_nodes(job), out);
     if (p->shape.nodes && out->nodes > p->shape.nodes)
         out->nodes = p->shape.nodes > out->least ? p->shape.nodes : out->least;
     out->time_ms = time_of(job, &p->shape);

@@ -144,12 +144,38 @@ static void what_is_not_there_is_refused(void **state)
     assert_int_equal(ask.nodes, 1);
 }
 
+/* A batch script without a number of cores: nodes come whole, as large as Slurm has them. */
+static void exclusive_scripts_get_whole_nodes(void **state)
+{
+    struct job_spec *job = job_of(*state, 1);
+    struct pilot_ask ask;
+    struct err err;
+    set_role(&job->roles[0], 2, 0, 0, 0);
+    job->placing.spread = (struct words){ .at = (const char *[]){ "a" }, .n = 1 };
+    assert_int_equal(ask_for(*state, job).cpus, 1); /* of any other job it is not said */
+    job->conventions = (struct words){ .at = (const char *[]){ "sbatch" }, .n = 1 };
+    ask = ask_for(*state, job);
+    assert_int_equal(ask.nodes, 2);
+    assert_int_equal(ask.cpus, 0);
+    assert_int_equal(ask.memory, 0);
+    set_role(&job->roles[0], 2, 0, 8 * GIB, 0);
+    assert_int_equal(ask_for(*state, job).memory, 0); /* all of it, so that that much is there */
+    assert_int_equal(pilot_check_ask(&ask, NULL), 0);
+    set_role(&job->roles[0], 5, 0, 0, 0);
+    assert_int_equal(slurm_make_request(*state, job, sinfo, &ask, &err), -1);
+    assert_string_equal(err.what, "it needs 5 whole nodes with 0 GPUs each, and partition main of "
+                                  "Slurm has 4");
+    set_role(&job->roles[0], 2, 1, 0, 0); /* -n without --exclusive */
+    assert_int_equal(ask_for(*state, job).cpus, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tasks_share_nodes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(roles_are_put_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(times_and_elastic_roles, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(exclusive_scripts_get_whole_nodes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_there_is_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("engine/slurm/request", tests, NULL, NULL);
