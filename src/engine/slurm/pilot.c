@@ -217,6 +217,18 @@ void pilot_add_host(struct pilot *p, const char *slurm_name, const char *name,
     memcpy(host->token_hash, token_hash, sizeof host->token_hash);
 }
 
+void pilot_drop_host(struct pilot *p, const char *slurm_name)
+{
+    for (size_t i = 0; i < p->hosts.n; i++) {
+        if (strcmp(p->hosts.at[i].slurm, slurm_name) != 0)
+            continue;
+        free(p->hosts.at[i].slurm);
+        free(p->hosts.at[i].name);
+        vec_remove(&p->hosts, i);
+        return;
+    }
+}
+
 bool pilot_left(const struct pilot *p, uint64_t now_ms, uint64_t *ms)
 {
     if (!p->ends_ms)

@@ -103,6 +103,8 @@ struct pilot_host *pilot_find_host(const struct pilot *, const char *slurm_name)
 /* Joins under that name, or does so again. */
 void pilot_add_host(struct pilot *, const char *slurm_name, const char *name,
                     const unsigned char token_hash[32]);
+/* As if it had never joined. */
+void pilot_drop_host(struct pilot *, const char *slurm_name);
 /* Milliseconds that it still has; false: it has no end that is known. */
 bool pilot_left(const struct pilot *, uint64_t now_ms, uint64_t *ms);
 void pilot_set_reason(struct pilot *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -49,8 +49,7 @@ struct ask { /* of a node that wants to join */
 };
 struct joining { /* until its row is committed */
     struct pilots *all;
-    uint64_t ticket;
-    char *pilot, *slurm;
+    struct ask ask;
 };
 struct slot { /* a node that is to come */
     bool there;
@@ -533,30 +532,54 @@ static void drop_ask(struct pilots *all, size_t i)
 
 static void free_joining(struct joining *j)
 {
-    free(j->pilot);
-    free(j->slurm);
+    free_ask(&j->ask);
     free(j);
+}
+
+/* One that has gone meanwhile is no node of it: it has been lost, or the pilot is over. */
+static void add_joined(struct entry *e, const struct ask *ask)
+{
+    struct pilots *all = e->all;
+    const struct pilot_host *host = pilot_find_host(e->pilot, ask->node);
+    if (!host || host->gone)
+        return;
+    all->sink.add(all->sink.arg, e->pilot, host);
+    tell_lasts(e, true);
+    own_changed(e);
+    joins_answer(all->joins, ask->ticket, host->name, "");
+    expect_nodes(all);
+    log_info("pilot.joined", "pilot=%s node=%s", e->pilot->name, host->name);
+}
+
+/* Its row was not committed, so it is no node of the pilot; it is let in with one of the next looks
+ * at Slurm, unless it has gone. */
+static void join_again(struct entry *e, struct ask *ask)
+{
+    struct pilots *all = e->all;
+    log_warn("pilot.joining", "pilot=%s node=%s note=\"its row cannot be kept, it waits\"",
+             e->pilot->name, ask->node);
+    pilot_drop_host(e->pilot, ask->node);
+    if (all->asks.n == ASKS_MOST)
+        return;
+    ask->looks = 0;
+    vec_push(&all->asks, *ask);
+    *ask = (struct ask){ .ticket = 0 };
 }
 
 static void on_joined(void *arg, bool kept)
 {
     struct joining *j = arg;
     struct pilots *all = j->all;
-    struct entry *e = find_entry(all, j->pilot);
-    const struct pilot_host *host = e ? pilot_find_host(e->pilot, j->slurm) : NULL;
+    struct entry *e = find_entry(all, j->ask.pilot);
     for (size_t i = 0; i < all->joining.n; i++)
         if (all->joining.at[i] == j) {
             vec_remove(&all->joining, i);
             break;
         }
-    if (kept && host && !host->gone) {
-        all->sink.add(all->sink.arg, e->pilot, host);
-        tell_lasts(e, true);
-        own_changed(e);
-        joins_answer(all->joins, j->ticket, host->name, "");
-        expect_nodes(all);
-        log_info("pilot.joined", "pilot=%s node=%s", e->pilot->name, host->name);
-    }
+    if (e && kept)
+        add_joined(e, &j->ask);
+    else if (e)
+        join_again(e, &j->ask);
     free_joining(j);
 }
 
@@ -570,12 +593,23 @@ static void let_in(struct entry *e, const struct ask *ask)
     if (pilots_of_node(all, name) || all->sink.taken(all->sink.arg, name))
         snprintf(name, sizeof name, "%.200s.%.60s", ask->node, e->pilot->name);
     pilot_add_host(e->pilot, ask->node, name, ask->own_hash);
-    *j = (struct joining){ .all = all,
-                           .ticket = ask->ticket,
-                           .pilot = mem_strdup(e->pilot->name),
-                           .slurm = mem_strdup(ask->node) };
+    *j = (struct joining){ .all = all, .ask = *ask };
+    j->ask.pilot = mem_strdup(ask->pilot);
+    j->ask.node = mem_strdup(ask->node);
+    j->ask.allocation = mem_strdup(ask->allocation);
     vec_push(&all->joining, j);
     all->sink.keep(all->sink.arg, e->pilot, on_joined, j);
+}
+
+/* Its row is on its way: until that is there it may yet be none. */
+static bool is_joining(const struct pilots *all, const struct ask *ask)
+{
+    for (size_t i = 0; i < all->joining.n; i++) {
+        const struct ask *other = &all->joining.at[i]->ask;
+        if (strcmp(other->pilot, ask->pilot) == 0 && strcmp(other->node, ask->node) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* true: it was answered, or will be. */
@@ -599,6 +633,8 @@ static bool try_ask(struct pilots *all, struct ask *ask)
         joins_answer(all->joins, ask->ticket, NULL, "that node has joined already");
         return true;
     }
+    if (host && is_joining(all, ask))
+        return false;
     if (host) {
         joins_answer(all->joins, ask->ticket, host->name, "");
         return true;

@@ -11,11 +11,15 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "wire/message.h"
 
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <uv.h>
 
 struct trial {
@@ -24,9 +28,12 @@ struct trial {
     char *path; /* of before */
     struct link_hub *hub;
     struct pilots *pilots;
-    unsigned kept, expected, gone, scripts;
-    bool cannot_pack; /* there is no script */
-    char why[256];    /* of the node expected last */
+    unsigned kept, expected, gone, scripts, added;
+    bool cannot_pack;           /* there is no script */
+    bool cannot_keep;           /* no row that somebody waits for is committed */
+    void (*done)(void *, bool); /* of the last of them, to be called from the loop */
+    void *done_arg;
+    char why[256]; /* of the node expected last */
     uint64_t cpus;
 };
 
@@ -69,8 +76,13 @@ static void keep(void *arg, const struct pilot *p, void (*done)(void *, bool), v
     pilot_destroy(again);
     arena_destroy(arena);
     t->kept++;
-    if (done)
+    if (done && t->cannot_keep) {
+        assert_null(t->done);
+        t->done = done;
+        t->done_arg = done_arg;
+    } else if (done) {
         done(done_arg, true);
+    }
 }
 
 static void drop(void *arg, const char *pilot)
@@ -81,9 +93,9 @@ static void drop(void *arg, const char *pilot)
 
 static void add(void *arg, const struct pilot *p, const struct pilot_host *host)
 {
-    (void)arg;
-    (void)p;
-    (void)host;
+    struct trial *t = arg;
+    assert_ptr_equal(pilot_find_host(p, host->slurm), host);
+    t->added++;
 }
 
 static void limit(void *arg, const struct pilot_host *host, uint64_t lasts_ms)
@@ -307,6 +319,71 @@ static void the_latest_of_a_job_is_the_one_with_the_highest_number(void **state)
     assert_null(pilots_of_job(t->pilots, 98));
 }
 
+/* ---- a node that joins ---- */
+
+#define TOKEN "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static struct pilot *pilot_with_token(void)
+{
+    const struct pilot_ask ask = { .nodes = 2, .partition = "" };
+    struct pilot *p = pilot_create("p1", "ab12", "ada", &ask);
+    unsigned char token[32];
+    size_t len;
+    assert_int_equal(sodium_hex2bin(token, sizeof token, TOKEN, 64, NULL, &len, NULL), 0);
+    crypto_hash_sha256(p->join_hash, token, len);
+    return p;
+}
+
+/* It asks under that name, over a connection of its own. */
+static int come(struct trial *t, const char *node)
+{
+    static const char own[HOST_TOKEN] = "0123456789abcdef0123456789abcde";
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    struct err err;
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    assert_int_equal(link_attach(t->hub, TOKEN, ends[0], "", 0, &err), 0);
+    wire_put(&out, 0,
+             &(struct wire_host_join){ .version = WIRE_VERSION,
+                                       .node = node,
+                                       .allocation = "7",
+                                       .own = own,
+                                       .own_len = sizeof own });
+    assert_int_equal(write(ends[1], out.data, out.len), out.len);
+    return ends[1];
+}
+
+static void fail_row(struct trial *t)
+{
+    void (*done)(void *, bool) = t->done;
+    t->done = NULL;
+    done(t->done_arg, false);
+}
+
+/* Its row cannot be written for a while: it waits, and is let in as soon as that can be. */
+static void a_node_whose_row_was_not_kept_gets_in(void **state)
+{
+    struct trial *t = *state;
+    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n[1-2]@muster-pilot-ab12@None\n");
+    pilots_start(t->pilots, pilot_with_token(), TOKEN);
+    UNTIL(t, state_of(t) == PILOT_RUNNING);
+    t->cannot_keep = true;
+    int fd = come(t, "n2");
+    UNTIL(t, t->done);
+    int again = come(t, "n2"); /* it was cut off meanwhile, and is told no name before the row is */
+    uv_run(&t->loop, UV_RUN_ONCE);
+    fail_row(t);
+    assert_null(pilot_find_host(pilots_find(t->pilots, "p1"), "n2")); /* not in later rows either */
+    UNTIL(t, t->done); /* it is tried again, also when that cannot be either */
+    fail_row(t);
+    assert_int_equal(t->added, 0);
+    t->cannot_keep = false;
+    UNTIL(t, t->added == 1);
+    close(again);
+    assert_non_null(pilots_of_node(t->pilots, "n2"));
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +394,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_latest_of_a_job_is_the_one_with_the_highest_number,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_asked_is_not_gone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_node_whose_row_was_not_kept_gets_in, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
