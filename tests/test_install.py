@@ -42,6 +42,7 @@ def test_each_prefix_has_its_own(tmp_path: Path) -> None:
     assert {
         "bin/muster",
         "libexec/muster/muster-node",
+        "libexec/muster/muster-node.xz",
         "libexec/muster/torchrun/torchrun",
     } <= files(one)
     assert {"share/man/man1/muster.1", "share/fish/vendor_completions.d/muster.fish"} <= files(one)

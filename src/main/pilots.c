@@ -46,7 +46,8 @@ struct pilot_nodes {
     struct nodes_view view;
     uint64_t view_at; /* loop time; view_arena NULL: none */
     struct child *packing;
-    char *packed, hash[65];
+    char *packed;
+    char hash[65], packed_hash[65]; /* SHA-256 of muster-node here, and of what was packed */
     size_t packed_len;
     struct err pack_err; /* code ERR_NONE: it went well so far */
     uint64_t numbers;    /* of names */
@@ -264,6 +265,9 @@ static void vacate(void *arg, const struct pilot *p, const char *why)
 
 /* ---- the batch script ---- */
 
+#define HASH_LEN 64u
+#define HEX      "0123456789abcdef"
+
 /* Packing takes a while: what an earlier server has packed is used again. */
 static char *packed_path(const struct pilot_nodes *n)
 {
@@ -273,27 +277,37 @@ static char *packed_path(const struct pilot_nodes *n)
 static void keep_packed(const struct pilot_nodes *n)
 {
     AUTO_FREE char *path = packed_path(n);
-    AUTO_BUF struct buf text = BUF_INIT(PACKED_MAX + sizeof n->hash);
+    AUTO_BUF struct buf text = BUF_INIT(PACKED_MAX + sizeof n->hash + sizeof n->packed_hash);
     struct err err;
     buf_puts(&text, n->hash);
+    buf_puts(&text, n->packed_hash);
     buf_add(&text, n->packed, n->packed_len);
     if (text.overflow || file_replace(path, text.data, text.len, 0600, &err) < 0)
         log_warn("pilot.packed", "note=\"it cannot be kept for the next server\"");
 }
 
-static bool find_packed(struct pilot_nodes *n)
+/* As tools/pack-node and keep_packed write it. One of another muster-node is none. */
+static bool read_packed(struct pilot_nodes *n, const char *path)
 {
-    const size_t mark = sizeof n->hash - 1;
-    AUTO_FREE char *path = packed_path(n);
+    const size_t mark = 2u * HASH_LEN;
     AUTO_FREE char *text = NULL;
     size_t len;
     if (file_read(path, PACKED_MAX + mark, &text, &len, NULL) < 0 || len <= mark ||
-        memcmp(text, n->hash, mark) != 0)
+        memcmp(text, n->hash, HASH_LEN) != 0 || strspn(text + HASH_LEN, HEX) != HASH_LEN)
         return false;
+    memcpy(n->packed_hash, text + HASH_LEN, HASH_LEN);
     n->packed_len = len - mark;
     n->packed = mem_new(n->packed_len);
     memcpy(n->packed, text + mark, n->packed_len);
     return true;
+}
+
+/* What was built with it has no symbols. */
+static bool find_packed(struct pilot_nodes *n)
+{
+    AUTO_FREE char *built = mem_printf("%s.xz", n->config.node_program);
+    AUTO_FREE char *kept = packed_path(n);
+    return read_packed(n, built) || read_packed(n, kept);
 }
 
 static void on_packed(void *arg, const struct child_end *end)
@@ -309,6 +323,7 @@ static void on_packed(void *arg, const struct child_end *end)
     n->packed = mem_new(end->len);
     memcpy(n->packed, end->text, end->len);
     n->packed_len = end->len;
+    memcpy(n->packed_hash, n->hash, sizeof n->packed_hash);
     log_info("pilot.packed", "bytes=%zu hash=%s", n->packed_len, n->hash);
     keep_packed(n);
 }
@@ -361,6 +376,7 @@ static int script(void *arg, const char *join, struct buf *out, struct err *err)
                                        .join = join,
                                        .program_path = n->config.node_program,
                                        .program_hash = n->hash,
+                                       .packed_hash = n->packed_hash,
                                        .unpacks = "xz",
                                        .packed = n->packed,
                                        .packed_len = n->packed_len };

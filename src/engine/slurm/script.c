@@ -42,6 +42,7 @@ int slurm_script_make(const struct slurm_script *script, struct buf *out, struct
     assign(out, "pin", script->pin);
     assign(out, "join", script->join);
     assign(out, "hash", script->program_hash);
+    assign(out, "packed_hash", script->packed_hash);
     assign(out, "shared", script->program_path);
     assign(out, "unpack", script->unpacks);
     buf_add(out, pilot_sh, pilot_sh_len);

@@ -17,6 +17,7 @@ struct slurm_script {
     const char *join;           /* token, hex */
     const char *program_path;   /* muster-node here, which the nodes may see as well */
     const char *program_hash;   /* SHA-256 of it, hex */
+    const char *packed_hash;    /* of what comes out of the next, which may lack its symbols */
     const char *unpacks;        /* "xz" or "gzip" */
     const void *packed;         /* muster-node, packed so */
     size_t packed_len;

@@ -26,6 +26,7 @@ static struct slurm_script a_script(const struct words *where, const void *packe
                                   .join = "aabb",
                                   .program_path = "/home/a da/it's/muster-node",
                                   .program_hash = "1234",
+                                  .packed_hash = "5678",
                                   .unpacks = "gzip",
                                   .packed = packed,
                                   .packed_len = len };
