@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -13,7 +14,17 @@ from typing import Any
 
 import pytest
 from conftest import Starter
-from harness import Json, Server, free_port, kill, native, processes, until_there, wait_for
+from harness import (
+    Json,
+    Server,
+    free_port,
+    kill,
+    native,
+    processes,
+    program,
+    until_there,
+    wait_for,
+)
 from slurm_cluster import Slurm, slurm, why_none
 
 pytestmark = [
@@ -119,6 +130,45 @@ def test_jobs_run_on_the_nodes_of_an_allocation(server: Server, tmp_path: Path) 
     server.stop(one)
     wait_for(lambda: not nodes_of(server), what="the nodes to go")
     wait_for(lambda: not left_of(made), what="its processes to end")
+
+
+def copies_of(allocation: str) -> list[Path]:
+    return list(Path("/tmp").glob(f"muster-*.{allocation}.*"))
+
+
+@pytest.fixture
+def unseen(cluster: Slurm, start: Starter, tmp_path: Path) -> Iterator[Server]:
+    """Its muster-node lies where no node has it: gone, once the server has packed it."""
+    folder = program().resolve().parent
+    for name in ("muster-node", "muster-node.xz"):
+        shutil.copy(folder / name, tmp_path / name)
+    env = {**cluster.env(), "MUSTER_NODE_PROGRAM": str(tmp_path / "muster-node")}
+    one = start(nodes="name=here,1cpu,1Gi", env=env)
+    start_pilot(one, "--nodes", "1", "--wait")
+    one.muster("pilot", "stop", "--now", "--wait", "p1")
+    (tmp_path / "muster-node").unlink()
+    yield one
+    for pilot in pilots(one):
+        if pilot["state"] != "over":
+            one.muster("pilot", "stop", "--now", pilot["name"])
+    cluster.wait_idle()
+
+
+@pytest.mark.parametrize("how", ["given back", "cancelled"])
+def test_a_program_that_was_brought_goes_with_it(unseen: Server, cluster: Slurm, how: str) -> None:
+    made = start_pilot(unseen, "--nodes", "3", "--wait")
+    wait_for(lambda: len(copies_of(made["allocation"])) == 1, what="one copy")
+    (copy,) = copies_of(made["allocation"])
+    assert copy.stat().st_size < program().resolve().with_name("muster-node").stat().st_size / 2
+    job = unseen.run(native("all", "true", 3, resources={"cpu": 5}))
+    assert job["state"] == "succeeded"
+    if how == "cancelled":
+        cluster.run("scancel", made["allocation"])
+    else:
+        unseen.muster("pilot", "stop", "p2")
+    wait_pilot(unseen, "over", "p2")
+    wait_for(lambda: not left_of(made), what="its processes to end")
+    wait_for(lambda: not copies_of(made["allocation"]), what="what was brought to go")
 
 
 def test_what_slurm_refuses_is_said(server: Server) -> None:

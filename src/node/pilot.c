@@ -1,6 +1,7 @@
 /* Joins, then looks after the host: one that dies is started again, and finds its runs. It is the
  * subreaper of all that, so whoever ends the allocation finds everything below it, also where Slurm
- * follows parents alone. Its directory goes with it. Where the server and Slurm are both gone for
+ * follows parents alone. Its directory goes with it, and the copy of this program that was brought
+ * to this node. Where the server and Slurm are both gone for
  * good nobody ends it: it ends all below it a day after the time limit of the allocation. */
 #include "node/pilot.h"
 
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #define CONF_MAX     32768u
+#define PROGRAM_MAX  (64u << 20)
 #define AGAIN_NS     500000000 /* until a host that died is started again */
 #define STATUS_NEVER 3         /* it did not join */
 #define DAY_S        86400
@@ -50,6 +52,7 @@ int pilot_read(struct pilot_site *site, struct err *err)
         { "SLURM_MEM_PER_CPU", &site->memory_per_cpu, true },
         { "SLURM_STEP_GPUS", &site->gpus, true },
         { "MUSTER_PILOT_LEFT", &site->left, true },
+        { "MUSTER_PILOT_COPY", &site->copy, true },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const char *value = getenv(rows[i].name);
@@ -141,6 +144,17 @@ static char *make_dir(const struct pilot_site *site, struct err *err)
     return NULL;
 }
 
+char *pilot_take_program(const char *dir, const char *copy)
+{
+    AUTO_FREE char *path = file_join(dir, "muster-node");
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    if (link(copy, path) == 0 || (file_read(copy, PROGRAM_MAX, &text, &len, NULL) == 0 &&
+                                  file_replace(path, text, len, 0700, NULL) == 0))
+        return TAKE(path);
+    return NULL;
+}
+
 static int write_conf(const struct pilot_site *site, const char *dir, const char *name,
                       const char *token, struct err *err)
 {
@@ -175,7 +189,7 @@ static int join(const struct pilot_site *site, const char *dir, struct err *err)
 
 /* ---- the host ---- */
 
-static pid_t start_host(const char *dir)
+static pid_t start_host(const char *dir, const char *program)
 {
     pid_t self = getpid(), pid = fork();
     if (pid != 0)
@@ -184,7 +198,7 @@ static pid_t start_host(const char *dir)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == self)
-        execl("/proc/self/exe", "muster-node", "host", dir, (char *)NULL);
+        execl(program ? program : "/proc/self/exe", "muster-node", "host", dir, (char *)NULL);
     _exit(127);
 }
 
@@ -259,7 +273,7 @@ static bool wait_for(pid_t host, const sigset_t *set, int64_t until_s)
     }
 }
 
-static void look_after(const char *dir, int64_t bound_s)
+static void look_after(const char *dir, const char *program, int64_t bound_s)
 {
     const int64_t until_s = now_s() + bound_s;
     sigset_t set;
@@ -269,7 +283,7 @@ static void look_after(const char *dir, int64_t bound_s)
     sigprocmask(SIG_BLOCK, &set, NULL);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (bool over = false; !over;) {
-        pid_t host = start_host(dir);
+        pid_t host = start_host(dir, program);
         over = host < 0 || wait_for(host, &set, until_s);
         if (over)
             continue;
@@ -290,13 +304,17 @@ int pilot_run(void)
         return 2;
     }
     AUTO_FREE char *dir = make_dir(&site, &err);
+    AUTO_FREE char *program = dir && site.copy ? pilot_take_program(dir, site.copy) : NULL;
+    AUTO_FREE char *copy = site.copy ? mem_strdup(site.copy) : NULL;
     int rc = dir ? join(&site, dir, &err) : -1;
     if (rc < 0)
         log_error("pilot.failed", "node=%s %s", site.node, err.what);
     forget_slurm();
     if (rc == 0)
-        look_after(dir, pilot_bound(site.left));
+        look_after(dir, program, pilot_bound(site.left));
     if (dir)
         (void)file_remove_tree(dir, NULL);
+    if (copy)
+        (void)unlink(copy);
     return rc == 0 ? 0 : STATUS_NEVER;
 }

@@ -15,11 +15,16 @@ struct pilot_site {               /* as the environment says it */
     const char *node, *allocation;
     const char *cpus, *memory, *memory_per_cpu, *gpus; /* of Slurm; NULL: it does not say */
     const char *left; /* of the allocation's time, as squeue says it; NULL: it does not */
+    const char *copy; /* its program, which was brought and goes with it; NULL: not so */
 };
 /* Names the variable that is missing. */
 int pilot_read(struct pilot_site *, struct err *);
 /* host.conf for a node of that name and token, with what the allocation has there. */
 void pilot_configure(const struct pilot_site *, const char *name, const char *token, struct buf *);
+
+/* The copy, as a file in that directory: others may share the folder where it was brought to, and
+ * remove it. malloc'ed; NULL: it cannot be. */
+char *pilot_take_program(const char *dir, const char *copy);
 
 /* Seconds after which this ends by itself. */
 int64_t pilot_bound(const char *left);

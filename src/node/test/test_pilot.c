@@ -176,6 +176,28 @@ static void a_machine_is_what_its_allocation_has(void **state)
     assert_int_equal(hello.memory, 2);
 }
 
+/* A file of its own, which stays when the copy goes. */
+static void a_copy_is_taken_into_its_directory(void **state)
+{
+    char dir[] = "/tmp/muster-pilot-XXXXXX", other[] = "/dev/shm/muster-pilot-XXXXXX";
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    assert_non_null(mkdtemp(other)); /* on another file system, where there is one */
+    AUTO_FREE char *copy = file_join(other, "copy");
+    AUTO_FREE char *none = file_join(other, "none");
+    assert_int_equal(file_replace(copy, "#!/bin/true\n", 12, 0700, NULL), 0);
+    AUTO_FREE char *here = pilot_take_program(other, copy);
+    AUTO_FREE char *there = pilot_take_program(dir, copy);
+    assert_non_null(here);
+    assert_non_null(there);
+    assert_null(pilot_take_program(dir, none));
+    assert_int_equal(unlink(copy), 0);
+    assert_int_equal(access(here, R_OK | X_OK), 0);
+    assert_int_equal(access(there, R_OK | X_OK), 0);
+    file_remove_tree(dir, NULL);
+    file_remove_tree(other, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +206,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_missing_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_time_that_is_left_is_a_bound, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_below_outlives_it, set_up, tear_down),
+        cmocka_unit_test(a_copy_is_taken_into_its_directory),
         cmocka_unit_test_setup_teardown(a_machine_is_what_its_allocation_has, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
