@@ -367,6 +367,35 @@ def test_commands_of_the_script(slurm: Server, tmp_path: Path) -> None:
     assert slurm.wait(long)["state"] == "stopped"
 
 
+def test_sbatch_waits_for_its_job(slurm: Server, tmp_path: Path) -> None:
+    """As Slurm's: with the job's code, the highest of an array's, also after a new server."""
+    go = tmp_path / "go"
+    (tmp_path / "own.sh").write_text("#!/bin/bash\n#SBATCH -n1 --wait\nexit 4\n")
+    number = slurm.submit(
+        script(
+            "-J parent",
+            f"cd {tmp_path}",
+            "sbatch --wait --wrap='exit 7'; echo code $?",
+            "sbatch own.sh; echo code $?",
+            "sbatch -W -a 0-3 --wrap='exit $((SLURM_ARRAY_TASK_ID % 3))'; echo code $?",
+            "sbatch -W --wrap=true && echo well",
+            "sbatch -W --parsable -J held --hold --wrap='exit 9' >held & wait $!; echo code $?",
+            f"sbatch -W --parsable -J long --wrap='{until_there(go)}; exit 5'; echo code $?",
+        )
+    )
+    wait_for(lambda: slurm.jobs(name="held"), what="a job that is held")
+    slurm.stop(slurm.jobs(name="held")[0]["number"])
+    wait_for(lambda: slurm.jobs(name="long"), what="the last job")
+    slurm.wait(slurm.jobs(name="long")[0]["number"], "running")
+    slurm.kill()
+    slurm.start()
+    go.touch()
+    assert slurm.wait(number)["state"] == "succeeded"
+    said = slurm.log(number, "node/0").splitlines()
+    codes = [line for line in said if line.startswith("code")]
+    assert codes == ["code 7", "code 4", "code 2", "code 0", "code 5"] and "well" in said
+
+
 def test_a_script_on_a_machine_submits_as_well(start: Starter) -> None:
     """Where there is no muster: muster-node asks the server through its agent."""
     server = start(nodes="name=here,1cpu,1Gi", flags=AGENTS)

@@ -164,28 +164,35 @@ static unsigned status_of(const struct buf *answer)
     return scan_u64(word, 100, 599, &status) ? (unsigned)status : 0;
 }
 
-static const struct text_node *read_answer(const char *name, struct arena *a,
+/* A problem of ours; NULL. */
+static const struct text_node *refuse(const char *name, const struct ask *ask, const char *what,
+                                      const char *hint)
+{
+    if (!ask->status)
+        ask_fail(name, what, "", hint);
+    return NULL;
+}
+
+static const struct text_node *read_answer(const char *name, struct arena *a, const struct ask *ask,
                                            const struct buf *answer)
 {
     struct report report;
     const unsigned status = status_of(answer);
     const char *end = answer->len ? memmem(answer->data, answer->len, "\r\n\r\n", 4) : NULL;
-    if (!end || !status) {
-        ask_fail(name, "the server hung up", "", "");
-        return NULL;
-    }
+    if (!end || !status)
+        return refuse(name, ask, "the server hung up", "");
     const char *body = end + 4;
     report_init(&report, a);
     const struct text_node *root =
         json_parse(a, body, answer->len - (size_t)(body - answer->data), JSON_ANSWER, &report);
     const bool good = status >= 200 && status < 300;
-    if (good && root)
-        return root;
-    if (good)
-        ask_fail(name, "the server's answer breaks off", "", "");
-    else
+    if (good && !root)
+        return refuse(name, ask, "the server's answer breaks off", "");
+    if (ask->status)
+        *ask->status = status;
+    else if (!good)
         say_problem(name, root, status);
-    return NULL;
+    return good ? root : NULL;
 }
 
 const struct text_node *ask_server(const char *name, struct arena *a, const struct ask *ask)
@@ -193,15 +200,13 @@ const struct text_node *ask_server(const char *name, struct arena *a, const stru
     AUTO_BUF struct buf request = BUF_INIT(ask->len + strlen(ask->path) + HEAD_MAX);
     AUTO_BUF struct buf answer = BUF_INIT(ANSWER_MAX);
     struct err err = { .what = "" };
+    if (ask->status)
+        *ask->status = 0;
     put_head(&request, ask);
-    if (request.overflow) {
-        ask_fail(name, "the token in MUSTER_TOKEN or MUSTER_JOB_TOKEN is too long", "", "");
-        return NULL;
-    }
+    if (request.overflow)
+        return refuse(name, ask, "the token in MUSTER_TOKEN or MUSTER_JOB_TOKEN is too long", "");
     AUTO_CLOSE int fd = open_socket(socket_path(), &err);
-    if (fd < 0 || exchange(fd, &request, &answer, &err) < 0) {
-        ask_fail(name, err.what, "", err.hint);
-        return NULL;
-    }
-    return read_answer(name, a, &answer);
+    if (fd < 0 || exchange(fd, &request, &answer, &err) < 0)
+        return refuse(name, ask, err.what, err.hint);
+    return read_answer(name, a, ask, &answer);
 }

@@ -13,9 +13,10 @@ struct ask {
     const char *method, *path; /* with the query */
     const char *body;          /* NULL: none */
     size_t len;
+    unsigned *status; /* of HTTP, 0 without an answer: nothing is printed then; NULL: not wanted */
 };
 /* The answer, in arena; NULL: there is none or it is a refusal, which was printed as an error of
- * the program `name`. */
+ * the program `name` unless the status is wanted. */
 const struct text_node *ask_server(const char *name, struct arena *, const struct ask *);
 /* The server is on another machine: paths of this one mean nothing to it. */
 bool ask_is_elsewhere(void);

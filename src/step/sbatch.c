@@ -1,5 +1,6 @@
 /* sbatch inside a job: the script goes to the job's server as it is, with the options of the
- * command line behind its own. Options are checked by the dialect, with the script.
+ * command line behind its own. Options are checked by the dialect, with the script; --wait is done
+ * here.
  *
  * Inputs: command line, script. Effects: a job. */
 #include "base/file.h"
@@ -74,7 +75,7 @@ struct sbatch {
     size_t n;
     const char *script, *wrap;
     int first; /* argument of the script */
-    bool parsable;
+    bool parsable, waits;
 };
 
 static void read_sbatch(int argc, char **argv, struct sbatch *out)
@@ -84,6 +85,8 @@ static void read_sbatch(int argc, char **argv, struct sbatch *out)
         const char *word = argv[i];
         if (strcmp(word, "--parsable") == 0)
             out->parsable = true;
+        else if (strcmp(word, "--wait") == 0 || strcmp(word, "-W") == 0)
+            out->waits = true;
         else if (strncmp(word, "--wrap=", 7) == 0)
             out->wrap = word + 7;
         else if (strcmp(word, "--wrap") == 0 && i + 1 < argc)
@@ -124,21 +127,33 @@ static void add_args(struct buf *path, struct arena *a, int argc, char **argv, i
     ask_query(path, "set", buf_str(&json));
 }
 
-/* Whether an option says it; what commands say is theirs. */
-bool sbatch_names_job(const char *script)
+/* Whether an option line has a word that begins so; what commands say is theirs. whole: and ends
+ * so. */
+static bool has_option(const char *script, const char *option, bool whole)
 {
     const char *end = first_command(script);
+    const size_t n = strlen(option);
     for (const char *line = script; line < end;
          line += strcspn(line, "\n"), line += *line == '\n') {
         const char *stop = line + strcspn(line, "\n");
         if (strncmp(line, MAGIC, strlen(MAGIC)) != 0)
             continue;
         for (const char *c = line + strlen(MAGIC); c < stop; c++)
-            if (strchr(" \t\"'", c[-1]) &&
-                (strncmp(c, "-J", 2) == 0 || strncmp(c, "--job-name", 10) == 0))
+            if (strchr(" \t\"'", c[-1]) && strncmp(c, option, n) == 0 &&
+                (!whole || !c[n] || strchr(" \t\"'\n", c[n])))
                 return true;
     }
     return false;
+}
+
+bool sbatch_names_job(const char *script)
+{
+    return has_option(script, "-J", false) || has_option(script, "--job-name", false);
+}
+
+bool sbatch_waits(const char *script)
+{
+    return has_option(script, "-W", true) || has_option(script, "--wait", true);
 }
 
 /* Where it was called, as the server sees it: on another machine this is no directory of the
@@ -177,9 +192,10 @@ static int submit(struct arena *a, int argc, char **argv)
     const struct text_node *made = ask_server("sbatch", a, &ask);
     if (!made)
         return 1;
-    printf(s.parsable ? "%llu\n" : "Submitted batch job %llu\n",
-           (unsigned long long)text_number(made, "number"));
-    return 0;
+    const uint64_t number = text_number(made, "number");
+    printf(s.parsable ? "%llu\n" : "Submitted batch job %llu\n", (unsigned long long)number);
+    (void)fflush(stdout);
+    return s.waits || sbatch_waits(buf_str(&text)) ? sbatch_wait(number) : 0;
 }
 
 int sbatch_main(int argc, char **argv)

@@ -125,7 +125,7 @@ enum sb_arg { SB_NO_ARG, SB_ARG, SB_MAYBE_ARG };
     X(VERBOSE, "verbose", 'v', NO_ARG, QUIET, 0, "of the command line")                             \
     X(VERSION, "version", 'V', NO_ARG, REFUSED, 0, "of the command line only")                      \
     X(WAIT, "wait", 'W', NO_ARG, WARNED, 0,                                                         \
-      "`muster run` follows a job, `muster submit` does not")                                       \
+      "`muster run` follows a job, and `sbatch` in a job waits; `muster submit` does not")          \
     X(WAIT_ALL_NODES, "wait-all-nodes", 0, ARG, QUIET, 0, "all nodes are there when it starts")     \
     X(WCKEY, "wckey", 0, ARG, WARNED, 1, "there are no such keys; kept as the label `wckey`")       \
     X(WRAP, "wrap", 0, ARG, REFUSED, 0, "of the command line; `muster run -- COMMAND`")

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "step/ask.h"
 #include "step/commands.h"
+#include "text/json.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -232,8 +233,49 @@ static void test_answers(void **state)
     }
     assert_int_equal(file_remove_tree(dir, NULL), 0);
     struct arena *a = arena_create();
+    unsigned status = 7;
     assert_null(ask_server("sbatch", a, &(struct ask){ .method = "GET", .path = "/" }));
+    assert_null(
+        ask_server("sbatch", a, &(struct ask){ .method = "GET", .path = "/", .status = &status }));
+    assert_int_equal(status, 0);
     arena_destroy(a);
+}
+
+/* What sbatch --wait ends with; nothing of a job that has not ended. */
+static void test_codes(void **state)
+{
+#define TRIED(attempts) ", \"task_list\": [{ \"attempts\": [" attempts "] }, { \"attempts\": [] }]}"
+    static const struct {
+        const char *job;
+        int code;
+    } rows[] = {
+        { "{\"state\": \"running\"" TRIED("{}"), -1 },
+        { "{\"state\": \"restarting\"" TRIED("{\"exit_code\": 3}"), -1 },
+        { "{\"state\": \"succeeded\"" TRIED("{\"exit_code\": 0}"), 0 },
+        { "{\"state\": \"failed\"" TRIED("{\"exit_code\": 3}, {\"exit_code\": 7}"), 7 },
+        { "{\"state\": \"failed\"" TRIED("{}"), 1 }, /* a signal */
+        { "{\"state\": \"failed\"" TRIED("{\"exit_code\": 999}"), 1 },
+        { "{\"state\": \"failed\"" TRIED(""), 1 },
+        { "{\"state\": \"stopped\"" TRIED(""), 0 },
+        { "{\"state\": \"stopped\"}", 0 },
+        { "{\"state\": \"stopped\"" TRIED("{\"exit_code\": 143}"), 143 },
+    };
+#undef TRIED
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct arena *a = arena_create();
+        struct report report;
+        report_init(&report, a);
+        const struct text_node *job =
+            json_parse(a, rows[i].job, strlen(rows[i].job), JSON_ANSWER, &report);
+        assert_non_null(job);
+        assert_int_equal(sbatch_code(job), rows[i].code);
+        arena_destroy(a);
+    }
+    assert_true(sbatch_waits("#!/bin/sh\n#SBATCH -n1 --wait\ntrue\n"));
+    assert_true(sbatch_waits("#!/bin/sh\n#SBATCH -W\n"));
+    assert_false(sbatch_waits("#!/bin/sh\n#SBATCH --wait-all-nodes=1\n"));
+    assert_false(sbatch_waits("#!/bin/sh\n#SBATCH -n1\nsrun --wait 3 true\n"));
 }
 
 int main(void)
@@ -242,6 +284,7 @@ int main(void)
                                         cmocka_unit_test(test_nothing_to_insert),
                                         cmocka_unit_test(test_insert_where_options_end),
                                         cmocka_unit_test(test_name),
+                                        cmocka_unit_test(test_codes),
                                         cmocka_unit_test(test_times),
                                         cmocka_unit_test(test_formats),
                                         cmocka_unit_test(test_states),
