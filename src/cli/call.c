@@ -7,6 +7,7 @@
 #include "base/report.h"
 #include "cli/answer.h"
 #include "cli/out.h"
+#include "cli/shared_home.h"
 #include "cli/state_dir.h"
 #include "http/client.h"
 #include "text/json.h"
@@ -51,6 +52,8 @@ static char *token_for(const struct cli *cli)
 {
     const char *given = getenv("MUSTER_TOKEN"), *of_job = getenv("MUSTER_JOB_TOKEN");
     const char *server = getenv("MUSTER_SERVER");
+    if (cli->found)
+        return mem_strdup(cli->found->token);
     if (given && *given)
         return mem_strdup(given);
     if (of_job && *of_job && server && strcmp(server, cli->url) == 0)
@@ -66,9 +69,11 @@ static int call_open(struct cli *cli, struct err *err)
         return 0;
     AUTO_FREE char *socket = cli->url ? NULL : socket_of(cli);
     AUTO_FREE char *token = cli->url ? token_for(cli) : NULL;
-    struct http_client_config config = {
-        .socket_path = socket, .url = cli->url, .token = token, .timeout_ms = CALL_TIMEOUT_MS
-    };
+    struct http_client_config config = { .socket_path = socket,
+                                         .url = cli->url,
+                                         .token = token,
+                                         .authority = cli->found ? cli->found->authority : NULL,
+                                         .timeout_ms = CALL_TIMEOUT_MS };
     cli->client = http_client_create(&config, err);
     return cli->client ? 0 : -1;
 }
@@ -97,6 +102,14 @@ static void explain_gone(struct cli *cli, struct err *err)
 {
     if (err->code != ERR_UNAVAILABLE)
         return;
+    if (cli->found) {
+        err_set(err, ERR_UNAVAILABLE, "your server is on %s, and does not answer at %s",
+                cli->found->host, cli->url);
+        err_hint(err,
+                 "any command there starts it again, with its jobs; \"muster server start\" begins "
+                 "another one here");
+        return;
+    }
     if (cli->url)
         err_set(err, ERR_UNAVAILABLE, "no server answers at %s", cli->url);
     else

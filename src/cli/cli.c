@@ -7,6 +7,8 @@
 #include "base/script_name.h"
 #include "cli/call.h"
 #include "cli/out.h"
+#include "cli/server_start.h"
+#include "cli/shared_home.h"
 #include "cli/state_dir.h"
 
 #include <errno.h>
@@ -60,6 +62,27 @@ static int unknown_verb(const char *name, struct err *err)
     return near ? err_remedy_of(err, REMEDY_OTHER_VERB, "%s", near) : err_remedy(err, REMEDY_HELP);
 }
 
+/* On another login node, it may be. */
+static void find_server(struct cli *cli)
+{
+    AUTO_FREE char *shared = state_dir_shared(cli->state_dir);
+    struct shared_server *found = ARENA_NEW(cli->arena, struct shared_server);
+    if (!shared || !shared_home_read(cli->arena, shared, found))
+        return;
+    cli->found = found;
+    cli->url = arena_strdup(cli->arena, found->address);
+}
+
+/* One that was ended on this machine, at a logout say, and that commands on others wait for. */
+static int start_ended(struct cli *cli, const struct cmd *cmd, struct err *err)
+{
+    AUTO_FREE char *shared = cli->url ? NULL : state_dir_shared(cli->state_dir);
+    if (cmd->hidden || cmd->raw || strcmp(cmd->name, "server") == 0 || !shared ||
+        !shared_home_is_here(shared))
+        return 0;
+    return server_ensure(cli, err);
+}
+
 static int read_common(struct cli *cli, const struct common_opts *o, struct err *err)
 {
     const char *none = getenv("NO_COLOR");
@@ -81,6 +104,8 @@ static int read_common(struct cli *cli, const struct common_opts *o, struct err 
         return -1;
     cli->state_dir = arena_strdup(cli->arena, dir);
     cli->named_dir = o->state_dir != NULL;
+    if (!cli->url && !cli->named_dir)
+        find_server(cli);
     return 0;
 }
 
@@ -94,7 +119,7 @@ static int run_parsed(struct cli *cli, const struct cmd *cmd, const void *opts, 
         out_buf(&text);
         return EXIT_OK;
     }
-    if (read_common(cli, common, err) < 0)
+    if (read_common(cli, common, err) < 0 || start_ended(cli, cmd, err) < 0)
         return -1;
     return cmd->run(cli, opts, argc, argv, err);
 }

@@ -56,7 +56,9 @@ struct cli {
     char *state_dir, *url;      /* url: --server, or MUSTER_SERVER without --state-dir */
     char *const *words;         /* what stands behind the verb, as it was typed */
     int n_words;
-    bool named_dir; /* state_dir is that of --state-dir */
+    const struct shared_server *found; /* url is that of this user's own server on another machine,
+                                        * which the home they share says; NULL: it is not */
+    bool named_dir;                    /* state_dir is that of --state-dir */
     bool json, wide, quiet;
     bool dashes;            /* "--" was among the arguments: what follows is a command */
     bool tty, color;        /* of stdout */

@@ -9,6 +9,7 @@
 #include "cli/out.h"
 #include "cli/records.h"
 #include "cli/server_start.h"
+#include "cli/shared_home.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -47,8 +48,18 @@ static int run_here(struct cli *cli, const struct server_verb_opts *o, struct er
     return cli->host->server_run(cli->host->version, flags_of(cli, o), err);
 }
 
-static int need_local(const struct cli *cli, struct err *err)
+/* One that was found in a home that machines share and does not answer is given up by this. */
+static int need_local(struct cli *cli, struct err *err)
 {
+    if (cli->found && call_server_lives(cli)) {
+        err_set(err, ERR_CONFLICT, "your server runs on %s", cli->found->host);
+        return err_hint(err, "end it before: muster server stop");
+    }
+    if (cli->found) {
+        call_drop(cli);
+        cli->found = NULL;
+        cli->url = NULL;
+    }
     if (!cli->url)
         return 0;
     err_set(err, ERR_INPUT, "a server elsewhere (%s) is not started from here", cli->url);

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/socket_path.h"
+#include "cli/shared_home.h"
 
 #include <pwd.h>
 #include <stdint.h>
@@ -35,21 +36,36 @@ static char *absolute(const char *path, struct err *err)
     return full;
 }
 
+/* Where nothing names it; NULL: there is no home. */
+static char *usual_place(void)
+{
+    const char *xdg = getenv("XDG_STATE_HOME"), *home = home_dir();
+    if (xdg && xdg[0] == '/')
+        return file_join(xdg, "muster");
+    return home ? file_join(home, ".local/state/muster") : NULL;
+}
+
 char *state_dir_find(const char *dir, struct err *err)
 {
-    const char *own = getenv("MUSTER_STATE_DIR"), *xdg = getenv("XDG_STATE_HOME"),
-               *home = home_dir();
+    const char *own = getenv("MUSTER_STATE_DIR");
     if (dir && *dir)
         return absolute(dir, err);
     if (own && *own)
         return absolute(own, err);
-    if (xdg && xdg[0] == '/')
-        return file_join(xdg, "muster");
-    if (home)
-        return file_join(home, ".local/state/muster");
+    AUTO_FREE char *usual = usual_place();
+    if (usual)
+        return shared_home_has(usual) ? shared_home_local(err) : TAKE(usual);
     err_set(err, ERR_INPUT, "there is no home directory to keep state in");
     err_hint(err, "set MUSTER_STATE_DIR to a directory of yours");
     return NULL;
+}
+
+char *state_dir_shared(const char *dir)
+{
+    struct err err;
+    AUTO_FREE char *usual = usual_place();
+    AUTO_FREE char *local = usual && shared_home_has(usual) ? shared_home_local(&err) : NULL;
+    return local && strcmp(local, dir) == 0 ? TAKE(usual) : NULL;
 }
 
 char *state_dir_socket(const char *dir)

@@ -9,8 +9,13 @@
 #define STATE_DIR_KEY_PATH "seal_key.path"
 
 /* dir, else $MUSTER_STATE_DIR, else $XDG_STATE_HOME/muster, else ~/.local/state/muster; absolute,
- * malloc'ed. NULL with err when there is no home directory to put it in. */
+ * malloc'ed. In the place of the last two one on a disk of this machine, where they are in a home
+ * that it shares with others (cli/shared_home.h). NULL with err when there is no home directory to
+ * put it in. */
 char *state_dir_find(const char *dir, struct err *err);
+/* The directory that such a one is in the place of, with what says where the server is; malloc'ed.
+ * NULL: dir is in the place of none. */
+char *state_dir_shared(const char *dir);
 /* <dir>/sock, or a short path outside when that is too long for a socket address; malloc'ed. */
 char *state_dir_socket(const char *dir);
 /* The bearer token of the file "token"; malloc'ed. A file that others may read is refused with the

@@ -17,7 +17,7 @@
 
 struct http_client {
     CURL *curl;
-    char *socket_path, *url, *token;
+    char *socket_path, *url, *token, *authority;
     uint64_t timeout_ms;
 };
 
@@ -38,6 +38,7 @@ struct http_client *http_client_create(const struct http_client_config *config, 
     c->socket_path = mem_strdup(socket);
     c->url = mem_strdup(url ? url : "http://muster");
     c->token = mem_strdup(config->token);
+    c->authority = mem_strdup(config->authority);
     c->timeout_ms = config->timeout_ms;
     return c;
 }
@@ -50,6 +51,7 @@ void http_client_destroy(struct http_client *c)
     free(c->socket_path);
     free(c->url);
     free(c->token);
+    free(c->authority);
     free(c);
 }
 
@@ -136,7 +138,9 @@ static void set_target(CURL *curl, const struct http_client *c, const char *path
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
     if (c->socket_path)
         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, c->socket_path);
-    if (trusted && *trusted)
+    if (c->authority)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, c->authority);
+    else if (trusted && *trusted)
         curl_easy_setopt(curl, CURLOPT_CAINFO, trusted);
 }
 

@@ -16,6 +16,7 @@ struct http_client_config {
     const char *socket_path; /* or NULL and url */
     const char *url;         /* "http://127.0.0.1:6878", "https://..." */
     const char *token;       /* bearer, NULL none */
+    const char *authority;   /* a file that is trusted in the place of others; NULL: as above */
     uint64_t timeout_ms;     /* whole call; 0: none (streams) */
 };
 struct http_client *http_client_create(const struct http_client_config *, struct err *);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/interpreter.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -25,6 +26,7 @@
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
@@ -788,6 +790,17 @@ static int read_prefix(struct arena *arena, const char *text, struct words *out,
         out->at[out->n++] = word;
     }
     return 0;
+}
+
+const char *pilot_nodes_none(struct arena *arena, const char *prefix)
+{
+    const char *path = getenv("PATH");
+    if (strcmp(prefix, "none") == 0)
+        return "this server is set not to use Slurm (slurm_prefix: none)";
+    if (*prefix || (path && interpreter_in_path(arena, path, "sbatch")))
+        return NULL;
+    return "this server finds no sbatch: start it on a login node of Slurm, or with "
+           "--slurm-prefix=\"ssh LOGIN\"";
 }
 
 struct pilot_nodes *pilot_nodes_create(const struct pilot_nodes_config *config, struct err *err)

@@ -24,6 +24,8 @@ struct pilot_nodes_config {
     const char *prefix; /* of Slurm's commands; "": none */
     const char *node_program, *state_dir;
 };
+/* Why no nodes can be asked of Slurm by a server with that prefix; NULL: they can. In arena. */
+const char *pilot_nodes_none(struct arena *, const char *prefix);
 struct pilot_nodes;
 /* Those of the records are known from here on: before the core recovers. NULL. */
 struct pilot_nodes *pilot_nodes_create(const struct pilot_nodes_config *, struct err *);

@@ -5,6 +5,8 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/network_fs.h"
+#include "cli/shared_home.h"
 #include "cli/state_dir.h"
 #include "store/seal.h"
 #include "text/json.h"
@@ -19,6 +21,12 @@
 static int make_dir(const char *path, struct err *err)
 {
     struct stat st;
+    const char *network = network_fs_of(path);
+    if (network) {
+        err_set(err, ERR_INPUT, "%s is on %s: records cannot lie there", path, network);
+        return err_hint(err, "--state-dir or MUSTER_STATE_DIR: a directory on a disk of this "
+                             "machine");
+    }
     if (file_mkdirs(path, 0700, err) < 0)
         return err_hint(err, "choose another place with --state-dir or MUSTER_STATE_DIR");
     if (stat(path, &st) != 0)
@@ -157,9 +165,31 @@ int server_files_announce(const struct server_files *files, const struct server_
     return rc;
 }
 
-void server_files_withdraw(const struct server_files *files)
+void server_files_withdraw(const struct server_files *files, bool all)
 {
+    AUTO_FREE char *home = all ? state_dir_shared(files->dir) : NULL;
     unlink(files->info);
+    if (home)
+        shared_home_forget(home);
+}
+
+bool server_files_are_shared(const struct server_files *files)
+{
+    AUTO_FREE char *home = state_dir_shared(files->dir);
+    return home != NULL;
+}
+
+int server_files_share(const struct server_files *files, const struct server_way *way,
+                       struct err *err)
+{
+    AUTO_FREE char *address =
+        way->known ? mem_printf("https://%s:%u", way->known, way->port) : mem_strdup("");
+    AUTO_FREE char *home = state_dir_shared(files->dir);
+    AUTO_FREE char *host = shared_home_host();
+    const struct shared_server server = {
+        .host = host, .address = address, .authority = way->authority, .token = files->token
+    };
+    return home ? shared_home_write(home, &server, err) : 0;
 }
 
 uint64_t server_files_other(const struct server_files *files)

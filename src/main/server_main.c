@@ -57,6 +57,7 @@
 #define BACKUP_MOST_MS   3600000u
 /* How long a server stays without work that nobody asked for. */
 #define ON_DEMAND_IDLE   "1h"
+#define SHARED_LISTEN    "0.0.0.0:6878" /* of one that is found by a home that machines share */
 /* An answer that says "the server ends" leaves before the server does. */
 #define LAST_WORDS_MS    30
 
@@ -102,7 +103,7 @@ struct server {
     struct api *api;
     struct http_server *http;
     bool loop_ready, ending;
-    bool detached, on_demand;
+    bool detached, on_demand, had_no_work;
 };
 
 /* ---- news from below ---- */
@@ -235,7 +236,9 @@ static void on_idle(uv_timer_t *timer)
 {
     struct server *s = timer->data;
     uint64_t since, now = ctl_now(s->ctl);
-    if (ctl_idle_since(s->ctl, &since) && now >= since && now - since >= s->idle_exit_ms)
+    s->had_no_work =
+        ctl_idle_since(s->ctl, &since) && now >= since && now - since >= s->idle_exit_ms;
+    if (s->had_no_work)
         end(s, "no work");
 }
 
@@ -280,6 +283,8 @@ static void settle(struct server *s)
         config_settle(c, SETTING_USERS_DIR, arena_printf(s->arena, "%s.users", s->files.dir));
     if (s->on_demand && strcmp(c->at[SETTING_IDLE_EXIT].from, "default") == 0)
         config_settle(c, SETTING_IDLE_EXIT, ON_DEMAND_IDLE);
+    if (strcmp(c->at[SETTING_LISTEN].from, "default") == 0 && server_files_are_shared(&s->files))
+        config_settle(c, SETTING_LISTEN, SHARED_LISTEN);
     if (!*c->at[SETTING_PYTHON].text) {
         const char *python = interpreter_in_path(s->arena, getenv("PATH"), "python3");
         config_settle(c, SETTING_PYTHON, python ? python : "none");
@@ -714,18 +719,6 @@ static int make_http(struct server *s, struct err *err)
     return 0;
 }
 
-/* Why no nodes can be asked of Slurm; NULL: they can. */
-static const char *find_slurm(struct server *s)
-{
-    const char *path = getenv("PATH"), *prefix = s->config.at[SETTING_SLURM_PREFIX].text;
-    if (strcmp(prefix, "none") == 0)
-        return "this server is set not to use Slurm (slurm_prefix: none)";
-    if (*prefix || (path && interpreter_in_path(s->arena, path, "sbatch")))
-        return NULL;
-    return "this server finds no sbatch: start it on a login node of Slurm, or with "
-           "--slurm-prefix=\"ssh LOGIN\"";
-}
-
 /* Also where no port is open for machines: what runs on those that are known is not lost. */
 static void add_machines(struct server *s)
 {
@@ -792,7 +785,7 @@ static int make_parts(struct server *s, struct err *err)
         return -1;
     s->node_program = node;
     s->link = link_create(&s->loop, (struct engine_sink){ .fact = on_fact, .arg = s });
-    s->no_allocations = find_slurm(s);
+    s->no_allocations = pilot_nodes_none(s->arena, s->config.at[SETTING_SLURM_PREFIX].text);
     place.link = s->link;
     s->engine = wire_engine(&place, err);
     if (s->engine)
@@ -854,8 +847,15 @@ static int announce(struct server *s, struct err *err)
                                 .version = s->version,
                                 .address = s->address,
                                 .detached = s->detached };
+    struct server_way way = { .port = s->host ? http_server_port(s->http) : 0 };
     if (server_files_announce(&s->files, &info, err) < 0)
         return -1;
+    if (server_files_are_shared(&s->files)) {
+        way.known = s->host ? agents_host(s->arena, s->address + strlen("http://")) : NULL;
+        way.authority = on_authority(s, err);
+        if (!way.authority || server_files_share(&s->files, &way, err) < 0)
+            return -1;
+    }
     log_info("server.started", "pid=%d version=%s address=%s state_dir=%s nodes=%zu", (int)getpid(),
              s->version, *s->address ? s->address : "none", s->files.dir, s->nodes.n);
     say_outcome(s->arena, NULL);
@@ -907,7 +907,7 @@ static void server_fini(struct server *s)
     http_server_destroy(s->http);
     api_destroy(s->api);
     if (s->http)
-        server_files_withdraw(&s->files);
+        server_files_withdraw(&s->files, s->had_no_work);
     s->sink.fact = NULL;
     if (s->shipper)
         shipper_finish(s->shipper);

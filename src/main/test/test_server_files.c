@@ -114,7 +114,7 @@ static void other_server(void **state)
     info.pid = (uint64_t)gone;
     assert_int_equal(server_files_announce(&w->files, &info, &w->err), 0);
     assert_int_equal(server_files_other(&w->files), 0);
-    server_files_withdraw(&w->files);
+    server_files_withdraw(&w->files, true);
     assert_int_not_equal(access(w->files.info, F_OK), 0);
 }
 

@@ -1,0 +1,128 @@
+/* The file has a token: mode 0600, and one that others may use is not believed. It is replaced as a
+ * whole. What stays of a server that was ended says where its records are, so no second one is
+ * begun on another machine while jobs of the first go on. */
+#include "cli/shared_home.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/network_fs.h"
+#include "base/report.h"
+#include "text/json.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME     "elsewhere.json"
+#define TRUSTED  "elsewhere.pem"
+#define FILE_MAX (64u << 10)
+
+bool shared_home_has(const char *dir)
+{
+    const char *said = getenv("MUSTER_SHARED_HOME");
+    if (said && (strcmp(said, "yes") == 0 || strcmp(said, "no") == 0))
+        return *said == 'y';
+    return network_fs_of(dir) != NULL;
+}
+
+char *shared_home_local(struct err *err)
+{
+    AUTO_FREE char *path = mem_printf("/var/tmp/muster-%u", (unsigned)geteuid());
+    struct stat st;
+    if (lstat(path, &st) != 0) {
+        if (errno == ENOENT)
+            return TAKE(path);
+        err_sys(err, "%s", path);
+        return NULL;
+    }
+    if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077))
+        return TAKE(path);
+    err_set(err, ERR_DENIED, "%s is not a directory of yours alone", path);
+    err_hint(err, "remove it, or set MUSTER_STATE_DIR to a directory on a disk of this machine");
+    return NULL;
+}
+
+char *shared_home_host(void)
+{
+    char name[HOST_NAME_MAX + 1] = "";
+    (void)gethostname(name, sizeof name - 1);
+    return mem_strdup(name);
+}
+
+int shared_home_write(const char *dir, const struct shared_server *server, struct err *err)
+{
+    struct arena *a = arena_create();
+    AUTO_FREE char *path = file_join(dir, NAME);
+    AUTO_FREE char *trusted = file_join(dir, TRUSTED);
+    AUTO_BUF struct buf text = BUF_INIT(FILE_MAX);
+    struct text_node *root = text_map(a, NULL, NULL);
+    text_str(a, root, "host", server->host);
+    text_str(a, root, "address", server->address);
+    text_str(a, root, "token", server->token);
+    json_print(root, 2, &text);
+    buf_putc(&text, '\n');
+    bool done =
+        file_mkdirs(dir, 0700, err) == 0 &&
+        file_replace(trusted, server->authority, strlen(server->authority), 0600, err) == 0 &&
+        file_replace(path, text.data, text.len, 0600, err) == 0;
+    arena_destroy(a);
+    return done ? 0 : -1;
+}
+
+static const char *word_of(const struct text_node *root, const char *name)
+{
+    const struct text_node *node = text_get(root, name);
+    return node && node->kind == TEXT_STR ? node->str : "";
+}
+
+static bool read_file(struct arena *a, const char *dir, struct shared_server *out)
+{
+    AUTO_FREE char *path = file_join(dir, NAME);
+    AUTO_FREE char *text = NULL;
+    struct stat st;
+    size_t len;
+    struct report report;
+    report_init(&report, a);
+    if (stat(path, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 077) ||
+        file_read(path, FILE_MAX, &text, &len, NULL) < 0)
+        return false;
+    const struct text_node *root = json_parse(a, text, len, 0, &report);
+    if (!root)
+        return false;
+    *out = (struct shared_server){ .host = word_of(root, "host"),
+                                   .address = word_of(root, "address"),
+                                   .authority = arena_printf(a, "%s/%s", dir, TRUSTED),
+                                   .token = word_of(root, "token") };
+    return *out->host;
+}
+
+bool shared_home_read(struct arena *a, const char *dir, struct shared_server *out)
+{
+    struct shared_server found;
+    AUTO_FREE char *here = shared_home_host();
+    if (!read_file(a, dir, &found) || strcmp(found.host, here) == 0)
+        return false;
+    *out = found;
+    return true;
+}
+
+bool shared_home_is_here(const char *dir)
+{
+    struct arena *a = arena_create();
+    struct shared_server found;
+    AUTO_FREE char *here = shared_home_host();
+    bool is = read_file(a, dir, &found) && strcmp(found.host, here) == 0;
+    arena_destroy(a);
+    return is;
+}
+
+void shared_home_forget(const char *dir)
+{
+    AUTO_FREE char *path = file_join(dir, NAME);
+    if (shared_home_is_here(dir))
+        (void)unlink(path);
+}

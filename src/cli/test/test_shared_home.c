@@ -1,0 +1,134 @@
+/* A home that several machines have: where records are then, and what the file in it says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "cli/shared_home.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/state_dir.h"
+#include "text/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct fix {
+    char home[32];
+    char *usual, *local;
+    struct arena *arena;
+};
+
+static int set_up(void **state)
+{
+    struct fix *f = mem_new(sizeof *f);
+    struct err err;
+    memcpy(f->home, "/tmp/muster-home-XXXXXX", sizeof "/tmp/muster-home-XXXXXX");
+    assert_non_null(mkdtemp(f->home));
+    setenv("HOME", f->home, 1);
+    unsetenv("XDG_STATE_HOME");
+    unsetenv("MUSTER_STATE_DIR");
+    unsetenv("MUSTER_SHARED_HOME");
+    f->usual = mem_printf("%s/.local/state/muster", f->home);
+    f->local = shared_home_local(&err);
+    f->arena = arena_create();
+    *state = f;
+    return f->local ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    struct fix *f = *state;
+    unsetenv("MUSTER_SHARED_HOME");
+    file_remove_tree(f->home, NULL);
+    arena_destroy(f->arena);
+    free(f->usual);
+    free(f->local);
+    free(f);
+    return 0;
+}
+
+static void records_are_on_this_machine(void **state)
+{
+    const struct fix *f = *state;
+    struct err err;
+    AUTO_FREE char *own = state_dir_find(NULL, &err);
+    assert_string_equal(own, f->usual);
+    assert_null(state_dir_shared(own));
+    setenv("MUSTER_SHARED_HOME", "yes", 1);
+    AUTO_FREE char *shared = state_dir_find(NULL, &err);
+    AUTO_FREE char *in_place_of = state_dir_shared(shared);
+    assert_string_equal(shared, f->local);
+    assert_string_equal(in_place_of, f->usual);
+    AUTO_FREE char *named = state_dir_find("/tmp/named", &err); /* whoever names one means it */
+    assert_string_equal(named, "/tmp/named");
+    assert_null(state_dir_shared(named));
+    setenv("MUSTER_STATE_DIR", "/tmp/set", 1);
+    AUTO_FREE char *set = state_dir_find(NULL, &err);
+    assert_string_equal(set, "/tmp/set");
+    assert_null(state_dir_shared(set));
+    unsetenv("MUSTER_STATE_DIR");
+}
+
+static void write_file(const struct fix *f, const char *host)
+{
+    const struct shared_server server = {
+        .host = host, .address = "https://10.0.0.1:6878", .authority = "PEM\n", .token = "t0k3n"
+    };
+    assert_int_equal(shared_home_write(f->usual, &server, NULL), 0);
+}
+
+static void a_server_of_another_machine_is_found(void **state)
+{
+    const struct fix *f = *state;
+    struct shared_server found;
+    struct stat st;
+    size_t len;
+    AUTO_FREE char *pem = NULL;
+    AUTO_FREE char *path = file_join(f->usual, "elsewhere.json");
+    assert_false(shared_home_read(f->arena, f->usual, &found));
+    write_file(f, "another-machine");
+    assert_true(shared_home_read(f->arena, f->usual, &found));
+    assert_false(shared_home_is_here(f->usual));
+    assert_string_equal(found.host, "another-machine");
+    assert_string_equal(found.address, "https://10.0.0.1:6878");
+    assert_int_equal(file_read(found.authority, 100, &pem, &len, NULL), 0);
+    assert_string_equal(pem, "PEM\n");
+    assert_string_equal(found.token, "t0k3n");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    shared_home_forget(f->usual); /* it is the other's to say */
+    assert_true(shared_home_read(f->arena, f->usual, &found));
+    assert_int_equal(chmod(path, 0640), 0); /* others may have written it */
+    assert_false(shared_home_read(f->arena, f->usual, &found));
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_int_equal(file_replace(path, "{", 1, 0600, NULL), 0);
+    assert_false(shared_home_read(f->arena, f->usual, &found));
+}
+
+static void one_of_this_machine_is_no_other(void **state)
+{
+    const struct fix *f = *state;
+    struct shared_server found;
+    AUTO_FREE char *here = shared_home_host();
+    AUTO_FREE char *path = file_join(f->usual, "elsewhere.json");
+    write_file(f, here);
+    assert_false(shared_home_read(f->arena, f->usual, &found));
+    assert_true(shared_home_is_here(f->usual));
+    shared_home_forget(f->usual);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(records_are_on_this_machine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_server_of_another_machine_is_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_of_this_machine_is_no_other, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
