@@ -243,12 +243,12 @@ static void check_named(struct trial *t, struct arena *arena, const struct event
 {
     struct job_row job;
     const char *text = row->body ? row->body : "";
-    bool known = row->job && store_get_job(t->store, arena, row->job, &job, NULL) == 1;
-    for (const char *at = text; (at = strchr(at, 'w')); at++) {
+    for (const char *at = text; row->job && (at = strchr(at, 'w')); at++) {
         size_t n = strspn(at + 1, "0123456789");
         bool word = n && (at == text || !isalnum((unsigned char)at[-1])) &&
                     !isalnum((unsigned char)at[1 + n]);
-        if (word && known && (strlen(job.name) != 1 + n || strncmp(job.name, at, 1 + n) != 0))
+        if (word && store_get_job(t->store, arena, row->job, &job, NULL) == 1 &&
+            (strlen(job.name) != 1 + n || strncmp(job.name, at, 1 + n) != 0))
             trial_wrong(t, "event %llu names another job: %s", (unsigned long long)row->seq, text);
     }
 }

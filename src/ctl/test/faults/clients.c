@@ -188,12 +188,12 @@ static struct work *unanswered(struct clients *c)
     return NULL;
 }
 
-bool clients_answered(const struct clients *c)
+size_t clients_waiting(const struct clients *c)
 {
+    size_t n = 0;
     for (size_t i = 0; i < c->n; i++)
-        if (!c->works[i].acknowledged && !c->works[i].refused)
-            return false;
-    return true;
+        n += !c->works[i].acknowledged && !c->works[i].refused;
+    return n;
 }
 
 void clients_submit(struct clients *c, struct ctl *ctl)

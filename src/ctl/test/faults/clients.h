@@ -55,6 +55,6 @@ void clients_undrain(struct clients *, struct ctl *, const char *node);
 void clients_declare(struct clients *, struct ctl *); /* queues with shares */
 /* Before quiet times: what waits for its owner goes on; true: something was asked for. */
 bool clients_resume(struct clients *, struct ctl *);
-bool clients_answered(const struct clients *); /* nobody waits for the answer to a submission */
+size_t clients_waiting(const struct clients *); /* submissions that are not answered yet */
 
 #endif

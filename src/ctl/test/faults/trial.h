@@ -77,6 +77,7 @@ struct trial {
     struct buf before; /* the state when the server died, to be found again; "": not known */
     VEC(struct seen_event) seen;
     bool trace, faulty, wakes;
+    size_t waiting; /* submissions, a round of quiet times ago */
     unsigned steps, starts, deaths;
     uint64_t digest; /* of what happened: the same for the same seed */
     char state_dir[TRIAL_PATH + 16], db[TRIAL_PATH + 32], runs[TRIAL_PATH + 32],
