@@ -63,6 +63,8 @@ static int open_db(struct store *st, struct err *err)
     if (sqlite3_open_v2(st->path, &st->db, flags, NULL) != SQLITE_OK)
         return db_fail(st, err, st->path);
     sqlite3_extended_result_codes(st->db, 1);
+    /* No plan depends on what is bound: else each new value prepares some statements anew. */
+    sqlite3_db_config(st->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
     /* What is damaged is left as it is. */
     sqlite3_db_config(st->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (db_exec(st, pragmas, err) < 0) {
