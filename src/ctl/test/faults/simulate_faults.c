@@ -37,6 +37,7 @@ struct options {
 };
 struct result {    /* of one process; shared with its parent */
     uint64_t seed; /* that runs */
+    uint64_t next; /* of a share */
     uint64_t done, steps, deaths, starts, digest;
     uint64_t failed_seed;
     bool failed;
@@ -45,8 +46,9 @@ struct result {    /* of one process; shared with its parent */
 };
 
 struct share { /* of the seeds, for one process */
-    uint64_t first, step, n;
-    bool down; /* the last first */
+    uint64_t first, n;
+    uint64_t *next; /* how many of them have begun; several processes may count here */
+    bool down;      /* the last first */
     bool trace;
     enum planted planted;
 };
@@ -57,8 +59,9 @@ static void run_share(const struct share *share, struct result *result)
     struct trial *trial = mem_new(sizeof *trial);
     bench_init(bench);
     bench->hooks.planted = share->planted;
-    for (uint64_t i = 0; i < share->n && !result->failed; i++) {
-        result->seed = share->first + share->step * (share->down ? share->n - 1 - i : i);
+    for (uint64_t i; !result->failed &&
+                     (i = __atomic_fetch_add(share->next, 1, __ATOMIC_RELAXED)) < share->n;) {
+        result->seed = share->first + (share->down ? share->n - 1 - i : i);
         if (!trial_run(trial, bench, result->seed, share->trace)) {
             result->failed = true;
             result->failed_seed = result->seed;
@@ -89,16 +92,21 @@ static pid_t begin(const struct share *share, struct result *result)
     return pid;
 }
 
-static void finish(pid_t pid, struct result *result)
+static void settle(int status, struct result *result)
 {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0)
-        ;
     if (status == 0 || result->failed)
         return;
     result->failed = true;
     result->failed_seed = result->seed;
     snprintf(result->wrong, sizeof result->wrong, "the process ended with status %d", status);
+}
+
+static void finish(pid_t pid, struct result *result)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        ;
+    settle(status, result);
 }
 
 static struct result *shared_results(size_t n)
@@ -130,12 +138,11 @@ static int run_all(const char *program, const struct options *o)
     struct result *results = shared_results(jobs), sum = { 0 };
     pid_t pids[JOBS_MAX];
     for (uint64_t i = 0; i < jobs; i++) {
-        struct share share = { .first = o->first + i,
-                               .step = jobs,
-                               .n = (o->seeds + jobs - 1 - i) / jobs,
-                               .trace = o->trace };
-        if (o->twice)
-            share = (struct share){ .first = o->first, .step = 1, .n = o->seeds, .down = i > 0 };
+        struct share share = { .first = o->first,
+                               .n = o->seeds,
+                               .next = &results[o->twice ? i : 0].next,
+                               .trace = o->trace,
+                               .down = o->twice && i > 0 };
         pids[i] = begin(&share, &results[i]);
     }
     for (uint64_t i = 0; i < jobs; i++) {
@@ -172,27 +179,58 @@ static const struct {
 #undef PLANTED_ROW
 };
 
+static bool is_wanted(const struct options *o, unsigned fault)
+{
+    return fault < PLANTED_N && (o->planted_all || o->planted == fault);
+}
+
+static void tell_planted(unsigned fault, const struct result *result)
+{
+    printf("%s (%s): ", planted_faults[fault].name, planted_faults[fault].what);
+    if (result->failed)
+        printf("found by seed %llu: %s\n", (unsigned long long)result->failed_seed, result->wrong);
+    else
+        printf("not found by %llu seeds\n", (unsigned long long)result->done);
+}
+
+static pid_t begin_planted(const struct options *o, unsigned fault, struct result *result)
+{
+    struct share share = { .first = o->first,
+                           .n = FOUND_WITHIN,
+                           .next = &result->next,
+                           .trace = o->trace,
+                           .planted = (enum planted)fault };
+    return begin(&share, result);
+}
+
+/* Each in a process of its own, as many at a time as there are jobs; the next one begins when any
+ * ends. */
 static int find_planted(const struct options *o)
 {
-    int missed = 0;
-    for (unsigned fault = 1; fault < PLANTED_N; fault++) {
-        if (!o->planted_all && o->planted != fault)
+    struct result *results = shared_results(PLANTED_N);
+    pid_t pids[PLANTED_N] = { 0 };
+    uint64_t running = 0;
+    int missed = 0, status;
+    for (unsigned next = 1; next < PLANTED_N || running;) {
+        if (next < PLANTED_N && running < o->jobs) {
+            if (is_wanted(o, next)) {
+                pids[next] = begin_planted(o, next, &results[next]);
+                running++;
+            }
+            next++;
             continue;
-        struct result *result = shared_results(1);
-        struct share share = { .first = o->first,
-                               .step = 1,
-                               .n = FOUND_WITHIN,
-                               .trace = o->trace,
-                               .planted = (enum planted)fault };
-        finish(begin(&share, result), result);
-        printf("%s (%s): ", planted_faults[fault].name, planted_faults[fault].what);
-        if (result->failed)
-            printf("found by seed %llu: %s\n", (unsigned long long)result->failed_seed,
-                   result->wrong);
-        else
-            printf("not found by %llu seeds\n", (unsigned long long)result->done);
-        missed |= !result->failed;
+        }
+        pid_t ended = wait(&status);
+        for (unsigned fault = 1; fault < next; fault++)
+            if (pids[fault] == ended)
+                settle(status, &results[fault]);
+        running--;
     }
+    for (unsigned fault = 1; fault < PLANTED_N; fault++)
+        if (is_wanted(o, fault)) {
+            tell_planted(fault, &results[fault]);
+            missed |= !results[fault].failed;
+        }
     return missed;
 }
 
