@@ -5,6 +5,7 @@ who waits is told why, and all end well."""
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 from collections import Counter
@@ -37,6 +38,8 @@ class Crowd:
     def __init__(self, server: Server, folder: Path, count: int) -> None:
         self.server, self.folder, self.count = server, folder, count
         self.there = folder / "there"
+        self.gate = folder / "gate"  # a FIFO: to open it waits for the test, and takes no time
+        os.mkfifo(self.gate)
         self.dice = random.Random(count)
         self.jobs: dict[int, int] = {}  # by number: tasks that write a line
         self.gangs: set[int] = set()
@@ -46,7 +49,7 @@ class Crowd:
         """One line of a whole write (job, task and attempt), when all jobs are there, however long
         that takes: until then they wait, or have somebody to take from."""
         return (
-            f"until [ -e {self.there} ]; do sleep 0.1; done; sleep {seconds:.2f}; "
+            f"[ -e {self.there} ] || : < {self.gate}; sleep {seconds:.2f}; "
             f"exec printf '%s %s %s\\n' $MUSTER_JOB_NUMBER "
             f"$MUSTER_ARRAY_INDEX-$MUSTER_TASK_INDEX $MUSTER_RESTART_COUNT "
             f">> {self.folder}/lines"
@@ -99,6 +102,7 @@ class Crowd:
                 self.ask_why()
         self.ask_why(self.count)
         self.there.touch()
+        self.writer = os.open(self.gate, os.O_RDWR)  # who comes from now on finds the gate open
 
     def ask_why(self, most: int = 4) -> None:
         """Of some that wait."""
@@ -114,17 +118,22 @@ class Crowd:
             assert e["why"] == "pending" or CONCRETE.search(e["reason"]), e
             self.reasons[e["why"]] += 1
 
-    def left(self) -> int:
-        return len(self.server.jobs(state="queued,starting,running,restarting,stopping"))
+    def left(self) -> dict[int, str]:
+        live = self.server.jobs(state="queued,starting,running,restarting,stopping")
+        return {job["number"]: job["state"] for job in live}
 
     def watch(self) -> None:
         """To the end of all of them."""
         drained = ""
+        before: dict[int, str] = {}
 
         def through() -> bool:
-            nonlocal drained
-            left = self.left()
-            self.ask_why()
+            nonlocal drained, before
+            live = self.left()
+            if live != before:  # else all wait for what they waited for
+                self.ask_why()
+            before = live
+            left = len(live)
             if not drained and left < self.count * 2 // 3:
                 drained = "n3"
                 assert self.server.muster("drain", drained).returncode == 0
@@ -158,6 +167,7 @@ def crowd(server: Server, folder: Path, count: int) -> Crowd:
     c.arrive()
     array = server.submit(native("arr", c.line(0.1), array={"count": 8, "at_once": 3}))
     c.watch()
+    os.close(c.writer)
     assert server.state_of(array) == "succeeded"
     members = [line for line in (folder / "lines").read_text().splitlines() if " -" not in line]
     assert len({line.split()[1] for line in members}) == 8, members
