@@ -277,8 +277,17 @@ int file_remove_tree(const char *path, struct err *err)
 
 struct sizing {
     unsigned long long limit, bytes;
+    bool on_disk; /* what it takes there, not how long it is */
     int depth;
 };
+
+static unsigned long long size_of(const struct sizing *z, const struct stat *st)
+{
+    if (!z->on_disk)
+        return S_ISREG(st->st_mode) ? (unsigned long long)st->st_size : 0;
+    unsigned long long names = S_ISDIR(st->st_mode) ? 1 : (unsigned long long)st->st_nlink;
+    return (unsigned long long)st->st_blocks * 512 / (names ? names : 1);
+}
 
 /* Counts below one directory; errors leave errno. */
 static int add_sizes(struct sizing *z, int parent, const char *name)
@@ -301,13 +310,25 @@ static int add_sizes(struct sizing *z, int parent, const char *name)
                 continue;
             return -1;
         }
-        if (S_ISREG(st.st_mode))
-            z->bytes += (unsigned long long)st.st_size;
+        z->bytes += size_of(z, &st);
         if (S_ISDIR(st.st_mode) && add_sizes(z, fd, e->d_name) != 0)
             return -1;
     }
     z->depth--;
     return 0;
+}
+
+static int add_tree(struct sizing *z, const char *path, struct err *err)
+{
+    /* The top may be named through a link; what is below it may not. */
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, "%s", path);
+    if (add_sizes(z, fd, ".") == 0)
+        return 0;
+    return errno == ELOOP ? err_set(err, ERR_TOO_LARGE, "%s has directories more than %d deep",
+                                    path, WALK_DEPTH)
+                          : err_sys(err, "counting what is in %s", path);
 }
 
 int file_tree_size(const char *path, unsigned long long limit, unsigned long long *bytes,
@@ -317,18 +338,20 @@ int file_tree_size(const char *path, unsigned long long limit, unsigned long lon
     struct stat st;
     if (stat(path, &st) != 0)
         return err_sys(err, "%s", path);
-    if (!S_ISDIR(st.st_mode)) {
-        *bytes = (unsigned long long)st.st_size;
-        return 0;
-    }
-    /* The top may be named through a link; what is below it may not. */
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return err_sys(err, "%s", path);
-    if (add_sizes(&z, fd, ".") != 0)
-        return errno == ELOOP ? err_set(err, ERR_TOO_LARGE, "%s has directories more than %d deep",
-                                        path, WALK_DEPTH)
-                              : err_sys(err, "counting what is in %s", path);
+    if (!S_ISDIR(st.st_mode))
+        z.bytes = (unsigned long long)st.st_size;
+    else if (add_tree(&z, path, err) != 0)
+        return -1;
+    *bytes = z.bytes;
+    return 0;
+}
+
+int file_tree_disk(const char *path, unsigned long long limit, unsigned long long *bytes,
+                   struct err *err)
+{
+    struct sizing z = { .limit = limit, .on_disk = true };
+    if (add_tree(&z, path, err) != 0)
+        return -1;
     *bytes = z.bytes;
     return 0;
 }

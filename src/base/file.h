@@ -26,6 +26,9 @@ int file_remove_tree(const char *path, struct err *err);
 /* Bytes below path (links not followed); stops counting above limit. */
 int file_tree_size(const char *path, unsigned long long limit, unsigned long long *bytes,
                    struct err *err);
+/* What the directory takes of the disk: a file of several names once, if all of them are in it. */
+int file_tree_disk(const char *path, unsigned long long limit, unsigned long long *bytes,
+                   struct err *err);
 bool file_is_dir(const char *path);
 /* Has it a part that is ".."? Then its text does not say where it lies. */
 bool file_climbs(const char *path);

@@ -123,6 +123,30 @@ static void counts_without_following(void **state)
     assert_int_equal(file_tree_size("/nonexistent", 1000, &bytes, &err), -1);
 }
 
+static void what_has_two_names_is_on_the_disk_once(void **state)
+{
+    (void)state;
+    struct err err;
+    unsigned long long one_name = 0, two_names = 0, bytes = 0;
+    AUTO_FREE char *dir = file_join(top, "disk");
+    file_mkdirs(dir, 0700, &err);
+    AUTO_FREE char *file = file_join(dir, "file"), *again = file_join(dir, "again");
+    AUTO_CLOSE int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(posix_fallocate(fd, 0, 1 << 20), 0);
+    assert_int_equal(file_tree_disk(dir, UINT64_MAX, &one_name, &err), 0);
+    assert_true(one_name >= 1 << 20);
+    assert_int_equal(link(file, again), 0);
+    assert_int_equal(file_tree_disk(dir, UINT64_MAX, &two_names, &err), 0);
+    assert_int_equal(two_names, one_name);
+    /* one that is long and has no bytes */
+    AUTO_FREE char *hole = file_join(dir, "hole");
+    AUTO_CLOSE int holed = open(hole, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(ftruncate(holed, 1 << 20), 0);
+    assert_int_equal(file_tree_disk(dir, UINT64_MAX, &bytes, &err), 0);
+    assert_int_equal(bytes, one_name);
+    assert_int_equal(file_tree_disk("/nonexistent", 1000, &bytes, &err), -1);
+}
+
 static void removes_trees_and_spares_what_links_name(void **state)
 {
     (void)state;
@@ -206,6 +230,7 @@ int main(void)
         cmocka_unit_test(reads_what_has_no_size),
         cmocka_unit_test(makes_directories),
         cmocka_unit_test(counts_without_following),
+        cmocka_unit_test(what_has_two_names_is_on_the_disk_once),
         cmocka_unit_test(removes_trees_and_spares_what_links_name),
         cmocka_unit_test(removes_deep_trees),
         cmocka_unit_test(joins),

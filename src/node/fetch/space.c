@@ -1,6 +1,7 @@
 /* half/DIGEST/needs is what a pull said it would take. It is what its manifest says of the packed
- * layers: what they unpack to is known only when they have come, and seldom less. One lock for all
- * of a store stands over looking and taking. */
+ * layers: what they unpack to is known only when they have come, and seldom less. Nothing is
+ * removed for an image that would not fit then either. One lock for all of a store stands over
+ * looking and taking. */
 #include "node/fetch/space.h"
 
 #include "base/file.h"
@@ -75,17 +76,33 @@ static int refuse(uint64_t bytes, uint64_t there, uint64_t promised, struct err 
                    fmt_bytes(wants, bytes), fmt_bytes(has, there), of_others);
 }
 
+/* 1: it fits, 0: it does not. more: bytes that would be free besides. */
+static int look(const char *dir, const char *digest, uint64_t bytes, uint64_t more, struct err *err)
+{
+    uint64_t there = 0;
+    if (free_bytes(dir, &there, err) != 0)
+        return -1;
+    uint64_t promised = others_need(dir, digest);
+    there += more;
+    if (there >= promised && there - promised >= bytes)
+        return 1;
+    (void)refuse(bytes, there, promised, err);
+    return 0;
+}
+
 static int make_room(const char *dir, const char *digest, uint64_t bytes, struct err *err)
 {
-    uint64_t there = 0, promised = 0;
-    do {
-        if (free_bytes(dir, &there, err) != 0)
+    int rc = look(dir, digest, bytes, 0, err);
+    if (rc != 0)
+        return rc < 0 ? -1 : 0;
+    store_drop_remains(dir);
+    rc = look(dir, digest, bytes, store_unused(dir), err);
+    if (rc <= 0)
+        return -1;
+    while ((rc = look(dir, digest, bytes, 0, err)) == 0)
+        if (!store_drop_oldest(dir))
             return -1;
-        promised = others_need(dir, digest);
-        if (there >= promised && there - promised >= bytes)
-            return 0;
-    } while (store_drop_oldest(dir));
-    return refuse(bytes, there, promised, err);
+    return rc < 0 ? -1 : 0;
 }
 
 int space_reserve(const char *dir, const char *digest, uint64_t bytes, struct err *err)

@@ -10,7 +10,8 @@
 
 /* With the lock of that image, whose half is there: bytes are its from now on until its half is
  * gone or space_free. Pulls under way keep what they have not yet written; images that nobody uses
- * go, the longest unused first. ERR_FULL says what it wants and what there is. */
+ * go, the longest unused first, if it fits then. ERR_FULL says what it wants and what there is, or
+ * would be without them. */
 int space_reserve(const char *dir, const char *digest, uint64_t bytes, struct err *err);
 void space_free(const char *dir, const char *digest);
 

@@ -172,14 +172,20 @@ static size_t list_trees(const char *dir, struct kept *out, uint64_t *sum)
     return n;
 }
 
+/* Both locks of one that is neither in use nor being made. */
+static bool take_unused(const char *dir, const char *digest, int *used, int *made)
+{
+    *used = open_lock(dir, digest, "use", NULL);
+    return *used >= 0 && flock(*used, LOCK_EX | LOCK_NB) == 0 &&
+           store_try_lock(dir, digest, made, NULL) == 0;
+}
+
 /* false: it is in use, or being made. */
 static bool remove_tree(const char *dir, const char *digest)
 {
     struct store_tree tree;
-    AUTO_CLOSE int made = -1;
-    AUTO_CLOSE int used = open_lock(dir, digest, "use", NULL);
-    if (used < 0 || flock(used, LOCK_EX | LOCK_NB) != 0 ||
-        store_try_lock(dir, digest, &made, NULL) != 0)
+    AUTO_CLOSE int made = -1, used = -1;
+    if (!take_unused(dir, digest, &used, &made))
         return false;
     store_tree_init(&tree, dir, digest);
     store_drop_half(&tree);
@@ -189,8 +195,7 @@ static bool remove_tree(const char *dir, const char *digest)
     return gone;
 }
 
-/* What is half made and nobody's. */
-static void drop_remains(const char *dir)
+void store_drop_remains(const char *dir)
 {
     AUTO_FREE char *path = mem_printf("%s/half", dir);
     DIR *list = opendir(path);
@@ -204,6 +209,24 @@ static void drop_remains(const char *dir)
     }
     if (list)
         closedir(list);
+}
+
+uint64_t store_unused(const char *dir)
+{
+    uint64_t sum;
+    unsigned long long unused = 0;
+    struct kept *all = mem_new(TREES_MAX * sizeof *all);
+    size_t n = list_trees(dir, all, &sum);
+    for (size_t i = 0; i < n; i++) {
+        AUTO_CLOSE int made = -1, used = -1;
+        AUTO_FREE char *tree = mem_printf("%s/trees/%s", dir, all[i].name);
+        unsigned long long one = 0;
+        if (take_unused(dir, all[i].name, &used, &made) &&
+            file_tree_disk(tree, UINT64_MAX, &one, NULL) == 0)
+            unused += one;
+    }
+    free(all);
+    return unused;
 }
 
 bool store_drop_oldest(const char *dir)
@@ -227,5 +250,5 @@ void store_keep_limit(const char *dir, uint64_t limit)
         if (remove_tree(dir, all[i].name))
             sum -= all[i].bytes;
     free(all);
-    drop_remains(dir);
+    store_drop_remains(dir);
 }

@@ -35,6 +35,10 @@ void store_drop_half(const struct store_tree *);
 /* Keeps it from being removed until the descriptor is closed, and counts as a use. -1: it is not
  * there, or no longer. */
 int store_use(const char *dir, const char *digest, struct err *);
+/* What all that nobody uses takes of the disk. */
+uint64_t store_unused(const char *dir);
+/* Removes what pulls that were killed left. */
+void store_drop_remains(const char *dir);
 /* Removes the one that was used longest ago, of those that nobody uses. false: there is none. */
 bool store_drop_oldest(const char *dir);
 /* Removes what was used longest ago until all trees together have at most so many bytes, but none

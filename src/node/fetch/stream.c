@@ -22,6 +22,7 @@ struct stream {
     struct image_blob blob;
     const char *dir;
     int in, to, kept; /* -1: none */
+    char *kept_path;
     bool leads, only_hashed;
     uint64_t came;
     uint64_t in_file, from_file; /* bytes that went in and out of it */
@@ -50,12 +51,20 @@ static void close_at(int *fd)
     *fd = -1;
 }
 
+static void drop_kept(struct stream *s)
+{
+    if (s->kept_path)
+        (void)unlink(s->kept_path);
+    free(TAKE(s->kept_path));
+    close_at(&s->kept);
+}
+
 void stream_destroy(struct stream *s)
 {
     if (!s)
         return;
     close_at(&s->in);
-    close_at(&s->kept);
+    drop_kept(s);
     free(s);
 }
 
@@ -67,7 +76,7 @@ void stream_lead(struct stream *s, int to)
     if (s->only_hashed) {
         s->n = s->at = 0;
         s->from_file = s->in_file;
-        close_at(&s->kept);
+        drop_kept(s);
     }
 }
 
@@ -109,12 +118,15 @@ bool stream_passed(const struct stream *s)
 
 /* ---- moving ---- */
 
-/* It has no name, so it is gone with us. */
-static int open_kept(const struct stream *s)
+/* Its name lets others see that its bytes are on the disk. The same layer may stand in an image
+ * more than once. */
+static int open_kept(struct stream *s)
 {
-    AUTO_FREE char *path = mem_printf("%s/%s", s->dir, s->blob.digest);
-    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return fd < 0 || unlink(path) != 0 ? -1 : mem_give_fd(&fd);
+    AUTO_FREE char *path = mem_printf("%s/kept.XXXXXX", s->dir);
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        s->kept_path = TAKE(path);
+    return fd;
 }
 
 static int keep(struct stream *s, struct err *err)
@@ -161,7 +173,7 @@ static int take_kept(struct stream *s, struct err *err)
     s->n = (size_t)n;
     s->at = 0;
     if (!has_kept(s))
-        close_at(&s->kept);
+        drop_kept(s);
     return 1;
 }
 

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 struct stream;
-/* in: read from, not waited for, and closed. dir: where it may keep a file, whose name goes at
- * once. */
+/* in: read from, not waited for, and closed. dir: where it may keep a file until its bytes have
+ * been handed on. */
 struct stream *stream_create(const struct image_blob *, int in, const char *dir);
 void stream_destroy(struct stream *); /* NULL-safe */
 

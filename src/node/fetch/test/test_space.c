@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "node/fetch/store.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,6 +67,9 @@ static bool has(char letter)
     return there;
 }
 
+#define TREE ((uint64_t)256 << 20) /* more than others write to the disk meanwhile */
+
+/* What it takes of the disk is not what it takes of the store's limit. */
 static void make(char letter)
 {
     char digest[IMAGE_DIGEST_LEN + 1];
@@ -73,6 +77,9 @@ static void make(char letter)
     AUTO_CLOSE int lock = begin(letter);
     assert_true(lock >= 0);
     store_tree_init(&tree, dir, digest_of(letter, digest));
+    AUTO_FREE char *path = mem_printf("%s/root/large", tree.half);
+    AUTO_CLOSE int large = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(posix_fallocate(large, 0, (off_t)TREE), 0);
     assert_int_equal(store_finish(&tree, 1, NULL), 0);
     store_tree_fini(&tree);
 }
@@ -135,8 +142,50 @@ static void what_nobody_uses_makes_way(void **state)
     assert_true(used >= 0 && lock >= 0);
     assert_int_equal(reserve('c', 1, &err), 0);
     assert_true(has('a') && has('b'));
-    assert_int_equal(reserve('c', (uint64_t)1 << 50, &err), -1);
+    assert_int_equal(reserve('c', all_room() + TREE / 2, &err), 0);
     assert_true(!has('a') && has('b'));
+}
+
+/* It would not fit then either. */
+static void nothing_is_removed_in_vain(void **state)
+{
+    char digest[IMAGE_DIGEST_LEN + 1];
+    struct err err = { .code = ERR_NONE };
+    (void)state;
+    make('a');
+    make('b');
+    AUTO_CLOSE int used = store_use(dir, digest_of('b', digest), &err);
+    AUTO_CLOSE int lock = begin('c');
+    assert_true(used >= 0 && lock >= 0);
+    assert_int_equal(reserve('c', all_room() + TREE + TREE / 2, &err), -1);
+    assert_int_equal(err.code, ERR_FULL);
+    assert_true(has('a') && has('b'));
+    close(used);
+    used = -1;
+    assert_int_equal(reserve('c', all_room() + TREE + TREE / 2, &err), 0);
+    assert_true(!has('a') && !has('b'));
+}
+
+/* What a pull that was killed left is not in the way. */
+static void remains_make_way(void **state)
+{
+    char digest[IMAGE_DIGEST_LEN + 1];
+    struct store_tree tree;
+    struct err err;
+    (void)state;
+    AUTO_CLOSE int left = begin('a');
+    store_tree_init(&tree, dir, digest_of('a', digest));
+    AUTO_FREE char *path = mem_printf("%s/root/large", tree.half);
+    AUTO_CLOSE int large = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(posix_fallocate(large, 0, (off_t)TREE), 0);
+    close(left);
+    close(large);
+    left = large = -1;
+    AUTO_CLOSE int lock = begin('c');
+    assert_true(lock >= 0);
+    assert_int_equal(reserve('c', all_room() + TREE / 2, &err), 0);
+    assert_false(file_is_dir(tree.half));
+    store_tree_fini(&tree);
 }
 
 int main(void)
@@ -147,6 +196,8 @@ int main(void)
         CASE(what_does_not_fit_is_refused),
         CASE(what_others_were_promised_counts),
         CASE(what_nobody_uses_makes_way),
+        CASE(nothing_is_removed_in_vain),
+        CASE(remains_make_way),
     };
 #undef CASE
     return cmocka_run_group_tests_name("node/fetch/space", tests, NULL, NULL);

@@ -139,6 +139,20 @@ static void bytes_are_kept_before(void **state)
     check_all(scene);
 }
 
+/* For others that ask what is still to come. */
+static void what_is_kept_is_seen_in_its_directory(void **state)
+{
+    struct scene *scene = *state;
+    unsigned long long there = 0;
+    move_until(scene, ALL / 2);
+    assert_int_equal(file_tree_size(scene->dir, ALL, &there, NULL), 0);
+    assert_int_equal(there, ALL / 2);
+    stream_lead(scene->stream, scene->out[1]);
+    check_all(scene);
+    assert_int_equal(file_tree_size(scene->dir, ALL, &there, NULL), 0);
+    assert_int_equal(there, 0);
+}
+
 static void all_may_come_before(void **state)
 {
     struct scene *scene = *state;
@@ -230,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(bytes_pass_when_it_is_their_turn),
         CASE(bytes_are_kept_before),
+        CASE(what_is_kept_is_seen_in_its_directory),
         CASE(all_may_come_before),
         CASE(nothing_piles_up),
         CASE(what_nobody_takes_is_hashed),
