@@ -17,8 +17,21 @@ from typing import Any
 
 import pytest
 import registry as registries
-from harness import ROOT, Done, Json, Nobody, Server, native, scratch, wait_for
-from image_checks import CHECKS, LACKS, MEMORY, SHM, Check, Made, answers, image, script
+from harness import (
+    ROOT,
+    Done,
+    Json,
+    Nobody,
+    Server,
+    kill,
+    native,
+    parent,
+    proc_bytes,
+    processes,
+    scratch,
+    wait_for,
+)
+from image_checks import CHECKS, LACKS, MEMORY, SHM, UNTIL, Check, Made, answers, image, script
 from registry import Registry, tree
 from test_machines import AGENTS, add, host, wait_state, write_conf
 
@@ -26,6 +39,7 @@ if why := registries.why_none():
     pytestmark = pytest.mark.skip(reason=why)
 
 RUNTIMES = ("bwrap",)
+WAIT = "while :; do usleep 20000; done"
 PLACES = ("root", "plain-user", "machine")
 
 
@@ -235,6 +249,45 @@ def test_it_is_told_to_end(place: Place) -> None:
     place.muster("stop", number)
     place.ended(number)
     assert "told" in place.log(number)
+
+
+def test_a_command_is_among_its_processes(place: Place) -> None:
+    """By the numbers that they have inside."""
+    line = "trap 'echo from inside; exit 0' USR1; echo $$ >/own; echo up; " + WAIT
+    number = place.submit(place.text(line))
+    wait_for(lambda: "up" in place.log(number), what="its output")
+    done = place.muster("exec", number, "worker/0", "--", "sh", "-c", "kill -USR1 $(cat /own)")
+    assert done.returncode == 0, done.stderr
+    assert place.ended(number)["state"] == "succeeded"
+    assert "from inside" in place.log(number)
+
+
+def test_a_signal_comes_once(place: Place) -> None:
+    line = "trap 'echo heard' USR1; trap 'exit 0' USR2; echo up; " + WAIT
+    number = place.submit(place.text(line))
+    wait_for(lambda: "up" in place.log(number), what="its output")
+    assert place.muster("signal", number, "USR1").returncode == 0
+    wait_for(lambda: "heard" in place.log(number), what="the first signal")
+    assert place.muster("signal", number, "USR2").returncode == 0
+    assert place.ended(number)["state"] == "succeeded"
+    assert place.log(number).count("heard") == 1
+
+
+def test_nothing_of_it_stays(place: Place) -> None:
+    """Whether it ended or its agent was killed."""
+    left = f"sleep\0{70000 + place.made.port}"
+    daemon = f"trap '' TERM HUP; setsid {left} & ".replace("\0", " ")
+    there = UNTIL.format("grep -q ^sleep /proc/[0-9]*/cmdline")
+    number = place.submit(place.text(daemon + there))
+    assert place.ended(number)["state"] == "succeeded"
+    assert not processes(left)
+    number = place.submit(place.text(daemon + "sleep 600", retry={"platform": 0}))
+    agent = next(iter(wait_for(lambda: processes(left), what="its daemon")))
+    while proc_bytes(agent, "comm") != b"muster-node\n":
+        agent = parent(agent)
+    kill(agent)
+    assert place.ended(number)["state"] == "failed"
+    assert not processes(left)
 
 
 def test_memory_that_is_too_little_is_told_apart(place: Place) -> None:

@@ -16,7 +16,19 @@ import pytest
 import registry as registries
 from accounts import Account, Shared
 from conftest import Starter
-from harness import Nobody, Server, kill, native, openpai, parent, role, wait_for
+from harness import (
+    Done,
+    Nobody,
+    Server,
+    environment,
+    kill,
+    native,
+    openpai,
+    parent,
+    program,
+    role,
+    wait_for,
+)
 from nvml import Driver, device, library
 from registry import Gate, Registry, busybox, tree
 
@@ -790,6 +802,34 @@ def test_users_in_an_image_of_a_plain_user(
         wait_for(lambda: not layers(user.state), what="the end of the layer")
         said = user.muster("doctor").stdout
         assert ("with one user" in said) != many, said
+    finally:
+        user.stop_server()
+
+
+def test_where_a_part_of_proc_is_hidden(registry: Registry, short_path: Path) -> None:
+    """As containers have it: the kernel lets plain users mount no other /proc. The task sees the
+    machine's, and all else is as elsewhere."""
+    user = Nobody(short_path)
+    if user.why_not:
+        pytest.skip(user.why_not)
+    image = registry.push("team/hidden", busybox())
+    hide = 'mount --bind /dev/null /proc/keys && exec setpriv --reuid 65534 --clear-groups "$@"'
+
+    def muster(*words: str) -> Done:
+        command = ["unshare", "-m", "sh", "-c", hide, "sh", str(program()), *words]
+        home = environment(user.state, HOME=str(user.home), MUSTER_LISTEN="none")
+        return subprocess.run(
+            command, env=home, cwd=user.home, capture_output=True, text=True, check=False
+        )
+
+    assert "tasks see the processes of the machine" in muster("doctor").stdout
+    assert "tasks see the processes of the machine" not in user.muster("doctor").stdout
+    try:
+        line = "cat /proc/*/comm 2>&- | grep -cx muster-node; echo of $(cat /proc/self/comm)"
+        done = muster("run", "--image", image, "--", "sh", "-c", line)
+        found = outputs(done.stdout)
+        assert done.returncode == 0 and int(found[0]) > 0, done.stdout + done.stderr
+        assert found[1] == "of cat", found
     finally:
         user.stop_server()
 

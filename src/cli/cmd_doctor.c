@@ -256,6 +256,22 @@ static const char *place_of_layers(struct cli *cli)
     return access(dir, W_OK | X_OK) == 0 ? dir : "/tmp";
 }
 
+static struct finding images_run(struct cli *cli, const struct runtime_check *check,
+                                 const char *others)
+{
+    const char *users =
+        check->one_user ? ", with one user: in them changing users and owners does nothing" : "";
+    const char *text =
+        arena_printf(cli->arena, "images can be run by %s%s%s%s%s", runtime_word(check->runtime),
+                     users, *check->why ? "; " : "", check->why, others);
+    if (check->one_user)
+        return less(text, "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER, "
+                          "with a range that nobody has; and the package uidmap");
+    return *check->why
+               ? less(text, "in a container of Docker: --security-opt systempaths=unconfined")
+               : good(text);
+}
+
 /* As a task would meet it: by muster-node. Each that runs no images says why. */
 static struct finding ask_runtimes(struct cli *cli)
 {
@@ -274,13 +290,8 @@ static struct finding ask_runtimes(struct cli *cli)
                                  buf_str(&why)),
                     "");
     for (size_t i = 0; i < checks.n; i++)
-        if (checks.at[i].runtime == found && checks.at[i].one_user)
-            return less(arena_printf(cli->arena,
-                                     "images can be run by %s, with one user: in them changing "
-                                     "users and owners does nothing%s",
-                                     runtime_word(found), others),
-                        "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER, "
-                        "with a range that nobody has; and the package uidmap");
+        if (checks.at[i].runtime == found)
+            return images_run(cli, &checks.at[i], others);
     return good(arena_printf(cli->arena, "images can be run by %s%s", runtime_word(found), others));
 }
 

@@ -23,7 +23,7 @@ struct runtime_check {
     enum job_runtime runtime;
     bool works;
     bool one_user;   /* in an image there is no other user than root */
-    const char *why; /* it does not work, and what would help; else "" */
+    const char *why; /* it does not work, and what would help; or what tasks lack; else "" */
 };
 struct runtime_checks { /* in the order in which they are tried */
     struct runtime_check at[RUNTIME_N];

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "node/runtimes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,8 +53,13 @@ static void take_line(struct arena *arena, char *line, struct runtime_checks *ch
         return;
     struct runtime_check *check = &checks->at[checks->n++];
     *check = (struct runtime_check){ .runtime = runtime, .works = strcmp(word, "works") == 0 };
-    check->one_user = check->works && line;
     check->why = check->works ? "" : arena_strdup(arena, line ? line : "");
+    for (const char *mark; check->works && (mark = strsep(&line, " "));) {
+        check->one_user |= strcmp(mark, RUNTIMES_ONE_USER) == 0;
+        if (strcmp(mark, RUNTIMES_SHARES_PIDS) == 0)
+            check->why = "tasks see the processes of the machine, because a part of /proc is "
+                         "hidden here, and the kernel lets no other one be mounted then";
+    }
 }
 
 /* In which images can be run, or why they cannot; a muster-node of another version may name none.

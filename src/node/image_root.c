@@ -10,6 +10,7 @@
 #include "node/driver.h"
 #include "node/gpu_share.h"
 #include "node/removals.h"
+#include "node/runtime/pids.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -202,6 +203,7 @@ int image_root_make(const struct image_root *r, struct arena *arena, struct root
                           .n_binds = list.n,
                           .work_dir = r->work_dir,
                           .shm = r->task->shm,
-                          .memory = r->memory };
+                          .memory = r->memory,
+                          .own_pids = pids_work() };
     return 0;
 }

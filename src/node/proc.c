@@ -49,6 +49,18 @@ uint64_t proc_pid_max(void)
     return read && proc_number(&at, &number) ? number : 0;
 }
 
+uint32_t proc_pids_most(uint32_t wanted)
+{
+    uint64_t all = proc_pid_max();
+    return all > 0 && wanted > all / 2 ? (uint32_t)(all / 2) : wanted;
+}
+
+bool proc_is_child(pid_t pid, pid_t parent)
+{
+    struct proc_stat stat;
+    return proc_stat_read(pid, &stat) && stat.parent == parent;
+}
+
 uint64_t proc_start_time(pid_t pid)
 {
     struct proc_stat stat;
@@ -123,6 +135,22 @@ void proc_children(pid_t parent, struct proc_list *out)
     closedir(dir);
     if (!listed)
         scan_for_parent(parent, out);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+    return (x > y) - (x < y);
+}
+
+void proc_each_once(struct proc_list *list)
+{
+    size_t n = 0;
+    qsort(list->at, list->n, sizeof list->at[0], by_pid);
+    for (size_t i = 0; i < list->n; i++)
+        if (n == 0 || list->at[n - 1] != list->at[i])
+            list->at[n++] = list->at[i];
+    list->n = n;
 }
 
 void proc_descendants(pid_t root, struct proc_list *out)

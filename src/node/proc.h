@@ -12,6 +12,8 @@
 bool proc_number(const char **text, uint64_t *out);
 /* Process numbers of the machine; 0: not known. */
 uint64_t proc_pid_max(void);
+/* As many processes as a task wants, but no more than leave room for others. */
+uint32_t proc_pids_most(uint32_t wanted);
 /* Process start time in clock ticks since boot (tells a reused pid apart); 0 when there is no such
  * process. */
 uint64_t proc_start_time(pid_t);
@@ -26,6 +28,8 @@ struct proc_list {
 /* Each appends; those are left out of which every thread has ended. */
 void proc_children(pid_t parent, struct proc_list *);
 void proc_descendants(pid_t root, struct proc_list *); /* without root */
+void proc_each_once(struct proc_list *);               /* sorted */
+bool proc_is_child(pid_t, pid_t parent);
 
 bool proc_environ_has(pid_t, const char *entry); /* entry: "NAME=value" */
 bool proc_is_leaving(pid_t);                     /* ends, and shows no environment any more */

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "node/runtime/pids.h"
 #include "node/view.h"
 
 #include <errno.h>
@@ -76,7 +77,8 @@ static int try_root(const char *dir, bool *many, struct err *err)
         return err_sys(err, "pipe");
     pid_t pid = fork();
     if (pid == 0) {
-        if (view_enter_root(&root, &ids, why) == 0)
+        bool user_ns = geteuid() != 0;
+        if (view_leave(&ids, false, why) == 0 && view_enter_root(&root, user_ns, why) == 0)
             snprintf(why, sizeof why, "%s", ids_has_many() ? MANY : ONE);
         _exit(write(pair[1], why, sizeof why) != sizeof why);
     }
@@ -130,7 +132,9 @@ int runtimes_main(const char *dir)
         struct err err = { .code = ERR_NONE };
         bool many = true;
         if (runtimes[i].works(dir, &many, &err) == 0)
-            printf("%s works%s\n", runtimes[i].name, many ? "" : " with one user");
+            printf("%s works%s%s\n", runtimes[i].name, many ? "" : " " RUNTIMES_ONE_USER,
+                   runtimes[i].works == bwrap_works && !pids_work() ? " " RUNTIMES_SHARES_PIDS
+                                                                    : "");
         else
             printf("%s no %s%s%s\n", runtimes[i].name, err.what, *err.hint ? ": " : "", err.hint);
     }

@@ -16,8 +16,10 @@ struct runtime {
 extern const struct runtime runtimes[];
 extern const size_t n_runtimes;
 
-/* muster-node runtimes DIR: a line for each, "NAME works", "NAME works with one user" or "NAME no
- * REASON". 0. */
+/* muster-node runtimes DIR: a line for each, "NAME works" or "NAME no REASON"; behind "works" the
+ * words RUNTIMES_ONE_USER and RUNTIMES_SHARES_PIDS where that is so. 0. */
+#define RUNTIMES_ONE_USER    "one-user"
+#define RUNTIMES_SHARES_PIDS "shares-pids"
 int runtimes_main(const char *dir);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "node/environment.h"
+#include "node/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,6 +104,10 @@ static void forget(struct shell *shell)
 static void end_now(struct shell *shell)
 {
     if (!shell->gone) {
+        struct proc_list below = { .n = 0 };
+        proc_children(shell->pid, &below); /* in a process namespace the command is one of these */
+        for (size_t i = 0; i < below.n; i++)
+            (void)kill(-below.at[i], SIGKILL);
         (void)kill(-shell->pid, SIGKILL);
         (void)kill(shell->pid, SIGKILL); /* it may not lead its group yet */
         (void)waitpid(shell->pid, NULL, 0);

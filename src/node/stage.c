@@ -3,11 +3,13 @@
  * parent-death signal is set after both (entering a user namespace and changing the user clear it),
  * and the parent is checked after that. The working directory is entered with the user's own
  * rights, and the filter of system calls is the last step. Every descriptor above stderr closes at
- * exec, whoever opened it. Failure is told through a pipe that closes at exec. */
+ * exec, whoever opened it. Failure is told through a pipe that closes at exec. Where the task has a
+ * process namespace, what follows its beginning happens in its program's own process. */
 #include "node/stage.h"
 
 #include "base/mem.h"
 #include "node/plain.h"
+#include "node/runtime/pids.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,8 +67,6 @@ static void connect_ends(const struct stage_ends *ends, int status)
     if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(ends->out, STDOUT_FILENO) < 0 ||
         dup2(ends->err, STDERR_FILENO) < 0)
         fail(status, errno, "cannot connect input and output");
-    if (ends->tty)
-        (void)ioctl(STDIN_FILENO, TIOCSCTTY, 0);
     (void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
 }
 
@@ -74,6 +74,13 @@ static void connect_ends(const struct stage_ends *ends, int status)
 static void die_with(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(127);
+}
+
+/* That parent is in another process namespace. */
+static void die_with_outside(void)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || pids_left())
         _exit(127);
 }
 
@@ -107,23 +114,37 @@ static void run_program(const struct stage *stage, int status)
          stage->image ? " in the image" : "");
 }
 
-/* The root of a task that runs in an image. The job's own, as all of its tasks will find it. */
-static void make_root(const struct stage *stage, int status)
+static _Noreturn void fail_image(const struct stage *stage, int status, const char *why)
 {
     struct stage_failure failure = { .by = BY_ITSELF };
-    char why[ROOT_WHY];
-    if (view_enter_root(stage->root, &stage->confine->ids, why) != 0) {
-        snprintf(failure.reason, sizeof failure.reason, "image %.80s: %.110s", stage->image, why);
-        (void)!write(status, &failure, sizeof failure);
-        _exit(127);
-    }
+    snprintf(failure.reason, sizeof failure.reason, "image %.80s: %.110s", stage->image, why);
+    (void)!write(status, &failure, sizeof failure);
+    _exit(127);
+}
+
+/* From here on in another process. */
+static void begin_pids(const struct stage *stage, int status, pid_t parent)
+{
+    const struct account *account = stage->confine->account;
+    die_with(parent);
+    if (pids_begin(account ? &account->ids : NULL) != 0)
+        fail(status, errno, "cannot begin a process namespace");
+}
+
+/* The root of a task that runs in an image. The job's own, as all of its tasks will find it. */
+static void make_root(const struct stage *stage, int status, pid_t parent)
+{
     struct err err;
-    if (stage->fill && stage->fill(stage->fill_arg, &err) != 0) {
-        snprintf(failure.reason, sizeof failure.reason, "image %.80s: %.110s", stage->image,
-                 err.what);
-        (void)!write(status, &failure, sizeof failure);
-        _exit(127);
-    }
+    bool user_ns = geteuid() != 0;
+    char why[ROOT_WHY];
+    if (view_leave(&stage->confine->ids, stage->own_pids, why) != 0)
+        fail_image(stage, status, why);
+    if (stage->own_pids)
+        begin_pids(stage, status, parent);
+    if (view_enter_root(stage->root, user_ns, why) != 0)
+        fail_image(stage, status, why);
+    if (stage->fill && stage->fill(stage->fill_arg, &err) != 0)
+        fail_image(stage, status, err.what);
     if (devices_show(&stage->devices, true) != 0)
         fail(status, errno, "cannot make a /dev of its own");
 }
@@ -143,10 +164,14 @@ static void tell_loader(char *const *env)
         continue;
 }
 
-static void enter_view(const struct stage *stage, int status)
+static void enter_view(const struct stage *stage, int status, pid_t parent)
 {
     if (view_enter(stage->view) != 0)
         fail(status, errno, "cannot enter the view of the job");
+    if (stage->own_pids)
+        die_with(parent);
+    if (stage->own_pids && view_enter_pids(stage->view, stage->ended) != 0)
+        fail(status, errno, "cannot enter the process namespace of the task");
     if (devices_show(&stage->devices, false) != 0)
         fail(status, errno, "cannot make a /dev of its own");
 }
@@ -167,16 +192,22 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
         cgroup_join(stage->cgroup);
     if (stage->cpus && sched_setaffinity(0, sizeof *stage->cpus, stage->cpus) != 0)
         fail(status, errno, "cannot bind to its cores");
-    (stage->root ? make_root : enter_view)(stage, status);
+    (stage->root ? make_root : enter_view)(stage, status, parent);
+    if (ends->tty)
+        (void)ioctl(STDIN_FILENO, TIOCSCTTY, 0);
     if (view_show_code(&stage->code) != 0)
         fail(status, errno, "cannot show the code at %.120s", stage->code.at);
     if (stage->no_core && setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 }) != 0)
         fail(status, errno, "cannot forbid core files");
     if (confine_drop(stage->confine) != 0)
         fail(status, errno, "cannot give up the rights of the agent");
-    if (stage->root && view_send(status, is_in_user_ns(stage->confine, agent)) != 0)
+    if (stage->root &&
+        view_send(status, stage->own_pids, is_in_user_ns(stage->confine, agent)) != 0)
         fail(status, errno, "cannot hand over the root");
-    die_with(parent);
+    if (stage->own_pids)
+        die_with_outside();
+    else
+        die_with(parent);
     if (stage->libraries)
         tell_loader(stage->env);
     if (chdir(stage->work_dir) != 0)

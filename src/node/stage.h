@@ -20,6 +20,8 @@ struct stage {
     const char *work_dir;
     const struct view *view;
     const struct root *root; /* "/" of a view that is made on the way, instead; NULL: view */
+    bool own_pids;           /* in a process namespace of its own: of that root, or of the view */
+    bool ended;              /* that of the view has ended: in another one */
     /* In that root, with the agent's rights, before the program; NULL: nothing is to be done. */
     int (*fill)(void *arg, struct err *);
     void *fill_arg;
@@ -44,7 +46,8 @@ struct stage_failure {
     enum end_cause cause;
     char reason[200];
 };
-/* Forks and execs. The new process leads a session of its own and dies with its parent. *status is
+/* Forks and execs. The new process leads a session of its own and dies with its parent; with
+ * own_pids it is not the program, but ends as that does. *status is
  * a socket that ends when the program runs; before that it gives the view, when stage.root made
  * one, and may give one struct stage_failure. Returns the pid, or -1. */
 pid_t stage_start(const struct stage *, const struct stage_ends *, int *status, struct err *);

@@ -33,6 +33,7 @@
 #define STEP_KILL_MS      1000u  /* Slurm kills all of a step one after the other, in less */
 #define SETTLE_GIVE_UP_MS 30000u /* what survives SIGKILL so long hangs in the kernel */
 #define WATCH_MS          1000u
+#define WAITING           2u /* processes that stand for one with a namespace of its own */
 #define ATTEMPT_COOKIE    "MUSTER_ATTEMPT_COOKIE"
 
 enum phase { PHASE_WAITING, PHASE_STARTING, PHASE_RUNNING, PHASE_ENDING, PHASE_OVER };
@@ -268,12 +269,6 @@ void task_destroy(struct task *task)
 
 /* ---- what belongs to it ---- */
 
-static int by_pid(const void *a, const void *b)
-{
-    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* One that is just ending shows no mark; until it has ended it may hold a device's memory. */
 static bool is_of(const struct task *task, pid_t orphan)
 {
@@ -281,8 +276,15 @@ static bool is_of(const struct task *task, pid_t orphan)
            (task->phase == PHASE_ENDING && proc_is_leaving(orphan));
 }
 
-/* Each once, however it was found: a handler would run twice. */
-static void collect(const struct task *task, struct proc_list *out)
+/* Of a task with a process namespace: the process outside, or the first inside. */
+static bool only_waits(const struct task *task, pid_t pid)
+{
+    return task->stage.own_pids && task->phase == PHASE_RUNNING &&
+           (pid == task->pid || proc_is_child(pid, task->pid));
+}
+
+/* Each once, however it was found: a handler would run twice. to_end: with those that only wait. */
+static void collect(const struct task *task, bool to_end, struct proc_list *out)
 {
     if (task->phase < PHASE_ENDING && task->pid > 0) {
         out->at[out->n++] = task->pid;
@@ -299,10 +301,10 @@ static void collect(const struct task *task, struct proc_list *out)
         proc_descendants(pid, out);
     }
     cgroup_members(&task->cgroup, out);
-    qsort(out->at, out->n, sizeof out->at[0], by_pid);
+    proc_each_once(out);
     size_t n = 0;
     for (size_t i = 0; i < out->n; i++)
-        if (n == 0 || out->at[n - 1] != out->at[i])
+        if (to_end || !only_waits(task, out->at[i]))
             out->at[n++] = out->at[i];
     out->n = n;
 }
@@ -311,7 +313,7 @@ static void collect(const struct task *task, struct proc_list *out)
 static size_t signal_all(const struct task *task, int number)
 {
     struct proc_list all = { .n = 0 };
-    collect(task, &all);
+    collect(task, number == SIGKILL, &all);
     if (number == SIGKILL)
         cgroup_kill(&task->cgroup);
     for (size_t i = 0; i < all.n; i++)
@@ -325,7 +327,7 @@ size_t task_signal(const struct task *task, int number)
     size_t heard = 0;
     if (task->phase != PHASE_RUNNING || !signal_word(number))
         return 0;
-    collect(task, &all);
+    collect(task, false, &all);
     for (size_t i = 0; i < all.n; i++)
         if (!signal_is_a_request(number) || proc_catches(all.at[i], number))
             heard += kill(all.at[i], number) == 0;
@@ -353,6 +355,7 @@ static void leave(struct task *task, bool hold)
     pin_give(&task->pin);
     ports_give(&task->ports);
     gpu_locks_give(&task->gpus);
+    task->stage.ended = true;
     if (hold)
         return; /* for exec */
     cgroup_remove(&task->cgroup);
@@ -555,7 +558,7 @@ static void on_watch(uv_timer_t *timer)
     struct task *task = timer->data;
     struct proc_list all = { .n = 0 };
     uint64_t bytes = 0;
-    collect(task, &all);
+    collect(task, false, &all);
     for (size_t i = 0; i < all.n; i++)
         bytes += proc_memory(all.at[i]);
     if (bytes > task->memory_peak)
@@ -612,19 +615,13 @@ static void on_status(uv_poll_t *poll, int status, int events)
     task->sink.started(task->sink.arg, task);
 }
 
-/* A task that starts processes without end leaves room for the others. */
-static uint32_t pids_of(uint32_t wanted)
-{
-    uint64_t all = proc_pid_max();
-    return all > 0 && wanted > all / 2 ? (uint32_t)(all / 2) : wanted;
-}
-
 static void make_cgroup(struct task *task)
 {
     const struct launch_task *what = task->what;
+    uint32_t waiting = what->pids > 0 && task->stage.own_pids ? WAITING : 0;
     struct cgroup_limits limits = { .cpu_milli = what->cpu_milli,
                                     .memory = what->memory,
-                                    .pids = pids_of(what->pids),
+                                    .pids = proc_pids_most(what->pids + waiting),
                                     .devices =
                                         task->stage.devices.own ? &task->stage.devices : NULL };
     if (limits.cpu_milli + limits.memory + limits.pids == 0 && !limits.devices)
@@ -821,7 +818,10 @@ static int enter_image(struct task *task, struct err *err)
     task->stage.libraries = image_root_has_gpus(task->what);
     task->stage.fill = task->secret_files.n ? fill_in_root : NULL;
     task->stage.fill_arg = task;
-    return image_root_make(&root, task->batch->arena, &task->root, err);
+    if (image_root_make(&root, task->batch->arena, &task->root, err) != 0)
+        return -1;
+    task->stage.own_pids = task->root.own_pids;
+    return 0;
 }
 
 /* Its directory and its code, as the machine's other programs see them too. */

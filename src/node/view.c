@@ -15,6 +15,7 @@
 #include "node/copy.h"
 #include "node/hosts_file.h"
 #include "node/made.h"
+#include "node/runtime/pids.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +55,8 @@ struct built_report { /* from the child that builds, through a pipe */
 
 void view_fini(struct view *view)
 {
+    if (view->pid_ns >= 0)
+        close(view->pid_ns);
     if (view->user_ns >= 0)
         close(view->user_ns);
     if (view->mount_ns >= 0)
@@ -468,42 +471,62 @@ int view_own(const struct view *base, const struct launch *launch, const struct 
 }
 
 /* Whoever is not root is root in there from the beginning. */
-static int enter_for_root(const struct ids *ids)
+static int enter_for_root(const struct ids *ids, int flags)
 {
     struct ids_writer writer;
     if (geteuid() == 0)
-        return unshare(CLONE_NEWNS);
+        return unshare(flags);
     ids_writer_start(&writer, ids, geteuid(), getegid());
-    return ids_enter(&writer, CLONE_NEWNS);
+    return ids_enter(&writer, flags);
 }
 
-int view_enter_root(const struct root *root, const struct ids *ids, char why[ROOT_WHY])
+int view_leave(const struct ids *ids, bool own_pids, char why[ROOT_WHY])
 {
-    bool user_ns = geteuid() != 0;
-    if (enter_for_root(ids) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0)
-        return root_enter(root, user_ns, why);
+    if (enter_for_root(ids, CLONE_NEWNS | (own_pids ? CLONE_NEWPID : 0)) == 0 &&
+        mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0)
+        return 0;
     snprintf(why, ROOT_WHY, NO_NAMESPACE ": %s", strerror(errno));
     return -1;
 }
 
+int view_enter_root(const struct root *root, bool user_ns, char why[ROOT_WHY])
+{
+    return root_enter(root, user_ns, why);
+}
+
+int view_enter_pids(const struct view *view, bool ended)
+{
+    if (view->pid_ns < 0)
+        return 0;
+    if (!ended)
+        return setns(view->pid_ns, CLONE_NEWPID) == 0 ? pids_join() : -1;
+    if (unshare(CLONE_NEWNS | CLONE_NEWPID) != 0 || pids_begin(NULL) != 0)
+        return -1;
+    return pids_show("/proc");
+}
+
 /* ---- from a task to its agent ---- */
 
-/* As many descriptors as a view has, of which the last is there in a user namespace alone. */
+/* As many descriptors as a view has; of the last two the word says which are there. */
 union passed {
     struct cmsghdr head;
-    char room[CMSG_SPACE(3 * sizeof(int))];
+    char room[CMSG_SPACE(4 * sizeof(int))];
 };
+enum { WITH_USER_NS = 1, WITH_PID_NS = 2 };
 
-int view_send(int sock, bool user_ns)
+int view_send(int sock, bool own_pids, bool user_ns)
 {
-    static const char *const names[] = { "ns/mnt", "root", "ns/user" };
-    int fds[3];
-    size_t n = user_ns ? 3 : 2, size = n * sizeof fds[0];
-    for (size_t i = 0; i < n; i++) /* all close at exec */
-        if ((fds[i] = open_of(getpid(), names[i], i == 1 ? O_PATH | O_DIRECTORY : O_RDONLY)) < 0)
+    static const char *const names[] = { "ns/mnt", "root", "ns/user", "ns/pid" };
+    const bool has[] = { true, true, user_ns, own_pids };
+    int fds[ARRAY_LEN(names)];
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) /* all close at exec */
+        if (has[i] &&
+            (fds[n++] = open_of(getpid(), names[i], i == 1 ? O_PATH | O_DIRECTORY : O_RDONLY)) < 0)
             return -1;
+    size_t size = n * sizeof fds[0];
     union passed passed = { .room = { 0 } };
-    char word = 'v';
+    char word = (char)((user_ns ? WITH_USER_NS : 0) | (own_pids ? WITH_PID_NS : 0));
     struct iovec body = { .iov_base = &word, .iov_len = 1 };
     struct msghdr message = { .msg_iov = &body,
                               .msg_iovlen = 1,
@@ -520,7 +543,7 @@ int view_send(int sock, bool user_ns)
 ssize_t view_receive(int sock, struct view *view, void *other, size_t size)
 {
     union passed passed;
-    int fds[3] = { -1, -1, -1 };
+    int fds[4] = { -1, -1, -1, -1 }, *more = fds + 2;
     struct iovec body = { .iov_base = other, .iov_len = size };
     struct msghdr message = { .msg_iov = &body,
                               .msg_iovlen = 1,
@@ -534,7 +557,11 @@ ssize_t view_receive(int sock, struct view *view, void *other, size_t size)
     view_fini(view); /* of a task that sends twice */
     view->mount_ns = fds[0];
     view->root = fds[1];
-    view->user_ns = fds[2];
+    int with = *(const char *)other;
+    view->user_ns = with & WITH_USER_NS ? *more++ : -1;
+    view->pid_ns = with & WITH_PID_NS && more < fds + ARRAY_LEN(fds) ? *more++ : -1;
+    for (; more < fds + ARRAY_LEN(fds); more++) /* the sender may be anybody's */
+        close(*more);
     return VIEW_RECEIVED;
 }
 

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 struct view {
+    int pid_ns;            /* -1: none. Of a task alone: its end is that of its first process */
     int user_ns, mount_ns; /* -1: none. An agent of root's enters the mounts alone: its tasks enter
                             * the other as the account whose it is (node/confine.h) */
     int root;              /* the agent's root directory as it is in there */
@@ -23,7 +24,7 @@ struct view {
     VEC(int) holds;        /* on the mount points: they stay as long as the view does */
 };
 
-#define VIEW_INIT ((struct view){ .user_ns = -1, .mount_ns = -1, .root = -1 })
+#define VIEW_INIT ((struct view){ .pid_ns = -1, .user_ns = -1, .mount_ns = -1, .root = -1 })
 void view_fini(struct view *);
 
 /* Builds the view at the first launch, and refreshes the hosts at later ones. -1 only when
@@ -46,12 +47,17 @@ const struct account *view_account_of(const struct launch *, const struct bind_m
 /* In a child about to exec: 0 or -1 and errno. Without a namespace nothing happens. */
 int view_enter(const struct view *);
 
-/* In a child about to exec, instead: makes a view whose "/" is that, and enters it; for whoever is
- * not root, in a user namespace where it is root. 0, or -1 and why. */
-int view_enter_root(const struct root *, const struct ids *, char why[ROOT_WHY]);
+/* In a child about to exec, instead: new namespaces, for whoever is not root in a user namespace
+ * where it is root; with own_pids its next child begins one of processes (node/runtime/pids.h).
+ * Then that becomes "/"; user_ns: it was not root before. 0, or -1 and why. */
+int view_leave(const struct ids *, bool own_pids, char why[ROOT_WHY]);
+int view_enter_root(const struct root *, bool user_ns, char why[ROOT_WHY]);
+/* In a child that entered the view of a task: goes on inside its process namespace; ended: in a new
+ * one instead, because that one has ended. 0, or -1 and errno. */
+int view_enter_pids(const struct view *, bool ended);
 /* From there to the agent, over a socket of packets: the namespaces that the child is in. 0, or -1
  * and errno. */
-int view_send(int sock, bool user_ns);
+int view_send(int sock, bool own_pids, bool user_ns);
 #define VIEW_RECEIVED (-2)
 /* The next packet: VIEW_RECEIVED, and *view is that (VIEW_INIT before), or as from recv() with
  * something else in `other`. */

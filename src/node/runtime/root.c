@@ -5,11 +5,12 @@
  * root takes the place of the old one, which is let go of: not even a program with all rights finds
  * the way back that chroot() alone leaves open.
  *
- * There is no process namespace: what the node's /proc shows is the same as for tasks on the host,
- * orphans go to the keeper, and no program has to be pid 1. */
+ * The kernel lets a new /proc be mounted only while all of another one can be seen, so that has to
+ * be before the old root is gone. */
 #include "node/runtime/root.h"
 
 #include "base/mem.h"
+#include "node/runtime/pids.h"
 #include "node/runtime/skeleton.h"
 
 #include <errno.h>
@@ -43,10 +44,10 @@ struct making {
     char *why;
 };
 
-enum { DEV }; /* in usual */
+enum { DEV, PROC }; /* in usual */
 static const struct root_bind usual[] = {
     [DEV] = { .from = "/dev", .at = "/dev" },
-    { .from = "/proc", .at = "/proc" },
+    [PROC] = { .from = "/proc", .at = "/proc" },
     { .from = "/sys", .at = "/sys", .read_only = true, .may_miss = true },
     { .from = "/etc/resolv.conf", .at = "/etc/resolv.conf", .read_only = true, .may_miss = true },
 };
@@ -173,10 +174,21 @@ static int open_all(struct making *m)
     return 0;
 }
 
+static int show_own_pids(const struct making *m)
+{
+    char at[FD_PATH];
+    AUTO_CLOSE int point = open_point(m, usual[PROC].at, true);
+    if (point < 0 || pids_show(fd_path(point, at)) != 0)
+        return fail(m, "cannot make a /proc of its own");
+    return 0;
+}
+
 static int show(const struct making *m, const struct shown *shown)
 {
     char from[FD_PATH], at[FD_PATH];
     const struct root_bind *bind = shown->bind;
+    if (bind == &usual[PROC] && m->root->own_pids)
+        return show_own_pids(m);
     AUTO_CLOSE int point = open_point(m, bind->at, shown->dir);
     if (point < 0 ||
         mount(fd_path(shown->source, from), fd_path(point, at), NULL, MS_BIND | MS_REC, NULL) != 0)

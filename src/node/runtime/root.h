@@ -26,6 +26,7 @@ struct root {
     const char *work_dir;             /* made where it is not there; NULL: none */
     uint64_t shm;                     /* bytes of /dev/shm; 0: the kernel's usual size */
     const struct memory_dirs *memory; /* NULL: none */
+    bool own_pids;                    /* its /proc is that of the caller's process namespace */
 };
 #define ROOT_WHY 160
 

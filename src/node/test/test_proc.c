@@ -105,11 +105,25 @@ static void a_process_without_its_main_thread(void **state)
     assert_true(has);
 }
 
+static void each_is_there_once(void **state)
+{
+    struct proc_list list = { .n = 5, .at = { 7, 3, 7, 9, 3 } };
+    (void)state;
+    proc_each_once(&list);
+    assert_int_equal(list.n, 3);
+    assert_true(list.at[0] == 3 && list.at[1] == 7 && list.at[2] == 9);
+    assert_true(proc_is_child(getpid(), getppid()));
+    assert_false(proc_is_child(getpid(), getpid()));
+    assert_int_equal(proc_pids_most(4), 4);
+    assert_true(proc_pids_most(UINT32_MAX) <= proc_pid_max() / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes),
         cmocka_unit_test(a_process_without_its_main_thread),
+        cmocka_unit_test(each_is_there_once),
     };
     return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
 }

@@ -13,15 +13,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Four copies of one descriptor: one more than a view has. */
-static void send_four(int sock, int fd)
+/* Five copies of one descriptor: one more than a view has. */
+static void send_five(int sock, int fd, char word)
 {
-    const int fds[] = { fd, fd, fd, fd };
+    const int fds[] = { fd, fd, fd, fd, fd };
     union {
         struct cmsghdr head;
         char room[CMSG_SPACE(sizeof fds)];
     } control = { .room = { 0 } };
-    struct iovec body = { .iov_base = (char[]){ 'v' }, .iov_len = 1 };
+    struct iovec body = { .iov_base = &word, .iov_len = 1 };
     struct msghdr message = {
         .msg_iov = &body, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
     };
@@ -41,12 +41,15 @@ static void a_view_with_too_much(void **state)
     int pair[2], watched[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     assert_int_equal(pipe2(watched, O_CLOEXEC | O_NONBLOCK), 0);
-    for (int i = 0; i < 2; i++)
-        send_four(pair[0], watched[1]);
+    for (char word = 0; word < 4; word++)
+        send_five(pair[0], watched[1], word);
     close(watched[1]);
-    for (int i = 0; i < 2; i++)
+    for (int word = 0; word < 4; word++) {
         assert_int_equal(view_receive(pair[1], &view, other, sizeof other), VIEW_RECEIVED);
-    assert_true(view.mount_ns >= 0 && view.root >= 0 && view.user_ns >= 0);
+        assert_true(view.mount_ns >= 0 && view.root >= 0);
+        assert_true((view.user_ns >= 0) == ((word & 1) != 0));
+        assert_true((view.pid_ns >= 0) == ((word & 2) != 0));
+    }
     assert_int_equal(read(watched[0], other, 1), -1);
     view_fini(&view);
     assert_int_equal(read(watched[0], other, 1), 0); /* none is left open */
