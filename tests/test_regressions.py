@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from conftest import Starter
-from harness import Server, alive, kill, native, program, wait_for
+from harness import Server, alive, environment, kill, muster, native, program, wait_for
 
 SLOW = """#!/bin/sh
 [ "$1" = keeper ] && while ! test -e {go}; do sleep 0.01; done
@@ -71,3 +72,14 @@ def test_many_tasks_on_one_node(server: Server) -> None:
     small = {"cpu": "10m", "memory": "1Mi"}
     job = server.run(native("wide", "true", 1200, resources=small), timeout=60)
     assert job["state"] == "succeeded", job["reason"]
+
+
+def test_a_server_whose_status_nobody_takes_has_ended(short_path: Path) -> None:
+    """As in a container whose first process looks after no children: a row of it stays."""
+    with subprocess.Popen(
+        [program(), "server", "run", "--listen", "none"], env=environment(short_path)
+    ) as one:
+        wait_for(lambda: (short_path / "server.json").exists())
+        done = muster("server", "stop", state=short_path)
+        assert done.returncode == 0, done.stderr
+        assert one.poll() == 0

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/proc_stat.h"
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/out.h"
@@ -200,11 +201,19 @@ int server_ensure(struct cli *cli, struct err *err)
 
 /* ---- one with other settings ---- */
 
+/* Ended counts as gone: whose child it was may take its status late, or never, as the first process
+ * of many containers. */
+static bool is_gone(pid_t pid)
+{
+    struct proc_stat stat;
+    return (kill(pid, 0) != 0 && errno == ESRCH) || (proc_stat_read(pid, &stat) && stat.ended);
+}
+
 /* Answered does not mean gone: whoever starts the next server must not meet the last one. */
 static int wait_gone(struct cli *cli, uint64_t pid, struct err *err)
 {
     for (int waited = 0; waited < STOP_WAIT_MS; waited += 5) {
-        if (pid > 1 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+        if (pid > 1 && is_gone((pid_t)pid))
             return 0;
         if (pid <= 1 && !call_server_lives(cli))
             return 0;
