@@ -157,6 +157,7 @@ class Machine:
 
     def __init__(self, python: str) -> None:
         self.python = python
+        self.sees_cuda: bool | None = None  # its torch; None: not asked yet
         self.driver = Driver()
         self.folder = scratch("on")
         self.folder.chmod(0o755)
@@ -177,9 +178,11 @@ class Machine:
 
     def needs_cuda(self) -> None:
         self.needs_devices()
-        text = "import torch, sys; sys.exit(not torch.cuda.is_available())"
-        done = subprocess.run([self.python, "-c", text], capture_output=True, check=False)
-        if done.returncode:
+        if self.sees_cuda is None:
+            text = "import torch, sys; sys.exit(not torch.cuda.is_available())"
+            done = subprocess.run([self.python, "-c", text], capture_output=True, check=False)
+            self.sees_cuda = done.returncode == 0
+        if not self.sees_cuda:
             raise NotSeen(f"torch of {self.python} sees no GPU")
 
     def script(self, name: str, text: str, *args: object) -> str:
