@@ -225,6 +225,11 @@ def test_a_glossary_that_is_wrong(tree: Path) -> None:
     assert "61 terms, more than 60" in refused("".join(pairs[:60]))
     put(tree, {"doc/glossary.md": GLOSSARY + "".join(pairs[:59])})
     assert words(tree)[0] == 0
+    for line in ("[before another] shelf", "egg [before another]"):
+        put(tree, {"tools/words.txt": f"base\n{line}\nold\n"})
+        status, said = words(tree)
+        heading = f"tools/words.txt:2: [before another] stands alone on its line, not {line!r}"
+        assert status == 1 and heading in said, said
     (tree / "tools/words.txt").unlink()
     status, out = metrics(tree)
     assert status == 1 and "tools/words:1:" in out and "words.txt" in out
