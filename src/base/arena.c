@@ -22,10 +22,12 @@
 #define POISON(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
 #define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
 #define GAP            16u
+#define SPARES         0u /* what is used after its end is to be seen */
 #else
 #define POISON(p, n)   ((void)(p), (void)(n))
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #define GAP            0u
+#define SPARES         8u
 #endif
 
 #define ALIGN       _Alignof(max_align_t)
@@ -53,10 +55,40 @@ static struct block *block_add(struct arena *a, size_t size)
     return b;
 }
 
+/* First blocks of arenas that are gone, cleared: most arenas live for a moment and need no more. */
+static _Thread_local struct {
+    struct block *top;
+    unsigned n;
+} spares;
+
+static struct block *block_first(struct arena *a, size_t size)
+{
+    struct block *b = spares.top;
+    if (!b || size != BLOCK_FIRST - sizeof *b)
+        return block_add(a, size);
+    spares.top = b->before;
+    spares.n--;
+    b->before = NULL;
+    return a->top = b;
+}
+
+static void block_drop(struct block *b)
+{
+    if (b->size != BLOCK_FIRST - sizeof *b || spares.n + 1 > SPARES) {
+        free(b);
+        return;
+    }
+    memset(b->data, 0, b->used);
+    b->used = 0;
+    b->before = spares.top;
+    spares.top = b;
+    spares.n++;
+}
+
 struct arena *arena_create_of(size_t first)
 {
     struct arena *a = mem_new(sizeof *a);
-    a->first = block_add(a, first - sizeof(struct block));
+    a->first = block_first(a, first - sizeof(struct block));
     return a;
 }
 
@@ -83,7 +115,7 @@ static void free_down_to(struct arena *a, const struct block *stay)
     while (a->top != stay) {
         struct block *b = a->top;
         a->top = b->before;
-        free(b);
+        block_drop(b);
     }
 }
 

@@ -102,9 +102,10 @@ void buf_addv(struct buf *b, const char *fmt, va_list ap)
 
 void buf_add_hex(struct buf *b, const void *data, size_t n)
 {
+    static const char digits[] = "0123456789abcdef";
     const unsigned char *bytes = data;
     for (size_t i = 0; i < n; i++)
-        buf_addf(b, "%02x", bytes[i]);
+        buf_add(b, (const char[]){ digits[bytes[i] >> 4], digits[bytes[i] & 15] }, 2);
 }
 
 void buf_drop(struct buf *b, size_t n)
