@@ -40,11 +40,15 @@ const struct job_spec *core_spec(struct ctl *ctl, struct live_job *job)
     const struct live_array *array = array_find(ctl->arrays, job->row.array);
     struct arena *scratch = arena_create();
     struct job_row row;
+    const char *text;
     if (array) { /* its own: nodes it avoids are not avoided by the others */
         job->spec = ARENA_NEW(job->arena, struct job_spec);
         *job->spec = *array->spec;
-    } else if (core_row(ctl, scratch, job->row.id, &row) == 0) {
-        job->spec = job_of_text(job->arena, row.spec);
+    } else if (job->row.array) {
+        if (core_row(ctl, scratch, job->row.id, &row) == 0)
+            job->spec = job_of_text(job->arena, row.spec);
+    } else if (store_get_spec(ctl->config.store, scratch, job->row.id, &text, NULL) == 1) {
+        job->spec = job_of_text(job->arena, text);
     }
     if (job->spec && job_task_count(job->spec) != job->row.tasks)
         job->spec = NULL;

@@ -94,6 +94,19 @@ int db_step(struct store *st, sqlite3_stmt *s, struct err *err)
     return rc == SQLITE_DONE ? 0 : -1;
 }
 
+bool db_meta(struct store *st, const char *name, uint64_t *value)
+{
+    sqlite3_stmt *s = db_stmt(st, STMT_GET_META, NULL);
+    if (!s)
+        return false;
+    db_text(s, 1, name);
+    bool there = db_step(st, s, NULL) == 1;
+    if (there)
+        *value = db_get_u64(s, 0);
+    sqlite3_reset(s);
+    return there;
+}
+
 sqlite3_file *db_file(struct store *st, int which)
 {
     sqlite3_file *file = NULL;

@@ -55,6 +55,8 @@ int db_read_version(struct store *, int *version, struct err *);
 int db_exec(struct store *, const char *text, struct err *);
 /* SQLite's handle of a file, by SQLITE_FCNTL_...; NULL: it is not open. */
 sqlite3_file *db_file(struct store *, int which);
+/* An entry of meta; false: there is none, and *value stays. */
+bool db_meta(struct store *, const char *name, uint64_t *value);
 /* Reads what is highest in it. */
 void db_read_last(struct store *);
 void db_read_audit(struct store *); /* audit.c */

@@ -212,13 +212,12 @@ static const char *find_loss(struct store *st, const struct end_mark *m,
 static void read_end(struct store *st)
 {
     char text[32] = "";
+    uint64_t since;
     db_read_last(st);
     st->silent = 0;
-    if (ask(st, "SELECT value FROM meta WHERE name = 'silent'", text, sizeof text))
-        scan_u64(text, 0, INT64_MAX, &st->silent);
+    db_meta(st, "silent", &st->silent);
     st->committed_silent = st->silent;
-    st->marked =
-        ask(st, "SELECT value FROM meta WHERE name = '" META_MARKED "'", text, sizeof text);
+    st->marked = db_meta(st, META_MARKED, &since);
     if (ask(st, "PRAGMA page_size", text, sizeof text))
         scan_u64(text, 512, 65536, &st->page_size);
     st->file_change = read_change(st);

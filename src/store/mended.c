@@ -6,14 +6,9 @@
 
 static bool take(struct store *st, const char *name, uint64_t *value)
 {
-    sqlite3_stmt *s = db_stmt(st, STMT_GET_META, NULL);
-    if (!s)
-        return false;
-    db_text(s, 1, name);
-    bool there = db_step(st, s, NULL) == 1;
-    *value = there ? db_get_u64(s, 0) : 0;
-    sqlite3_reset(s);
-    if (there && (s = db_write(st, STMT_DELETE_META, NULL))) {
+    bool there = db_meta(st, name, value);
+    sqlite3_stmt *s = there ? db_write(st, STMT_DELETE_META, NULL) : NULL;
+    if (s) {
         db_text(s, 1, name);
         db_run(st, s, NULL);
     }
@@ -23,7 +18,7 @@ static bool take(struct store *st, const char *name, uint64_t *value)
 struct store_mended store_take_mended(struct store *st)
 {
     struct store_mended m = { .how = STORE_AS_IT_WAS };
-    uint64_t event;
+    uint64_t event = 0;
     if (take(st, META_RECOVERED, &event))
         m = (struct store_mended){ .how = STORE_RECOVERED, .event = event };
     if (take(st, META_RESTORED, &event))

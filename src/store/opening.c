@@ -17,30 +17,31 @@ bool store_keeps_details(const struct store *st)
     return !st->memory;
 }
 
-static uint64_t highest(struct store *st, enum stmt_id max, const char *floor)
+/* What was given out counts, whether its row is still there or not. */
+static uint64_t highest(struct store *st, uint64_t of_rows, const char *floor)
 {
-    struct err err;
-    uint64_t value = 0, least = 0;
-    sqlite3_stmt *s = db_stmt(st, max, &err);
-    if (s && db_step(st, s, &err) == 1)
-        value = db_get_u64(s, 0);
-    if (s)
-        sqlite3_reset(s);
-    s = db_stmt(st, STMT_GET_META, &err);
-    if (s) {
-        db_text(s, 1, floor);
-        if (db_step(st, s, &err) == 1)
-            least = db_get_u64(s, 0);
-        sqlite3_reset(s);
-    }
-    return value > least ? value : least;
+    uint64_t least = 0;
+    db_meta(st, floor, &least);
+    return of_rows > least ? of_rows : least;
 }
 
 void db_read_last(struct store *st)
 {
-    st->number = st->committed_number = highest(st, STMT_MAX_NUMBER, "number");
-    st->job_id = st->committed_job_id = highest(st, STMT_MAX_ID, "job_id");
-    st->event = st->committed_event = highest(st, STMT_MAX_EVENT, "event");
+    uint64_t number = 0, id = 0, event = 0;
+    sqlite3_stmt *s = db_stmt(st, STMT_MAX_JOB, NULL);
+    if (s && db_step(st, s, NULL) == 1) {
+        number = db_get_u64(s, 0);
+        id = db_get_u64(s, 1);
+        sqlite3_reset(s);
+    }
+    s = db_stmt(st, STMT_MAX_EVENT, NULL);
+    if (s && db_step(st, s, NULL) == 1) {
+        event = db_get_u64(s, 0);
+        sqlite3_reset(s);
+    }
+    st->number = st->committed_number = highest(st, number, "number");
+    st->job_id = st->committed_job_id = highest(st, id, "job_id");
+    st->event = st->committed_event = highest(st, event, "event");
     db_read_audit(st);
 }
 

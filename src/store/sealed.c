@@ -12,9 +12,6 @@
 
 #define CHECK         "the key of this server"
 #define CLEAR(column) "substr(" column ", 1, 7) <> '" SEALED_MARK "'"
-/* What is sealed has grown: 'seal' alone was put by a server that sealed credentials only. The last
- * one by name counts. */
-#define MARKS         " FROM secret WHERE owner = '' AND name IN ('seal', 'seal.2')"
 #define OR_KIND(kind) " OR kind = '" kind "'"
 
 static void sealed(sqlite3_context *context, int n, sqlite3_value **args)
@@ -26,22 +23,28 @@ static void sealed(sqlite3_context *context, int n, sqlite3_value **args)
     sqlite3_result_text(context, out, -1, free);
 }
 
-/* The first row's text, in arena; NULL: there is none. */
-static const char *ask(struct store *st, struct arena *arena, const char *query)
+/* What is sealed has grown: 'seal' alone was put by a server that sealed credentials only. */
+struct seal_marks {
+    const char *last; /* the sealed text of the last one by name, which counts; NULL: there is none */
+    bool older;       /* it is not of this version */
+};
+
+static struct seal_marks read_marks(struct store *st, struct arena *arena)
 {
-    sqlite3_stmt *s = NULL;
-    const char *text = NULL;
-    if (sqlite3_prepare_v2(st->db, query, -1, &s, NULL) == SQLITE_OK &&
-        sqlite3_step(s) == SQLITE_ROW)
-        text = db_get_text(s, 0, arena);
-    sqlite3_finalize(s);
-    return text;
+    struct seal_marks marks = { .older = true };
+    sqlite3_stmt *s = db_stmt(st, STMT_SEAL_MARKS, NULL);
+    if (!s || db_step(st, s, NULL) != 1)
+        return marks;
+    marks.last = db_get_text(s, 0, arena);
+    marks.older = strcmp(db_get_word(s, 1).text, "seal.2") != 0;
+    sqlite3_reset(s);
+    return marks;
 }
 
 bool store_has_sealed(struct store *st)
 {
     struct arena *arena = arena_create();
-    bool has = ask(st, arena, "SELECT 'x'" MARKS) != NULL;
+    bool has = read_marks(st, arena).last != NULL;
     arena_destroy(arena);
     return has;
 }
@@ -110,36 +113,30 @@ static int seal_older(struct store *st, struct err *err)
     return -1;
 }
 
-static bool check_key(struct store *st)
+static bool check_key(struct store *st, bool *older)
 {
     struct arena *arena = arena_create();
-    const char *mark = ask(st, arena, "SELECT CAST(value AS TEXT)" MARKS " ORDER BY name DESC");
-    const char *text = seal_reveal(st->seal, arena, mark);
-    bool fits = !mark || (text && strcmp(text, CHECK) == 0);
+    struct seal_marks marks = read_marks(st, arena);
+    const char *text = seal_reveal(st->seal, arena, marks.last);
+    bool fits = !marks.last || (text && strcmp(text, CHECK) == 0);
+    *older = marks.older;
     arena_destroy(arena);
     return fits;
 }
 
-static bool older_wrote(struct store *st)
-{
-    struct arena *arena = arena_create();
-    bool older = ask(st, arena, "SELECT 'x'" MARKS " AND name = 'seal.2'") == NULL;
-    arena_destroy(arena);
-    return older;
-}
-
 int store_use_seal(struct store *st, struct seal *seal, bool *fits, struct err *err)
 {
+    bool older;
     if (st->in_turn)
         BUG("a seal inside a turn");
     seal_destroy(st->seal);
     st->seal = seal;
-    *fits = check_key(st);
+    *fits = check_key(st, &older);
     if (!st->ballast) /* in memory */
         return 0;
     if (add_function(st->db, seal) != SQLITE_OK)
         return db_fail(st, err, "sealing secrets");
-    if (*fits && older_wrote(st) && seal_older(st, err))
+    if (*fits && older && seal_older(st, err))
         return err->code == ERR_FULL ? 0 : -1; /* no room now: at the next start */
     return 0;
 }
