@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -804,6 +805,21 @@ def test_users_in_an_image_of_a_plain_user(
         assert ("with one user" in said) != many, said
     finally:
         user.stop_server()
+
+
+def test_what_images_take_is_shown(start: Starter, image: str) -> None:
+    """Of the store of this machine, with its limit and what is free."""
+    images = start(flags=("--runtime", "auto", "--images-size", "3Gi"))
+    assert isinstance(images, Server)
+    assert re.search(r"^images +ok +none are kept yet", images.muster("doctor").stdout, re.M)
+    assert all("images" not in one for one in images.get("/v1/nodes")["nodes"])
+    assert images.muster("run", "--image", image, "--", "true").returncode == 0
+    for node in json.loads(images.muster("nodes", "--json").stdout)["nodes"]:
+        (store,) = node["images"]
+        assert store["dir"] == str(images.state / "images") and store["images"] == 1
+        assert 0 < store["bytes"] < store["limit"] == 3 << 30 and store["free"] > 0, store
+    assert re.search(r"/3\.0 GiB, \S+ \S+ free", images.muster("nodes", "-o", "wide").stdout)
+    assert re.search(r"^images +ok +\S+ \S+/3\.0 GiB in /", images.muster("doctor").stdout, re.M)
 
 
 def test_where_a_part_of_proc_is_hidden(registry: Registry, short_path: Path) -> None:

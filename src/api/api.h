@@ -50,6 +50,10 @@ struct api_config {
      * one is), "agents" (where those of other machines connect). */
     void (*put_parts)(void *arg, struct arena *, struct text_node *map);
     void *put_parts_arg;
+    struct { /* where this machine keeps images, a list in arena; NULL: nowhere */
+        const struct text_node *(*find)(const void *arg, struct arena *, const char *state_dir);
+        const void *arg;
+    } image_stores;
     struct api_machines machines;
     struct api_pilots pilots;
     void (*stop)(void *arg); /* asks the owner to end the server */

@@ -579,7 +579,14 @@ void node_undrain(struct call *call)
 
 void nodes_list(struct call *call)
 {
-    const struct nodes_view view = ctl_nodes_view(call->api->config.ctl, call->arena);
+    const struct api_config *c = &call->api->config;
+    const struct nodes_view view = ctl_nodes_view(c->ctl, call->arena);
+    const struct text_node *stores =
+        c->image_stores.find ? c->image_stores.find(c->image_stores.arg, call->arena, c->state_dir)
+                             : NULL;
+    for (size_t i = 0; i < view.nodes.n; i++)
+        if (strcmp(view.nodes.at[i].engine, "local") == 0)
+            view.nodes.at[i].images = stores;
     call_answer(call, 200, view_put_nodes(call->arena, &view));
 }
 

@@ -341,6 +341,11 @@ static const struct view_row node_rows[] = {
         "position in gpu_free, minor, model, memory, uuid, pci, error; closed: why it is not given "
         "out, and the same without the device's name, closed_is or closed_says; and of the last sample memory_used, utilisation (percent), temperature (Celsius), "
         "milliwatts, ecc_errors, processes}; absent: declared"),
+    NESTED(
+        node_answer, images, NULL,
+        "where the server's own machine keeps images: {dir, images: how many, bytes: of them all, "
+        "limit: of bytes, free: bytes on its disk; accounts: so many have each a store of their "
+        "own in dir, with that limit}"),
     ROW(node_answer, tasks, COUNT, ALWAYS, "tasks placed here"),
     ROW(node_answer, declared, FLAG, ALWAYS, "as the configuration says, not measured"),
     PUT_BY(node_answer, labels, view_put_pairs, ""),

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/images_text.h"
 #include "cli/out.h"
 #include "cli/records.h"
 #include "cli/server_start.h"
@@ -410,6 +411,20 @@ static struct finding ask_disk(struct cli *cli)
                                : good(found);
 }
 
+/* The stores of the machine that the server is on. */
+static struct finding ask_images(struct cli *cli)
+{
+    struct err err;
+    const struct text_node *answer =
+        call_server_lives(cli) ? call_get(cli, "/v1/nodes", &err) : NULL;
+    const struct text_node *nodes = answer ? text_get(answer, "nodes") : NULL, *stores = NULL;
+    for (const struct text_node *n = nodes ? nodes->first : NULL; n && !stores; n = n->next)
+        stores = text_get(n, "images");
+    if (!answer)
+        return good("not known without a server");
+    return good(stores ? images_text(cli->arena, stores, true) : "none are kept yet");
+}
+
 static struct finding ask_clock(struct cli *cli)
 {
     struct timex now = { .modes = 0 };
@@ -562,8 +577,9 @@ static const struct {
     { .name = "cgroups", .ask = ask_cgroup },      { .name = "namespaces", .ask = ask_namespaces },
     { .name = "containers", .ask = ask_runtimes }, { .name = "gpus", .with_gpus = ask_gpus },
     { .name = "devices", .ask = ask_devices },     { .name = "disk", .ask = ask_disk },
-    { .name = "clock", .ask = ask_clock },         { .name = "files", .ask = ask_files },
-    { .name = "python", .ask = ask_python },       { .name = "torch", .with_gpus = ask_torch },
+    { .name = "images", .ask = ask_images },       { .name = "clock", .ask = ask_clock },
+    { .name = "files", .ask = ask_files },         { .name = "python", .ask = ask_python },
+    { .name = "torch", .with_gpus = ask_torch },
 };
 
 static const char *const words[] = { [GOOD] = "ok", [LESS] = "note", [MISSING] = "missing" };

@@ -7,6 +7,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/device_text.h"
+#include "cli/images_text.h"
 #include "cli/machines.h"
 #include "cli/out.h"
 #include "cli/server_start.h"
@@ -85,6 +86,7 @@ enum {
     ADDRESS,
     HOST,
     DISK,
+    IMAGES,
     LABELS,
     DRIVER,
     NOTE,
@@ -101,6 +103,7 @@ static const struct table_column columns[COLUMN_N] = {
     [ADDRESS] = { .title = "ADDRESS" },
     [HOST] = { .title = "HOST", .wide = true },
     [DISK] = { .title = "DISK", .wide = true },
+    [IMAGES] = { .title = "IMAGES", .wide = true },
     [LABELS] = { .title = "LABELS", .wide = true },
     [DRIVER] = { .title = "DRIVER", .wide = true },
     [NOTE] = { .title = "NOTE" },
@@ -245,6 +248,7 @@ static void add_row(struct cli *cli, struct table *t, const struct text_node *n)
     row[ADDRESS] = answer_text(n, "address", "");
     row[HOST] = answer_text(n, "host", "");
     row[DISK] = used_size(a, n, "disk_used", "disk");
+    row[IMAGES] = images_text(a, text_get(n, "images"), false);
     row[LABELS] = labels_of(a, n);
     row[DRIVER] = answer_text(n, "gpu_driver", "");
     row[NOTE] = note_of(a, n);

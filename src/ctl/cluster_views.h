@@ -34,6 +34,7 @@ struct node_answer {
     struct pairs labels;
     struct amounts custom;
     const struct text_node *devices; /* what their driver says of each; NULL: declared */
+    const struct text_node *images;  /* the stores of images there; NULL: not known */
 };
 struct node_list {
     struct node_answer *at;

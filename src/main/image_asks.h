@@ -4,6 +4,7 @@
 #define MAIN_IMAGE_ASKS_H
 
 #include "ctl/images.h"
+#include "main/image_stores.h"
 
 #include <uv.h>
 

@@ -607,8 +607,7 @@ static int read_listen(struct server *s, struct http_config *config, struct err 
 static void put_parts(void *arg, struct arena *a, struct text_node *map)
 {
     const struct server *s = arg;
-    if (s->shipper)
-        shipper_put(s->shipper, a, map, "backup");
+    shipper_put(s->shipper, a, map, "backup");
     agents_put(s->agents, a, map);
 }
 
@@ -650,6 +649,7 @@ static struct api *make_api(struct server *s, struct err *err)
                                  .n_facades = n_facades,
                                  .authority = on_authority,
                                  .authority_arg = s,
+                                 .image_stores = { image_stores_find, &s->config },
                                  .put_parts = put_parts,
                                  .put_parts_arg = s,
                                  .stop = on_stop,

@@ -400,6 +400,8 @@ static const char *state_word(const struct shipper *s)
 void shipper_put(const struct shipper *s, struct arena *a, struct text_node *parent,
                  const char *key)
 {
+    if (!s)
+        return;
     const struct store_pages_state state = store_pages_state(s->pages);
     const uint64_t event = store_reach_now(s->config.store).event, there = s->shipped.reach.event;
     struct text_node *map = text_map(a, parent, key);

@@ -14,7 +14,7 @@ struct shipper;
 struct shipper *shipper_create(const struct shipper_config *);
 /* {to, endpoint, state, chain, segment, shipped: {event, number, at_ms}, lacks: {events, seconds},
  * error, hint}. state: "looking" "copying" "following" "failing". Without `shipped` nothing is
- * there. */
+ * there. Of NULL nothing is put. */
 void shipper_put(const struct shipper *, struct arena *, struct text_node *map, const char *key);
 /* What was committed last goes there too, when that does not take long; the loop runs meanwhile.
  * Nothing is committed any more. */

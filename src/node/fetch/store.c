@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -209,6 +210,19 @@ void store_drop_remains(const char *dir)
     }
     if (list)
         closedir(list);
+}
+
+bool store_add_up(const char *dir, struct store_sum *out)
+{
+    struct statvfs fs;
+    AUTO_FREE char *trees = mem_printf("%s/trees", dir);
+    if (!file_is_dir(trees) || statvfs(trees, &fs) != 0)
+        return false;
+    struct kept *all = mem_new(TREES_MAX * sizeof *all);
+    out->images = list_trees(dir, all, &out->bytes);
+    out->free = (uint64_t)fs.f_bavail * fs.f_frsize;
+    free(all);
+    return true;
 }
 
 uint64_t store_unused(const char *dir)

@@ -35,6 +35,12 @@ void store_drop_half(const struct store_tree *);
 /* Keeps it from being removed until the descriptor is closed, and counts as a use. -1: it is not
  * there, or no longer. */
 int store_use(const char *dir, const char *digest, struct err *);
+struct store_sum {
+    uint64_t images, bytes; /* as they count for the limit */
+    uint64_t free;          /* on its disk */
+};
+/* false: there is no store. */
+bool store_add_up(const char *dir, struct store_sum *);
 /* What all that nobody uses takes of the disk. */
 uint64_t store_unused(const char *dir);
 /* Removes what pulls that were killed left. */

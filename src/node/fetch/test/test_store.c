@@ -92,6 +92,20 @@ static void the_one_used_longest_ago_goes(void **state)
     assert_true(has('a') && !has('c'));
 }
 
+static void all_is_added_up(void **state)
+{
+    struct store_sum sum = { .images = 9 };
+    AUTO_FREE char *nothing = mem_printf("%s/trees", dir);
+    (void)state;
+    assert_false(store_add_up(nothing, &sum));
+    assert_true(store_add_up(dir, &sum));
+    assert_true(sum.images == 0 && sum.bytes == 0 && sum.free > 0);
+    make('a', 40, 300);
+    make('b', 2, 100);
+    assert_true(store_add_up(dir, &sum));
+    assert_true(sum.images == 2 && sum.bytes == 42);
+}
+
 static void what_is_in_use_stays(void **state)
 {
     char digest[IMAGE_DIGEST_LEN + 1];
@@ -176,6 +190,7 @@ int main(void)
     alarm(600);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_one_used_longest_ago_goes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_is_added_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_grant_is_for_its_credentials, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_in_use_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_killed_maker_leaves_nothing_to_use, set_up, tear_down),
