@@ -193,7 +193,7 @@ static void drop_jobs(struct world *w, struct arena *a)
 {
     const struct identity root = { .name = "root", .role = ROLE_ADMIN };
     const struct job_query all = { .limit = 1000 };
-    struct ctl_found found = { .n = 0 };
+    struct search_page found = { .n = 0 };
     struct err err;
     if (ctl_search(w->ctl, a, &root, &all, &found, &err))
         BUG("%s", err.what);

@@ -71,10 +71,10 @@ bool identity_may_read(const struct accounts *all, const struct identity *who,
 }
 
 uint64_t find_job_in(const struct accounts *all, const struct identity *who,
-                     const struct job_named *named)
+                     const struct job_name_query *named)
 {
     const struct user *user = identities_user(all, who->name);
-    struct job_named theirs = *named;
+    struct job_name_query theirs = *named;
     bool any = who->role == ROLE_ADMIN;
     uint64_t id;
     for (size_t i = 0; user && i < user->projects.n; i++)

@@ -23,8 +23,9 @@ bool user_may_use_project(const struct accounts *, const char *name, const char 
 /* ---- the same for who asks: a program of a job may less than its owner ---- */
 bool identity_may_read(const struct accounts *, const struct identity *, const struct job_row *);
 /* store_find_in() among the jobs that they may read, whoever's is said; 0: there is none. */
-struct job_named;
-uint64_t find_job_in(const struct accounts *, const struct identity *, const struct job_named *);
+struct job_name_query;
+uint64_t find_job_in(const struct accounts *, const struct identity *,
+                     const struct job_name_query *);
 /* Restricts a list to what they may read (struct job_filter: reader, projects). */
 struct job_filter;
 void filter_readable(const struct accounts *, struct arena *, const struct identity *,

@@ -142,7 +142,7 @@ static void put_jobs(struct arena *arena, struct text_node *map, const char *nam
 static void put_first(struct arena *arena, struct text_node *map, const char *name,
                       const void *member)
 {
-    const struct queue_first *first = *(const struct queue_first *const *)member;
+    const struct queue_head *first = *(const struct queue_head *const *)member;
     char text[FMT_MAX];
     if (!first)
         return;

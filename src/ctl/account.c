@@ -39,7 +39,7 @@ static bool replays(const void *ctl)
 
 static void note_change(void *ctl, const char *type, const char *text)
 {
-    struct taped AUTO_TAPED taped =
+    struct tape_scope AUTO_TAPED taped =
         taped_in(ctl, (struct ctl_input){ .kind = INPUT_EVENT, .name = type });
     event_server(ctl, type, text);
 }
@@ -71,7 +71,7 @@ bool ctl_identity_lives(struct ctl *ctl, const struct identity *who)
 const struct account *ctl_account_of_job(struct ctl *ctl, struct arena *arena, uint64_t job)
 {
     struct job_row row;
-    struct site_notes site = { .account = NULL };
+    struct site_record site = { .account = NULL };
     if (core_row(ctl, arena, job, &row) == 0)
         notes_read_site(arena, row.site, &site);
     return site.account;

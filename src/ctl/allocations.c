@@ -145,35 +145,35 @@ static bool has_least(const struct live_job *job)
     return true;
 }
 
-static void add(struct allocations_wanted *out, struct arena *arena, const struct live_job *job,
+static void add(struct allocation_requests *out, struct arena *arena, const struct live_job *job,
                 bool lacks)
 {
     const struct sentence reason = live_reason(job);
-    out->at[out->n++] = (struct allocation_wanted){ .job = job->row.id,
-                                                    .number = job->row.number,
-                                                    .owner = job->row.owner,
-                                                    .queue = job->row.queue,
-                                                    .spec = job->spec,
-                                                    .begun = job->active != 0,
-                                                    .lacks = lacks,
-                                                    .ran = job->row.generation != 0 };
+    out->at[out->n++] = (struct allocation_request){ .job = job->row.id,
+                                                     .number = job->row.number,
+                                                     .owner = job->row.owner,
+                                                     .queue = job->row.queue,
+                                                     .spec = job->spec,
+                                                     .begun = job->active != 0,
+                                                     .lacks = lacks,
+                                                     .ran = job->row.generation != 0 };
     if (lacks && reason.text)
         out->at[out->n - 1].reason = sentence_with(arena, &reason, "another job");
 }
 
 static int by_id(const void *a, const void *b)
 {
-    uint64_t x = ((const struct allocation_wanted *)a)->job;
-    uint64_t y = ((const struct allocation_wanted *)b)->job;
+    uint64_t x = ((const struct allocation_request *)a)->job;
+    uint64_t y = ((const struct allocation_request *)b)->job;
     return (x > y) - (x < y);
 }
 
-struct allocations_wanted ctl_allocations(struct ctl *ctl, struct arena *arena)
+struct allocation_requests ctl_allocations(struct ctl *ctl, struct arena *arena)
 {
     const struct lines *lines = live_lines(ctl->live);
-    struct allocations_wanted out = { .n = 0 };
+    struct allocation_requests out = { .n = 0 };
     out.at = ARENA_ARRAY(arena, lines_aside(lines) + lines_count(lines) + live_active(ctl->live),
-                         struct allocation_wanted);
+                         struct allocation_request);
     for (size_t i = 0; i < lines_aside(lines); i++) {
         struct live_job *job = lines_aside_at(lines, i);
         if (job->notes.own && core_spec(ctl, job))

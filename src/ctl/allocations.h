@@ -27,7 +27,7 @@ void allocations_hear(struct ctl *, const struct engine_fact *);
 /* After a commit: whoever makes allocations is told that there may be something to do. */
 void allocations_acted(struct ctl *);
 
-struct allocation_wanted {
+struct allocation_request {
     uint64_t job, number;
     const char *owner, *queue;
     const struct job_spec *spec; /* the core's own, until the next turn */
@@ -36,11 +36,11 @@ struct allocation_wanted {
     const char *reason;          /* what the last plan said then; NULL: nothing */
     bool ran;                    /* its tasks have had a place before */
 };
-struct allocations_wanted {
-    struct allocation_wanted *at; /* in arena, by id */
+struct allocation_requests {
+    struct allocation_request *at; /* in arena, by id */
     size_t n;
 };
 /* All that are to have one now: one that has, and is not here, gives it back. */
-struct allocations_wanted ctl_allocations(struct ctl *, struct arena *);
+struct allocation_requests ctl_allocations(struct ctl *, struct arena *);
 
 #endif

@@ -62,9 +62,9 @@ static const struct live_notes *first_notes(const struct ctl *ctl, struct live_a
 static void enter(void *ctl, struct live_array *array, struct job_row *row)
 {
     submit_enter(ctl, row,
-                 &(struct entrant){ .notes = first_notes(ctl, array),
-                                    .spec = array->spec,
-                                    .text = array->notes.text });
+                 &(struct submitted_job){ .notes = first_notes(ctl, array),
+                                          .spec = array->spec,
+                                          .text = array->notes.text });
 }
 
 static void command(void *arg, uint64_t id, const char *by, enum array_command wanted)

@@ -219,7 +219,7 @@ static const struct text_node *document(const struct text_node *root, size_t i)
     return node;
 }
 
-struct declared {
+struct declaration_list {
     const struct text_node *root;
     const struct entry *at;
     size_t n;
@@ -232,7 +232,7 @@ static bool same_parent(const struct entry *a, const struct entry *b)
 }
 
 /* Which of the documents the problem is about; NULL: none of them. */
-static const struct text_node *guilty(const struct catalogue *c, const struct declared *d,
+static const struct text_node *guilty(const struct catalogue *c, const struct declaration_list *d,
                                       const struct queue_problem *problem)
 {
     const struct entry *blamed = resolve_queue(c, problem->queue);
@@ -249,7 +249,7 @@ static const struct text_node *guilty(const struct catalogue *c, const struct de
     return relative;
 }
 
-static void refuse(const struct catalogue *c, const struct declared *d,
+static void refuse(const struct catalogue *c, const struct declaration_list *d,
                    const struct queue_problem *problem, struct report *report)
 {
     const struct text_node *node = guilty(c, d, problem);
@@ -260,7 +260,7 @@ static void refuse(const struct catalogue *c, const struct declared *d,
     report_hint(report, p, "%s", problem->hint);
 }
 
-static void check_workspace(const struct catalogue *c, const struct declared *d, size_t i,
+static void check_workspace(const struct catalogue *c, const struct declaration_list *d, size_t i,
                             struct report *report)
 {
     const struct entry *entry = &d->at[i];
@@ -273,7 +273,7 @@ static void check_workspace(const struct catalogue *c, const struct declared *d,
 }
 
 /* Queues and workspaces with what these declarations make of them. 0, or -1 with report. */
-static int check_queues(struct ctl *ctl, const struct declared *d, struct report *report)
+static int check_queues(struct ctl *ctl, const struct declaration_list *d, struct report *report)
 {
     size_t errors = report->errors;
     struct catalogue *trial = catalogue_copy(ctl->catalogue);
@@ -291,7 +291,7 @@ static int check_queues(struct ctl *ctl, const struct declared *d, struct report
 
 void ctl_declare(struct ctl *ctl, const struct ctl_declaration *ask, ctl_done *done, void *arg)
 {
-    struct taped AUTO_TAPED taped =
+    struct tape_scope AUTO_TAPED taped =
         taped_in(ctl, (struct ctl_input){ .kind = INPUT_DECLARE, .declaration = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct entry *at;
@@ -300,7 +300,7 @@ void ctl_declare(struct ctl *ctl, const struct ctl_declaration *ask, ctl_done *d
     const struct text_node *root =
         text_parse_documents(answer->arena, ask->text, ask->len, &documents, &answer->report);
     if (!root || entries_decode(answer->arena, root, &at, &n, &answer->report) ||
-        check_queues(ctl, &(struct declared){ root, at, n }, &answer->report)) {
+        check_queues(ctl, &(struct declaration_list){ root, at, n }, &answer->report)) {
         report_err(&answer->report, &answer->err);
         answer->err.code = ERR_INPUT;
         return;
@@ -348,7 +348,7 @@ static int check_removal(struct ctl *ctl, const struct object_row *row, struct e
 void ctl_undeclare(struct ctl *ctl, const char *owner, enum entry_kind kind, const char *name,
                    ctl_done *done, void *arg)
 {
-    struct taped AUTO_TAPED taped = taped_in(
+    struct tape_scope AUTO_TAPED taped = taped_in(
         ctl,
         (struct ctl_input){ .kind = INPUT_UNDECLARE, .owner = owner, .what = kind, .name = name });
     struct answer *answer = turn_answer(ctl, done, arg);

@@ -78,7 +78,7 @@ uint64_t ctl_now(const struct ctl *ctl)
 
 /* ---- in the records ---- */
 
-struct recorded {
+struct clock_record {
     const char *boot;
     int64_t base_ms, wall_ms, now_ms;
 };
@@ -94,7 +94,7 @@ static int64_t number_of(const struct text_node *map, const char *key)
     return node && node->kind == TEXT_INT ? node->integer : 0;
 }
 
-static bool read_recorded(struct store *store, struct arena *arena, struct recorded *out)
+static bool read_recorded(struct store *store, struct arena *arena, struct clock_record *out)
 {
     struct report report;
     struct object_row row = row_of_clock(NULL);
@@ -103,14 +103,14 @@ static bool read_recorded(struct store *store, struct arena *arena, struct recor
     report_init(&report, arena);
     const struct text_node *map = json_parse(arena, row.spec, strlen(row.spec), 0, &report);
     const struct text_node *boot = map ? text_get(map, "boot") : NULL;
-    *out = (struct recorded){ .boot = boot && boot->kind == TEXT_STR ? boot->str : "",
-                              .base_ms = number_of(map, "base"),
-                              .wall_ms = number_of(map, "wall"),
-                              .now_ms = number_of(map, "now") };
+    *out = (struct clock_record){ .boot = boot && boot->kind == TEXT_STR ? boot->str : "",
+                                  .base_ms = number_of(map, "base"),
+                                  .wall_ms = number_of(map, "wall"),
+                                  .now_ms = number_of(map, "now") };
     return out->now_ms > 0;
 }
 
-static int record(struct store *store, const struct recorded *r, struct err *err)
+static int record(struct store *store, const struct clock_record *r, struct err *err)
 {
     char spec[256];
     snprintf(spec, sizeof spec,
@@ -136,7 +136,7 @@ int clock_resume(struct store *store, const char *boot, uint64_t wall_ms, uint64
                  struct clock_start *out, struct err *err)
 {
     struct arena *arena = arena_create();
-    struct recorded was, is = { .boot = boot, .wall_ms = (int64_t)wall_ms };
+    struct clock_record was, is = { .boot = boot, .wall_ms = (int64_t)wall_ms };
     bool known = read_recorded(store, arena, &was), same = known && strcmp(was.boot, boot) == 0;
     int64_t away = known && is.wall_ms > was.wall_ms ? is.wall_ms - was.wall_ms : 0;
     is.now_ms = same ? was.base_ms + (int64_t)up_ms : known ? was.now_ms + away : is.wall_ms;
@@ -153,7 +153,7 @@ int clock_resume(struct store *store, const char *boot, uint64_t wall_ms, uint64
 bool clock_recorded(struct store *store, int64_t *base_ms)
 {
     struct arena *arena = arena_create();
-    struct recorded r;
+    struct clock_record r;
     bool known = read_recorded(store, arena, &r);
     if (known)
         *base_ms = r.base_ms;
@@ -166,10 +166,10 @@ void clock_keep(struct ctl *ctl)
     uint64_t now = core_now(ctl);
     if (!ctl->config.boot || now < ctl->clock.kept_ms + KEEP_EVERY_MS)
         return;
-    const struct recorded r = { .boot = ctl->config.boot,
-                                .base_ms = ctl->config.base_ms,
-                                .wall_ms = (int64_t)core_date(ctl),
-                                .now_ms = (int64_t)now };
+    const struct clock_record r = { .boot = ctl->config.boot,
+                                    .base_ms = ctl->config.base_ms,
+                                    .wall_ms = (int64_t)core_date(ctl),
+                                    .now_ms = (int64_t)now };
     ctl->clock.kept_ms = now;
     record(ctl->config.store, &r, NULL);
 }

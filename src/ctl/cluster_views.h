@@ -63,7 +63,7 @@ struct queue_user_list { /* at NULL: was not asked for */
     struct queue_user_view *at;
     size_t n;
 };
-struct queue_first {
+struct queue_head {
     const char *name, *owner,
         *reason; /* owner, reason NULL and number 0: not the reader's to know */
     uint64_t number, priority, since_ms;
@@ -75,8 +75,8 @@ struct queue_view {
     struct vector guaranteed;            /* zero: nothing */
     struct vector maximum, user_maximum; /* UINT64_MAX: no bound */
     struct vector used, borrowed;
-    uint64_t states[JOB_STATE_N];    /* of its own live jobs */
-    const struct queue_first *first; /* that waits; NULL: none does */
+    uint64_t states[JOB_STATE_N];   /* of its own live jobs */
+    const struct queue_head *first; /* that waits; NULL: none does */
     struct queue_user_list users;
 };
 struct queue_list {

@@ -27,7 +27,7 @@ struct answer { /* a command whose caller waits for the end of the turn */
     bool has_report;
     struct report report;
     struct text_node *tree;
-    struct ctl_made made; /* with all of its texts in the arena */
+    struct ctl_result made; /* with all of its texts in the arena */
     uint64_t job;
 };
 

@@ -173,7 +173,7 @@ void ctl_destroy(struct ctl *ctl)
 
 static void hear(void *arg, const struct engine_fact *fact)
 {
-    struct taped AUTO_TAPED taped = { .ctl = NULL };
+    struct tape_scope AUTO_TAPED taped = { .ctl = NULL };
     if (fact->kind != FACT_LOG) /* the end of a log decides nothing */
         taped = taped_in(arg, (struct ctl_input){ .kind = fact->spec ? INPUT_MACHINE : INPUT_FACT,
                                                   .fact = fact });

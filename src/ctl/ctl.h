@@ -43,7 +43,7 @@ struct engine_sink ctl_sink(struct ctl *);
 /* ---- commands. Checked at once; the answer comes at the end of the turn, after the commit (or
  * with ERR_FULL). `done` is called exactly once; made or tree is the answer (in an arena that lives
  * during the call), nothing and NULL on error. report: field errors and warnings or NULL. ---- */
-struct ctl_made { /* what became of what the command is about; the others are NULL */
+struct ctl_result { /* what became of what the command is about; the others are NULL */
     const struct submitted_view *submitted;
     const struct job_view *job;
     const struct board_entry *entry; /* without its value */
@@ -56,7 +56,7 @@ struct ctl_answer {
     const struct err *err; /* NULL on success */
     const struct report *report;
     const struct text_node *tree;
-    struct ctl_made made;
+    struct ctl_result made;
     uint64_t job;
 };
 typedef void ctl_done(void *arg, const struct ctl_answer *);

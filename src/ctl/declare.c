@@ -125,7 +125,7 @@ static bool write_declared(const struct cluster *cluster, struct buf *out)
 
 /* ---- nodes for the job ---- */
 
-struct wanted {
+struct node_group {
     struct node_spec node;
     uint32_t count;
 };
@@ -133,7 +133,7 @@ struct trial {
     struct arena *arena;
     const struct cluster *cluster;
     const struct job_spec *job;
-    struct wanted *at;
+    struct node_group *at;
     size_t n;
 };
 
@@ -193,9 +193,9 @@ static void want_per_task(struct trial *t)
 {
     for (size_t i = 0; i < t->job->n_roles; i++) {
         const struct role *role = &t->job->roles[i];
-        struct wanted *w = &t->at[t->n++];
+        struct node_group *w = &t->at[t->n++];
         uint64_t gpu_milli = 0;
-        *w = (struct wanted){ .node = new_node(t), .count = job_groups(role) };
+        *w = (struct node_group){ .node = new_node(t), .count = job_groups(role) };
         put_tasks(t, &w->node, role, role->per_group ? role->per_group : 1, &gpu_milli);
         round_up(&w->node, gpu_milli);
     }
@@ -204,9 +204,9 @@ static void want_per_task(struct trial *t)
 /* One node for all tasks: what must be together is. */
 static void want_one(struct trial *t)
 {
-    struct wanted *w = &t->at[t->n++];
+    struct node_group *w = &t->at[t->n++];
     uint64_t gpu_milli = 0;
-    *w = (struct wanted){ .node = new_node(t), .count = 1 };
+    *w = (struct node_group){ .node = new_node(t), .count = 1 };
     for (size_t i = 0; i < t->job->n_roles; i++)
         put_tasks(t, &w->node, &t->job->roles[i], t->job->roles[i].replicas, &gpu_milli);
     round_up(&w->node, gpu_milli);
@@ -252,7 +252,7 @@ const char *declare_nodes(struct arena *arena, const struct cluster *cluster,
         return NULL;
     for (size_t rule = 0; rule < ARRAY_LEN(rules); rule++) {
         struct trial t = { .arena = arena, .cluster = cluster, .job = job };
-        t.at = ARENA_ARRAY(arena, job->n_roles + 1, struct wanted);
+        t.at = ARENA_ARRAY(arena, job->n_roles + 1, struct node_group);
         rules[rule](&t);
         bool writable = true;
         for (size_t i = 0; i < t.n; i++)

@@ -278,7 +278,7 @@ void devices_close(struct ctl *ctl, const char *node, uint32_t device,
 void ctl_device(struct ctl *ctl, const char *node, uint32_t device,
                 const struct device_trouble *trouble)
 {
-    struct taped AUTO_TAPED taped =
+    struct tape_scope AUTO_TAPED taped =
         taped_in(ctl, (struct ctl_input){ .kind = INPUT_DEVICE,
                                           .name = node,
                                           .what = device,
@@ -288,7 +288,7 @@ void ctl_device(struct ctl *ctl, const char *node, uint32_t device,
 
 void ctl_devices(struct ctl *ctl, const char *node, struct gpu_report *report)
 {
-    struct taped AUTO_TAPED taped =
+    struct tape_scope AUTO_TAPED taped =
         taped_in(ctl, (struct ctl_input){ .kind = INPUT_DEVICES, .name = node, .report = report });
     uint32_t at = cluster_find(ctl->cluster, node);
     if (at == UINT32_MAX)

@@ -86,7 +86,7 @@ static struct words find_unknown(const struct ctl *ctl, const struct live_job *j
 static void send_question(struct ctl *ctl, struct live_job *job, struct words names, bool pack)
 {
     struct job_row row;
-    struct site_notes site = { .parent = 0 };
+    struct site_record site = { .parent = 0 };
     if (core_row(ctl, ctl->scratch, job->row.id, &row) == 0)
         notes_read_site(ctl->scratch, row.site, &site);
     const struct image_question question = { .job = job->row.id,

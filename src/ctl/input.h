@@ -59,7 +59,7 @@ struct ctl_input {
 };
 
 /* What the core asks of the world outside and what may be refused there. */
-enum ctl_outside {
+enum ctl_outside_call {
     OUTSIDE_STORAGE = 1, /* directories and files that a submission names */
     OUTSIDE_COMMIT,      /* of the records */
     OUTSIDE_BALLAST,     /* is there room on the disk again */
@@ -85,7 +85,7 @@ struct ctl_tape {
     void (*end)(void *arg, bool matters);
     void (*decided)(void *arg, const struct ctl_decision *);
     /* rc: 0, or -1 with err. Recording: notes a refusal, returns rc. Replaying: what was noted. */
-    int (*outside)(void *arg, enum ctl_outside, int rc, struct err *err);
+    int (*outside)(void *arg, enum ctl_outside_call, int rc, struct err *err);
     /* Replaying: gives the inputs that came of answers until that pass; false: there is none. */
     bool (*answered)(void *arg, uint32_t pass);
     void *arg;

@@ -106,7 +106,7 @@ struct round {
     uint32_t generation;
     struct job_place place;
     struct site site;
-    struct site_notes notes;
+    struct site_record notes;
     const char *dir; /* of the launch that is being made, as its tasks reach it */
     struct host_name *hosts;
     size_t n_hosts;

@@ -34,12 +34,12 @@ static const struct {
     [true] = { .burst = 200 * EVENT, .per_ms = 2000 },
 };
 
-struct kept {
+struct kept_event {
     struct launcher_event event;
     char *text;
 };
 struct launcher_events {
-    VEC(struct kept) kept;
+    VEC(struct kept_event) kept;
     size_t recorded; /* so many are in the open transaction */
 };
 
@@ -104,7 +104,7 @@ void launcher_events_add(struct launcher_events *m, struct event_rates *limits, 
     }
     if (!limit_spend(limit, decides, now_ms))
         return;
-    struct kept *kept = vec_add(&m->kept);
+    struct kept_event *kept = vec_add(&m->kept);
     kept->event = *event;
     kept->text = cleaned(event->text ? event->text : "", limit->dropped);
     kept->event.text = kept->text;

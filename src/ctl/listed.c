@@ -12,11 +12,11 @@
 
 #include <string.h>
 
-void listed_fill(const struct ctl *ctl, const struct job_row *stored, struct ctl_listed *out)
+void listed_fill(const struct ctl *ctl, const struct job_row *stored, struct ctl_list_row *out)
 {
     const struct live_job *live = live_find(ctl->live, stored->id);
     const struct live_array *array = stored->members ? array_find(ctl->arrays, stored->id) : NULL;
-    *out = (struct ctl_listed){ .row = array ? array->row : live ? live->row : *stored };
+    *out = (struct ctl_list_row){ .row = array ? array->row : live ? live->row : *stored };
     struct job_row *row = &out->row;
     row->name = stored->name;
     row->owner = stored->owner;
@@ -32,13 +32,13 @@ void listed_fill(const struct ctl *ctl, const struct job_row *stored, struct ctl
 }
 
 int ctl_list(struct ctl *ctl, struct arena *arena, const struct job_filter *filter,
-             struct ctl_listed **jobs, size_t *n, struct err *err)
+             struct ctl_list_row **jobs, size_t *n, struct err *err)
 {
     struct job_row *rows;
     size_t count = 0;
     if (store_list(ctl->config.store, arena, filter, &rows, &count, err))
         return -1;
-    *jobs = ARENA_ARRAY(arena, count, struct ctl_listed);
+    *jobs = ARENA_ARRAY(arena, count, struct ctl_list_row);
     *n = count;
     for (size_t i = 0; i < count; i++)
         listed_fill(ctl, &rows[i], &(*jobs)[i]);
@@ -46,7 +46,7 @@ int ctl_list(struct ctl *ctl, struct arena *arena, const struct job_filter *filt
 }
 
 int ctl_listed(struct ctl *ctl, struct arena *arena, uint64_t id, const char *owner,
-               struct ctl_listed *out, struct err *err)
+               struct ctl_list_row *out, struct err *err)
 {
     struct job_row row;
     if (core_row(ctl, arena, id, &row) || !user_may_read(ctl->accounts, owner, &row))
@@ -91,7 +91,7 @@ static const char *wait_reason(struct reader *reader, struct live_job *live)
     return told(reader, &(struct reason){ .kind = REASON_DEPENDS, .depend = &answer });
 }
 
-const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
+const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct ctl_list_row *job,
                               const char *owner)
 {
     struct reader reader = reader_of(ctl, arena, owner);
@@ -114,7 +114,7 @@ const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct
 /* ---- what it says ---- */
 
 /* Members of an array have its body. */
-static uint64_t body_of(const struct ctl_listed *job)
+static uint64_t body_of(const struct ctl_list_row *job)
 {
     return job->row.array ? job->row.array : job->row.id;
 }
@@ -142,8 +142,8 @@ struct text_node *listed_spec(struct arena *arena, const char *text, bool may)
     return tree;
 }
 
-struct text_node *ctl_spec_tree(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
-                                const char *owner)
+struct text_node *ctl_spec_tree(struct ctl *ctl, struct arena *arena,
+                                const struct ctl_list_row *job, const char *owner)
 {
     const char *spec = NULL;
     if (store_get_spec(ctl->config.store, arena, body_of(job), &spec, NULL) != 1)
@@ -161,8 +161,8 @@ static struct json_span spec_of(const char *object)
     return found;
 }
 
-int ctl_said(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
-             const struct ctl_saying *ask, struct ctl_said *said)
+int ctl_said(struct ctl *ctl, struct arena *arena, const struct ctl_list_row *job,
+             const struct ctl_saying *ask, struct ctl_documents *said)
 {
     struct said_row row;
     bool sent = strcmp(job->row.dialect, ask->dialect) == 0;
@@ -172,7 +172,7 @@ int ctl_said(struct ctl *ctl, struct arena *arena, const struct ctl_listed *job,
         of.text = may ? SAID_ORIGIN : SAID_MASKED;
     if (store_get_said(ctl->config.store, arena, &of, &row, NULL) != 1)
         return -1;
-    *said = (struct ctl_said){ .last = row.last, .may = may, .document = spec_of(row.object) };
+    *said = (struct ctl_documents){ .last = row.last, .may = may, .document = spec_of(row.object) };
     if (row.text)
         *(sent ? &said->sent : &said->canonical) = (struct json_span){ row.text, strlen(row.text) };
     return 0;

@@ -6,29 +6,29 @@
 #include "ctl/ctl.h"
 #include "text/json.h"
 
-struct ctl_listed {
+struct ctl_list_row {
     /* What memory knows better is in it; spec, site, live and facets are not. */
     struct job_row row;
     char id[JOB_ID_TEXT];
     uint32_t running; /* tasks that run now */
 };
 /* What memory and the row know of it together. */
-void listed_fill(const struct ctl *, const struct job_row *stored, struct ctl_listed *out);
+void listed_fill(const struct ctl *, const struct job_row *stored, struct ctl_list_row *out);
 /* A canonical text as a tree; may: with the values of variables. */
 struct text_node *listed_spec(struct arena *, const char *text, bool may);
 /* Newest first, in arena; texts hold until the next turn. 0, or -1 with err. */
-int ctl_list(struct ctl *, struct arena *, const struct job_filter *, struct ctl_listed **,
+int ctl_list(struct ctl *, struct arena *, const struct job_filter *, struct ctl_list_row **,
              size_t *n, struct err *);
 /* One, that owner may read; ERR_NOT_FOUND. */
-int ctl_listed(struct ctl *, struct arena *, uint64_t job, const char *owner, struct ctl_listed *,
+int ctl_listed(struct ctl *, struct arena *, uint64_t job, const char *owner, struct ctl_list_row *,
                struct err *);
 /* Why it waits, ends, ended, as owner may be told; "" when nothing is to be said. */
-const char *ctl_listed_reason(struct ctl *, struct arena *, const struct ctl_listed *,
+const char *ctl_listed_reason(struct ctl *, struct arena *, const struct ctl_list_row *,
                               const char *owner);
 
 /* The canonical job; values of variables are masked for who may not change it. NULL: its row cannot
  * be read. */
-struct text_node *ctl_spec_tree(struct ctl *, struct arena *, const struct ctl_listed *,
+struct text_node *ctl_spec_tree(struct ctl *, struct arena *, const struct ctl_list_row *,
                                 const char *owner);
 /* What is shown of a job besides, as text and in one look. */
 struct ctl_saying {
@@ -36,7 +36,7 @@ struct ctl_saying {
     const char *dialect; /* jobs that came in it say what was sent */
     const char *kind;    /* of the object that may be kept for a job, under the dialect's name */
 };
-struct ctl_said {
+struct ctl_documents {
     uint64_t last; /* event */
     bool may;      /* who asks may change the job */
     /* at NULL: there is none */
@@ -44,7 +44,7 @@ struct ctl_said {
     struct json_span sent;      /* secrets masked for who may not; of any format */
     struct json_span canonical; /* of a job in another dialect, with its secrets */
 };
-int ctl_said(struct ctl *, struct arena *, const struct ctl_listed *, const struct ctl_saying *,
-             struct ctl_said *);
+int ctl_said(struct ctl *, struct arena *, const struct ctl_list_row *, const struct ctl_saying *,
+             struct ctl_documents *);
 
 #endif

@@ -299,17 +299,17 @@ int load_jobs(struct ctl *ctl, struct err *err)
 /* Agents of which the engine was not told yet, and those that went for that: no row says so, and
  * one that was there before them may have left the directory by which a start takes them for
  * launched. */
-struct untold {
+struct pending_agents {
     uint32_t generation;
     struct live_agent *at;
     size_t n;
 };
 
-static struct untold note_untold(const struct live_job *job, struct arena *arena)
+static struct pending_agents note_untold(const struct live_job *job, struct arena *arena)
 {
     size_t n = job->agents.n + job->forgotten.n;
-    struct untold untold = { .generation = job->row.generation,
-                             .at = ARENA_ARRAY(arena, n, struct live_agent) };
+    struct pending_agents untold = { .generation = job->row.generation,
+                                     .at = ARENA_ARRAY(arena, n, struct live_agent) };
     for (size_t i = 0; i < n; i++) {
         struct live_agent *agent = &untold.at[untold.n];
         *agent = i < job->agents.n ? job->agents.at[i] : job->forgotten.at[i - job->agents.n];
@@ -320,7 +320,7 @@ static struct untold note_untold(const struct live_job *job, struct arena *arena
 }
 
 /* The row is of that agent when it has a launch that was meant for it. */
-static void keep_untold(struct live_job *job, const struct untold *untold)
+static void keep_untold(struct live_job *job, const struct pending_agents *untold)
 {
     for (size_t i = 0; i < untold->n && job->row.generation == untold->generation; i++) {
         struct live_agent *agent = live_agent(job, untold->at[i].node);
@@ -341,7 +341,7 @@ static void load_again(struct ctl *ctl, uint64_t id)
     struct arena *arena = arena_create();
     struct live_job *job = live_find(ctl->live, id);
     const struct silence_memory *silence = NULL;
-    struct untold untold = { .n = 0 };
+    struct pending_agents untold = { .n = 0 };
     struct job_row row;
     if (job) {
         untold = note_untold(job, arena);

@@ -83,7 +83,7 @@ uint64_t ctl_device_left(const struct ctl *ctl, const char *node, uint32_t devic
 
 void ctl_device_seen(struct ctl *ctl, const char *node, uint32_t device)
 {
-    struct taped AUTO_TAPED taped =
+    struct tape_scope AUTO_TAPED taped =
         taped_in(ctl, (struct ctl_input){ .kind = INPUT_SEEN, .name = node, .what = device });
     char key[DEVICE_KEY_MAX];
     if (smap_remove(ctl->left, device_key(key, node, device)))

@@ -193,10 +193,10 @@ static bool waits_for(const struct ctl *ctl, const struct live_job *job,
     return waits;
 }
 
-struct machines_waited ctl_machines_waited(struct ctl *ctl, struct arena *arena, uint64_t silent_ms)
+struct machine_wait ctl_machines_waited(struct ctl *ctl, struct arena *arena, uint64_t silent_ms)
 {
     struct machine_list all;
-    struct machines_waited out = { .cut_off = true };
+    struct machine_wait out = { .cut_off = true };
     if (smap_count(ctl->away) == 0 || ctl_machines(ctl, arena, &all, NULL))
         return out;
     out.names.at = ARENA_ARRAY(arena, all.n, const char *);

@@ -25,14 +25,14 @@ static void come_back(struct ctl *ctl, const char *node)
 }
 
 /* In one block, so that whoever ends the core frees it like any. */
-static void put_away(struct ctl *ctl, const char *node, const struct node_away *from)
+static void put_away(struct ctl *ctl, const char *node, const struct node_outage *from)
 {
     const size_t size = strlen(from->why) + 1, more = strlen(from->note) + 1;
-    struct node_away *away = mem_new(sizeof *away + size + more);
+    struct node_outage *away = mem_new(sizeof *away + size + more);
     char *text = (char *)(away + 1);
     memcpy(text, from->why, size);
     memcpy(text + size, from->note, more);
-    *away = (struct node_away){ .since_ms = from->since_ms, .why = text, .note = text + size };
+    *away = (struct node_outage){ .since_ms = from->since_ms, .why = text, .note = text + size };
     come_back(ctl, node);
     smap_set(ctl->away, node, away);
 }
@@ -40,23 +40,24 @@ static void put_away(struct ctl *ctl, const char *node, const struct node_away *
 static void go_away(struct ctl *ctl, const char *node, uint64_t since_ms, const char *why)
 {
     put_away(ctl, node,
-             &(struct node_away){ .since_ms = since_ms, .why = why ? why : "", .note = "" });
+             &(struct node_outage){ .since_ms = since_ms, .why = why ? why : "", .note = "" });
 }
 
 void nodes_note(struct ctl *ctl, const char *node, const char *note)
 {
-    const struct node_away *away = nodes_away(ctl, node);
+    const struct node_outage *away = nodes_away(ctl, node);
     if (away)
-        put_away(ctl, node,
-                 &(struct node_away){ .since_ms = away->since_ms, .why = away->why, .note = note });
+        put_away(
+            ctl, node,
+            &(struct node_outage){ .since_ms = away->since_ms, .why = away->why, .note = note });
 }
 
-const char *nodes_why(struct arena *arena, const struct node_away *away)
+const char *nodes_why(struct arena *arena, const struct node_outage *away)
 {
     return arena_printf(arena, "%s%s%s", away->why, *away->note ? "; " : "", away->note);
 }
 
-const struct node_away *nodes_away(const struct ctl *ctl, const char *node)
+const struct node_outage *nodes_away(const struct ctl *ctl, const char *node)
 {
     return smap_get(ctl->away, node);
 }
@@ -109,7 +110,7 @@ struct away_list nodes_away_of(const struct ctl *ctl, struct arena *arena,
     struct away_list list = { .n = 0 };
     for (size_t i = 0; job->tasks && i < job->agents.n; i++) {
         const struct live_agent *agent = &job->agents.at[i];
-        const struct node_away *away = nodes_away(ctl, agent->node);
+        const struct node_outage *away = nodes_away(ctl, agent->node);
         bool heard = agent->state == AGENT_JOINED; /* also where its machine's host is not */
         if (!agent->launched || (!agent->silent_ms && (!away || heard)))
             continue;
@@ -134,7 +135,7 @@ static void keep(struct ctl *ctl, uint32_t at)
     struct arena *arena = arena_create();
     const struct node_view node = cluster_node(ctl->cluster, at);
     const struct node_spec *spec = node.spec;
-    const struct node_away *away = nodes_away(ctl, spec->name);
+    const struct node_outage *away = nodes_away(ctl, spec->name);
     struct text_node *map = text_map(arena, NULL, NULL);
     text_int(arena, map, "position", at);
     text_bool(arena, map, "gone", spec->gone);
@@ -164,7 +165,7 @@ static void keep(struct ctl *ctl, uint32_t at)
     arena_destroy(arena);
 }
 
-struct kept {
+struct kept_node {
     const struct text_node *map;
     const char *name;
     int64_t position;
@@ -172,7 +173,8 @@ struct kept {
 
 static int by_position(const void *a, const void *b)
 {
-    int64_t x = ((const struct kept *)a)->position, y = ((const struct kept *)b)->position;
+    int64_t x = ((const struct kept_node *)a)->position,
+            y = ((const struct kept_node *)b)->position;
     return x < y ? -1 : x > y;
 }
 
@@ -185,7 +187,7 @@ static struct gpu_report *report_of(const struct ctl *ctl, const char *name, uin
     return report && report->n_slots == gpus ? report : NULL;
 }
 
-static void put_again(struct ctl *ctl, struct arena *arena, const struct kept *kept)
+static void put_again(struct ctl *ctl, struct arena *arena, const struct kept_node *kept)
 {
     const struct text_node *map = kept->map, *labels = text_get(map, "labels");
     struct node_spec spec = { .name = kept->name,
@@ -221,7 +223,7 @@ static void load_machines(struct ctl *ctl, struct arena *arena)
     if (store_objects(ctl->config.store, arena, &(struct object_row){ .kind = KIND }, &rows, &n,
                       NULL))
         return;
-    struct kept *kept = ARENA_ARRAY(arena, n, struct kept);
+    struct kept_node *kept = ARENA_ARRAY(arena, n, struct kept_node);
     for (size_t i = 0; i < n; i++) {
         struct report report;
         report_init(&report, arena);
@@ -229,7 +231,7 @@ static void load_machines(struct ctl *ctl, struct arena *arena)
             json_parse(arena, rows[i].spec, strlen(rows[i].spec), 0, &report);
         if (map && map->kind == TEXT_MAP)
             kept[n_kept++] =
-                (struct kept){ map, rows[i].name, (int64_t)text_number(map, "position") };
+                (struct kept_node){ map, rows[i].name, (int64_t)text_number(map, "position") };
         else
             log_error("machine.row", "node=%s note=\"it cannot be read\"", rows[i].name);
     }

@@ -355,7 +355,7 @@ static const struct account *read_account(struct arena *arena, const struct text
     return whole ? account : NULL;
 }
 
-const char *notes_of_site(struct arena *arena, const struct site_notes *site)
+const char *notes_of_site(struct arena *arena, const struct site_record *site)
 {
     struct text_node *map = text_map(arena, NULL, NULL);
     if (site->work_dir)
@@ -383,20 +383,20 @@ const char *notes_of_site(struct arena *arena, const struct site_notes *site)
     return notes_print(arena, map);
 }
 
-void notes_read_site(struct arena *arena, const char *text, struct site_notes *site)
+void notes_read_site(struct arena *arena, const char *text, struct site_record *site)
 {
     struct text_node *map = parse(arena, text);
     *site =
-        (struct site_notes){ .work_dir = word(map, "work_dir"),
-                             .code_dir = word(map, "code_dir"),
-                             .output_dir = word(map, "output_dir"),
-                             .file = word(map, "file"),
-                             .account = map ? read_account(arena, text_get(map, "account")) : NULL,
-                             .python = word(map, "python"),
-                             .python_from = word(map, "python_from"),
-                             .wait_for_nodes = text_flag(map, "wait_for_nodes"),
-                             .runtime = runtime_named(word(map, "runtime")),
-                             .parent = text_number(map, "parent"),
-                             .warnings = map ? text_get(map, "warnings") : NULL,
-                             .differs = map ? text_get(map, "differs") : NULL };
+        (struct site_record){ .work_dir = word(map, "work_dir"),
+                              .code_dir = word(map, "code_dir"),
+                              .output_dir = word(map, "output_dir"),
+                              .file = word(map, "file"),
+                              .account = map ? read_account(arena, text_get(map, "account")) : NULL,
+                              .python = word(map, "python"),
+                              .python_from = word(map, "python_from"),
+                              .wait_for_nodes = text_flag(map, "wait_for_nodes"),
+                              .runtime = runtime_named(word(map, "runtime")),
+                              .parent = text_number(map, "parent"),
+                              .warnings = map ? text_get(map, "warnings") : NULL,
+                              .differs = map ? text_get(map, "differs") : NULL };
 }

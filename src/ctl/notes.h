@@ -27,7 +27,7 @@ void notes_read_task(struct arena *keep, struct arena *scratch, const char *text
 void notes_read_place(struct arena *arena, struct arena *scratch, const char *text,
                       struct live_task *);
 
-struct site_notes { /* job_row.site */
+struct site_record { /* job_row.site */
     const char *work_dir, *code_dir, *output_dir, *file;
     const struct account *account;    /* the tasks run as; NULL: the server's own */
     const char *python, *python_from; /* interpreter of the tasks and how it was chosen, or NULL */
@@ -37,8 +37,8 @@ struct site_notes { /* job_row.site */
     struct text_node *warnings; /* list or NULL */
     struct text_node *differs;  /* list of what the command line changed, or NULL */
 };
-const char *notes_of_site(struct arena *, const struct site_notes *);
-void notes_read_site(struct arena *, const char *text, struct site_notes *);
+const char *notes_of_site(struct arena *, const struct site_record *);
+void notes_read_site(struct arena *, const char *text, struct site_record *);
 
 /* One line of JSON, in arena. */
 const char *notes_print(struct arena *, const struct text_node *);

@@ -212,7 +212,7 @@ static int put_all(struct ctl *ctl, struct arena *arena, const struct ctl_object
 
 void ctl_objects_put(struct ctl *ctl, const struct ctl_objects *ask, ctl_done *done, void *arg)
 {
-    struct taped AUTO_TAPED taped =
+    struct tape_scope AUTO_TAPED taped =
         taped_in(ctl, (struct ctl_input){ .kind = INPUT_OBJECTS, .objects = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct err err = { 0 };

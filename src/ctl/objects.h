@@ -19,7 +19,7 @@ struct ctl_object {
     const struct text_node *spec; /* a map; NULL: remove it */
 };
 /* What becomes of the job that the first of them is kept for, in the same step. */
-enum object_hold { OBJECT_HOLD_NOT = 0, OBJECT_HOLD, OBJECT_LET_GO };
+enum object_effect { OBJECT_HOLD_NOT = 0, OBJECT_HOLD, OBJECT_LET_GO };
 /* All or none of them. A row belongs to who first put it: others than admins may not change it
  * (ERR_DENIED; those of a job: who may write the job). ERR_TOO_LARGE. Answer {n}. */
 struct ctl_objects {
@@ -31,7 +31,7 @@ struct ctl_objects {
      * who follow, and its number the version of the row. Else a version counts changes, and
      * removing what is not there is no error. */
     bool told;
-    enum object_hold hold; /* ERR_CONFLICT when the job has ended */
+    enum object_effect hold; /* ERR_CONFLICT when the job has ended */
 };
 void ctl_objects_put(struct ctl *, const struct ctl_objects *, ctl_done *, void *arg);
 

@@ -67,7 +67,7 @@ int ctl_pages_tasks(struct ctl_pages *p, struct arena *arena, struct task_list *
     const struct task_span span = { .role = p->role, .first = p->index, .n = n };
     *list = (struct task_list){ .at = ARENA_ARRAY(arena, n, struct task_view), .n = n };
     size_t attempts =
-        tasks_read(p->ctl, arena, &(struct tasks_of){ &p->row, p->spec }, &span, list->at);
+        tasks_read(p->ctl, arena, &(struct task_source){ &p->row, p->spec }, &span, list->at);
     p->page = attempts > PAGE ? p->page / 2 + 1 : PAGE;
     p->index += n;
     if (n == left) {

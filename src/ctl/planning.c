@@ -98,7 +98,7 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
         say_moved(ctl, job, flat);
 }
 
-struct copied { /* the last place of a plan, and its copy: many have the same node */
+struct place_copy { /* the last place of a plan, and its copy: many have the same node */
     const struct task_place *from, *to;
 };
 
@@ -110,7 +110,7 @@ static const char *copy_text(struct arena *arena, const char *text, const char *
 
 /* Plans live for one pass; places live as long as the generation. */
 static void copy_place(struct arena *arena, struct task_place *to, const struct task_place *from,
-                       const struct copied *last)
+                       const struct place_copy *last)
 {
     const struct task_place none = { .node = NULL };
     const struct task_place *before = last->from ? last->from : &none;
@@ -255,14 +255,14 @@ static void assign(struct live_job *job, struct live_task *task, const struct ta
 static void put_places(struct ctl *ctl, struct live_job *job, const struct plan_entry *entry,
                        uint32_t seq)
 {
-    struct copied copied = { .from = NULL };
+    struct place_copy copied = { .from = NULL };
     for (uint32_t i = 0; i < entry->n_tasks; i++) {
         struct task_ref ref = { .role = (uint16_t)entry->tasks[i].role,
                                 .index = entry->tasks[i].index };
         uint32_t flat = live_flat(job, ref);
         const struct task_place last = job->tasks[flat].place;
         copy_place(job->places, &job->tasks[flat].place, &entry->tasks[i], &copied);
-        copied = (struct copied){ &entry->tasks[i], &job->tasks[flat].place };
+        copied = (struct place_copy){ &entry->tasks[i], &job->tasks[flat].place };
         live_set_taken(job, &job->tasks[flat], true);
         if (i < slices_size(ctl))
             planning_place(ctl, job, flat, seq);

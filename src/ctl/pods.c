@@ -408,7 +408,7 @@ static void put_jobs(struct pods *p, const char *dialect)
 
 /* Of a job in any format: in the words of the first convention that has pods, unless its own has.
  * An array has none. */
-static void put_one(struct pods *p, const struct ctl_listed *job)
+static void put_one(struct pods *p, const struct ctl_list_row *job)
 {
     const struct dialects *all = p->ctl->config.dialects;
     const struct convention *own = convention_find(all, job->row.dialect);

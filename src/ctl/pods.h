@@ -12,7 +12,7 @@
 
 struct arena;
 struct ctl;
-struct ctl_listed;
+struct ctl_list_row;
 struct err;
 
 struct pod_event_view {
@@ -48,9 +48,9 @@ struct pod_list {
  * one, with labels and events; ERR_NOT_FOUND when there is none, ERR_INPUT when several namespaces
  * have it. */
 struct pod_ask {
-    const char *owner;            /* who asks; NULL: nobody, all is shown */
-    const char *namespace, *name; /* NULL: all */
-    const struct ctl_listed *job; /* of this one only, in any format; name then does not matter */
+    const char *owner;              /* who asks; NULL: nobody, all is shown */
+    const char *namespace, *name;   /* NULL: all */
+    const struct ctl_list_row *job; /* of this one only, in any format; name then does not matter */
     const char *like; /* of a job: only pods that may be called so, found by the number at the end
                        * of it; NULL: all */
     uint32_t first, tasks;        /* of a job: so many of its tasks from that one; tasks 0: all */

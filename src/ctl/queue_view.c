@@ -79,13 +79,13 @@ static struct vector borrowed(const struct looking *l, size_t queue)
 }
 
 /* Its reason says what its roles are called. */
-static struct queue_first *first_of(struct looking *l, const struct live_job *job)
+static struct queue_head *first_of(struct looking *l, const struct live_job *job)
 {
-    struct queue_first *first = ARENA_NEW(l->arena, struct queue_first);
+    struct queue_head *first = ARENA_NEW(l->arena, struct queue_head);
     const struct sentence why = reason_of(&l->reader, job);
-    *first = (struct queue_first){ .name = HIDDEN_JOB,
-                                   .priority = job->row.priority,
-                                   .since_ms = job->row.submitted_ms };
+    *first = (struct queue_head){ .name = HIDDEN_JOB,
+                                  .priority = job->row.priority,
+                                  .since_ms = job->row.submitted_ms };
     if (reader_may(&l->reader, &job->row)) {
         first->number = job->row.number;
         first->name = job->row.name;

@@ -50,7 +50,7 @@ static int recover_engine(struct ctl *ctl, struct err *err)
 
 int ctl_recover(struct ctl *ctl, struct err *err)
 {
-    struct taped AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_RECOVER });
+    struct tape_scope AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_RECOVER });
     clock_look(ctl);
     if (participants_load(ctl, err) || recover_engine(ctl, err))
         return -1;
@@ -71,7 +71,7 @@ static void on_told(void *arg, const struct ctl_answer *answer)
 
 void ctl_tell_mended(struct ctl *ctl)
 {
-    const struct store_mended mended = store_take_mended(ctl->config.store);
+    const struct store_repair mended = store_take_mended(ctl->config.store);
     bool restored = mended.how == STORE_RESTORED;
     const char *type = restored ? "records.restored" : "records.recovered";
     char text[160], object[48];

@@ -22,18 +22,18 @@ struct group {
     uint32_t n_sorted;
     bool stale; /* sorted is behind ms */
 };
-struct ended { /* one job of the window */
+struct ended_job { /* one job of the window */
     struct group *name, *queue;
 };
-struct pending {
+struct pending_time {
     char *name, *queue; /* keys */
     uint64_t ms;
 };
 struct run_times {
     struct smap *groups;
-    struct ended window[RUN_TIMES_JOBS];
+    struct ended_job window[RUN_TIMES_JOBS];
     size_t n, next; /* next: where the next one goes, and the oldest is when it is full */
-    VEC(struct pending) pending; /* of the open turn */
+    VEC(struct pending_time) pending; /* of the open turn */
 };
 
 struct run_times *run_times_create(void)
@@ -115,12 +115,12 @@ static void leave(struct run_times *r, struct group *g)
     g->stale = true;
 }
 
-static void learn(struct run_times *r, const struct pending *p)
+static void learn(struct run_times *r, const struct pending_time *p)
 {
-    struct ended *at = &r->window[r->next];
-    const struct ended oldest = *at;
+    struct ended_job *at = &r->window[r->next];
+    const struct ended_job oldest = *at;
     r->next = (r->next + 1) % RUN_TIMES_JOBS;
-    *at = (struct ended){ .name = join(r, p->name, p->ms), .queue = join(r, p->queue, p->ms) };
+    *at = (struct ended_job){ .name = join(r, p->name, p->ms), .queue = join(r, p->queue, p->ms) };
     if (r->n == RUN_TIMES_JOBS) {
         leave(r, oldest.name);
         leave(r, oldest.queue);
@@ -151,9 +151,9 @@ static void add(struct run_times *r, const struct job_row *row)
     bool ran = row->started_ms && row->ended_ms >= row->started_ms;
     if (!ran || row->members || (row->state != JOB_SUCCEEDED && row->state != JOB_FAILED))
         return;
-    vec_push(&r->pending, ((struct pending){ .name = name_key(row),
-                                             .queue = queue_key(row),
-                                             .ms = row->ended_ms - row->started_ms }));
+    vec_push(&r->pending, ((struct pending_time){ .name = name_key(row),
+                                                  .queue = queue_key(row),
+                                                  .ms = row->ended_ms - row->started_ms }));
 }
 
 void run_times_ended(struct ctl *ctl, const struct job_row *row)

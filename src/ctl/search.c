@@ -6,15 +6,15 @@
 #include "ctl/core.h"
 
 int ctl_search(struct ctl *ctl, struct arena *arena, const struct identity *who,
-               const struct job_query *asked, struct ctl_found *found, struct err *err)
+               const struct job_query *asked, struct search_page *found, struct err *err)
 {
     struct job_query query = *asked;
     struct job_filter filter = { 0 };
-    struct job_found rows;
+    struct job_page rows;
     filter_readable(ctl->accounts, arena, who, &filter);
     query.reader = filter.reader;
     query.projects = filter.projects;
-    *found = (struct ctl_found){ 0 };
+    *found = (struct search_page){ 0 };
     if (store_find_jobs(ctl->config.store, arena, &query, &rows, err))
         return -1;
     found->total = rows.total;

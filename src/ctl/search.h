@@ -6,13 +6,13 @@
 #include "ctl/ctl.h"
 #include "store/find.h"
 
-struct ctl_found {
+struct search_page {
     uint64_t *ids; /* of the page, in arena */
     size_t n;
     uint64_t total; /* on all pages */
 };
 /* The query's reader and projects are set here: what *who may read. 0 or -1. */
 int ctl_search(struct ctl *, struct arena *, const struct identity *who, const struct job_query *,
-               struct ctl_found *, struct err *);
+               struct search_page *, struct err *);
 
 #endif

@@ -21,7 +21,7 @@ void secrets_clear_changed(struct secrets *s)
     vec_clear(&s->changed);
 }
 
-static void free_used(struct secret_used *used)
+static void free_used(struct secret_usage *used)
 {
     free(used->owner);
     free(used->project);
@@ -49,12 +49,12 @@ void secrets_destroy(struct secrets *s)
 void secrets_changed(struct secrets *s, const char *owner, const char *project, const char *name)
 {
     *vec_add(&s->changed) =
-        (struct secret_changed){ .owner = owner ? mem_strdup(owner) : NULL,
+        (struct changed_secret){ .owner = owner ? mem_strdup(owner) : NULL,
                                  .project = project ? mem_strdup(project) : NULL,
                                  .name = mem_strdup(name) };
 }
 
-void secrets_used(struct secrets *s, struct secret_used used)
+void secrets_used(struct secrets *s, struct secret_usage used)
 {
     if (s->used.n < USED_MAX)
         vec_push(&s->used, used);

@@ -261,7 +261,7 @@ static int want_value(struct adding *a, const char *name, bool optional)
         return 1;
     const struct launch_task *first = &a->launch->tasks[0];
     secrets_used(a->ctl->secrets,
-                 (struct secret_used){
+                 (struct secret_usage){
                      .owner = mem_strdup(a->user.name ? a->user.name : ""),
                      .project = a->user.project ? mem_strdup(a->user.project) : NULL,
                      .name = mem_strdup(name),
@@ -479,7 +479,7 @@ void secrets_tell(struct ctl *ctl, struct live_job *job, const char *node)
         tell_agent(ctl, job, node);
 }
 
-static bool concerns(const struct secret_changed *changed, const struct live_job *job)
+static bool concerns(const struct changed_secret *changed, const struct live_job *job)
 {
     if (changed->project)
         return strcmp(project_of(job->row.project), changed->project) == 0;
@@ -520,7 +520,7 @@ void secrets_record(struct ctl *ctl)
     if (!s->used.n || !store_dirty(ctl->config.store))
         return;
     for (size_t i = 0; i < s->used.n; i++) {
-        const struct secret_used *one = &s->used.at[i];
+        const struct secret_usage *one = &s->used.at[i];
         const struct secret_user user = { .name = one->owner, .project = one->project };
         note_secret_use(ctl->accounts,
                         &(struct secret_use){

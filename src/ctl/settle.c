@@ -32,14 +32,14 @@
 
 /* ---- an attempt ended ---- */
 
-struct ended { /* one end, with everything that is decided about it */
+struct attempt_outcome { /* one end, with everything that is decided about it */
     const struct ending *ending;
     struct end_words words;
     uint64_t at_ms, wakeup;
     uint32_t flat;
 };
 
-static enum attempt_state attempt_outcome(const struct ended *end)
+static enum attempt_state attempt_outcome(const struct attempt_outcome *end)
 {
     enum end_by by = end->ending->by;
     if (end->ending->lost)
@@ -51,7 +51,8 @@ static enum attempt_state attempt_outcome(const struct ended *end)
     return ATTEMPT_FAILED;
 }
 
-static struct text_node *end_body(struct ctl *ctl, const struct ended *end, const char *node)
+static struct text_node *end_body(struct ctl *ctl, const struct attempt_outcome *end,
+                                  const char *node)
 {
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
     const struct ending *ending = end->ending;
@@ -185,7 +186,7 @@ static void block_ports(struct ctl *ctl, const struct live_job *job, uint32_t fl
 
 /* The task goes into another attempt: on the same place, ports and devices included, as long as its
  * node is there and its devices are given out (so that what its peers were told stays true). */
-static void retry_task(struct ctl *ctl, struct live_job *job, const struct ended *end,
+static void retry_task(struct ctl *ctl, struct live_job *job, const struct attempt_outcome *end,
                        const struct retry_decision *decision, const struct reason *what)
 {
     struct live_task *task = &job->tasks[end->flat];
@@ -219,7 +220,7 @@ static bool keeps_place(const struct job_spec *spec, enum task_event event)
     return spec->limits.hold_ms > 0 || (spec->health.debug_hold && event == TASK_EV_FAIL);
 }
 
-static enum task_event final_event(const struct live_job *job, const struct ended *end,
+static enum task_event final_event(const struct live_job *job, const struct attempt_outcome *end,
                                    enum attempt_state state)
 {
     if (state == ATTEMPT_SUCCEEDED)
@@ -230,7 +231,7 @@ static enum task_event final_event(const struct live_job *job, const struct ende
 }
 
 /* The reason of a job that is being ended is corrected when who died first is known better. */
-static void note_death(struct ctl *ctl, struct live_job *job, const struct ended *end,
+static void note_death(struct ctl *ctl, struct live_job *job, const struct attempt_outcome *end,
                        const struct reason *what)
 {
     struct draft clause; /* as records keep it */
@@ -248,7 +249,7 @@ static void note_death(struct ctl *ctl, struct live_job *job, const struct ended
     event_job_row(ctl, job);
 }
 
-static void end_task(struct ctl *ctl, struct live_job *job, const struct ended *end,
+static void end_task(struct ctl *ctl, struct live_job *job, const struct attempt_outcome *end,
                      const struct reason *what)
 {
     struct live_task *task = &job->tasks[end->flat];
@@ -285,7 +286,7 @@ static void turn_role(struct ctl *ctl, struct live_job *job, uint32_t role)
 }
 
 /* Was it a failure that its node may be to blame for? */
-static bool counts_for_node(const struct ended *end)
+static bool counts_for_node(const struct attempt_outcome *end)
 {
     enum end_class class = end->words.class;
     return class == END_UNKNOWN || class == END_USER ||
@@ -293,13 +294,13 @@ static bool counts_for_node(const struct ended *end)
 }
 
 /* It went well by itself before it could be ended: what has finished does not run again. */
-static bool ended_first(const struct ended *end)
+static bool ended_first(const struct attempt_outcome *end)
 {
     return end->words.class == END_SUCCESS && end->ending->by == BY_ITSELF;
 }
 
 /* Does the attempt lead to another one in this generation? Then that one is on its way. */
-static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *end,
+static bool goes_on(struct ctl *ctl, struct live_job *job, const struct attempt_outcome *end,
                     const struct reason *what)
 {
     struct live_task *task = &job->tasks[end->flat];
@@ -328,19 +329,21 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct ended *e
     return true;
 }
 
-static struct ended judge(struct ctl *ctl, const struct live_job *job, const struct attempt_end *at)
+static struct attempt_outcome judge(struct ctl *ctl, const struct live_job *job,
+                                    const struct attempt_end *at)
 {
-    struct ended end = { .ending = at->ending,
-                         .words = dialect_classify(ctl->config.dialects, job->spec, at->ending),
-                         .at_ms = at->at_ms,
-                         .wakeup = at->wakeup,
-                         .flat = at->flat };
+    struct attempt_outcome end = { .ending = at->ending,
+                                   .words = dialect_classify(ctl->config.dialects, job->spec,
+                                                             at->ending),
+                                   .at_ms = at->at_ms,
+                                   .wakeup = at->wakeup,
+                                   .flat = at->flat };
     if (job->tasks[at->flat].unstartable && end.words.class == END_UNKNOWN)
         end.words.class = END_USER; /* sure to fail again */
     return end;
 }
 
-static struct reason how_it_ended(const struct live_job *job, const struct ended *end)
+static struct reason how_it_ended(const struct live_job *job, const struct attempt_outcome *end)
 {
     return (struct reason){
         .kind = REASON_ENDED, .job = job, .flat = end->flat, .ending = end->ending
@@ -348,7 +351,7 @@ static struct reason how_it_ended(const struct live_job *job, const struct ended
 }
 
 /* Would such an end lead to another attempt? */
-static bool comes_again(const struct live_job *job, const struct ended *end)
+static bool comes_again(const struct live_job *job, const struct attempt_outcome *end)
 {
     const struct live_task *task = &job->tasks[end->flat];
     if (task->turned || task->unstartable || live_closing(job) ||
@@ -360,7 +363,7 @@ static bool comes_again(const struct live_job *job, const struct ended *end)
 
 void settle_death(struct ctl *ctl, struct live_job *job, const struct attempt_end *at)
 {
-    const struct ended end = judge(ctl, job, at);
+    const struct attempt_outcome end = judge(ctl, job, at);
     if (comes_again(job, &end))
         return;
     const struct reason what = how_it_ended(job, &end);
@@ -370,7 +373,7 @@ void settle_death(struct ctl *ctl, struct live_job *job, const struct attempt_en
 void settle_attempt(struct ctl *ctl, struct live_job *job, const struct attempt_end *at)
 {
     struct live_task *task = &job->tasks[at->flat];
-    const struct ended end = judge(ctl, job, at);
+    const struct attempt_outcome end = judge(ctl, job, at);
     const struct reason what = how_it_ended(job, &end);
     task->attempt_state = attempt_outcome(&end);
     task->end_asked = false;

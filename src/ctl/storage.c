@@ -98,7 +98,8 @@ const char *storage_map(const struct storage *storage, struct arena *arena, cons
     return NULL;
 }
 
-int storage_check_code(const char *dir, const struct code_at *code, uint64_t limit, struct err *err)
+int storage_check_code(const char *dir, const struct code_place *code, uint64_t limit,
+                       struct err *err)
 {
     const char *uri = code->uri;
     char most[FMT_MAX];

@@ -20,11 +20,11 @@ const char *storage_map(const struct storage *, struct arena *, const char *uri,
 const char *ctl_storage_dir(struct ctl *, struct arena *, const char *uri, struct err *err);
 /* Is dir a readable directory of at most limit bytes (0: any), and at that branch, tag or commit
  * (NULL: any)? uri is for messages. */
-struct code_at {
+struct code_place {
     const char *uri, *at;
 };
 int storage_check_travel(const char *dir, struct err *err);     /* can it be sent to machines? */
 int storage_check_python(const char *program, struct err *err); /* is one there? */
-int storage_check_code(const char *dir, const struct code_at *, uint64_t limit, struct err *err);
+int storage_check_code(const char *dir, const struct code_place *, uint64_t limit, struct err *err);
 
 #endif

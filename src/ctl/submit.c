@@ -36,7 +36,7 @@ struct submission {
     struct answer *answer;
     struct arena *arena;
     struct dialect_result read;
-    struct site_notes site;
+    struct site_record site;
     struct job_row row;
     struct live_notes notes;
     struct text_node *tree; /* of the canonical job */
@@ -87,7 +87,7 @@ static int take_after(struct submission *s, struct err *err)
 {
     struct job_row row;
     struct origin_row origin;
-    struct site_notes site;
+    struct site_record site;
     struct ctl *ctl = s->ctl;
     if (core_row(ctl, s->arena, s->ask.like, &row))
         return err_set(err, ERR_NOT_FOUND, "the job to be submitted again is not known");
@@ -122,7 +122,7 @@ static int take_after(struct submission *s, struct err *err)
 static int known_key(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
-    struct idem_row idem = { .owner = s->ask.owner, .key = s->ask.key };
+    struct idempotency_row idem = { .owner = s->ask.owner, .key = s->ask.key };
     if (!s->ask.key || s->ask.dry_run)
         return 0;
     if (strlen(s->ask.key) > KEY_MAX || !*s->ask.key)
@@ -272,7 +272,7 @@ static int check_code(struct submission *s, const char *uri, struct err *err)
         report_warn(&s->answer->report, (struct place){ 0 }, "inputs.code",
                     "the code is that of %.200s as it lies there, \"%.100s\" or not",
                     s->ask.code_dir, code->at);
-    const struct code_at at = { uri, s->ask.code_dir ? NULL : code->at };
+    const struct code_place at = { uri, s->ask.code_dir ? NULL : code->at };
     AS_FS_USER(files_of(s));
     return looked(s, replays ? 0 : storage_check_code(s->site.code_dir, &at, code->limit, err));
 }
@@ -595,7 +595,7 @@ static void answer_existing(struct submission *s)
     const struct job_row *row = &s->row;
     const struct dialect *dialect = dialect_find(s->ctl->config.dialects, row->dialect);
     struct reader reader = reader_of(s->ctl, s->arena, s->ask.owner);
-    struct site_notes site;
+    struct site_record site;
     notes_read_site(s->arena, row->site, &site);
     struct submitted_view *view = ARENA_NEW(s->arena, struct submitted_view);
     *view =
@@ -713,7 +713,7 @@ static void make_row(struct submission *s)
 static struct reason first_reason(const struct submission *s)
 {
     const char *archive = s->read.job->inputs.code.archive;
-    const struct site_notes *site = &s->site;
+    const struct site_record *site = &s->site;
     return (struct reason){ .kind = archive          ? REASON_IN_COPY
                                     : site->code_dir ? REASON_WITH_CODE
                                     : site->work_dir ? REASON_IN_DIRECTORY
@@ -729,7 +729,7 @@ static enum job_event first_event(const struct job_spec *spec)
     return spec->suspend ? JOB_EV_HELD : JOB_EV_SUBMITTED;
 }
 
-struct live_job *submit_enter(struct ctl *ctl, struct job_row *row, const struct entrant *new)
+struct live_job *submit_enter(struct ctl *ctl, struct job_row *row, const struct submitted_job *new)
 {
     row->state = JOB_NONE;
     struct live_job *job = live_add(ctl->live, row);
@@ -824,10 +824,10 @@ static void store_all(struct submission *s)
     if (store_keeps_details(store))
         store_origin(s);
     if (s->ask.key) {
-        struct idem_row idem = { .owner = s->ask.owner,
-                                 .key = s->ask.key,
-                                 .job = s->row.id,
-                                 .expires_ms = core_now(ctl) + IDEM_KEEP_MS };
+        struct idempotency_row idem = { .owner = s->ask.owner,
+                                        .key = s->ask.key,
+                                        .job = s->row.id,
+                                        .expires_ms = core_now(ctl) + IDEM_KEEP_MS };
         memcpy(idem.body_hash, s->hash, sizeof idem.body_hash);
         store_put_idem(store, &idem, NULL);
     }
@@ -838,11 +838,11 @@ static void store_all(struct submission *s)
         enter_array(s, first.text, body);
     else
         submit_enter(ctl, &s->row,
-                     &(struct entrant){ .notes = &s->notes,
-                                        .spec = s->read.job,
-                                        .tree = s->tree,
-                                        .text = first.text,
-                                        .body = body });
+                     &(struct submitted_job){ .notes = &s->notes,
+                                              .spec = s->read.job,
+                                              .tree = s->tree,
+                                              .text = first.text,
+                                              .body = body });
     add_python_event(s);
 }
 
@@ -971,7 +971,7 @@ static int may_submit(struct ctl *ctl, const struct ctl_submit *ask, struct err 
 }
 
 /* A recording has no credentials: nothing is decided by them. */
-static struct taped tell_tape(struct ctl *ctl, const struct ctl_submit *ask)
+static struct tape_scope tell_tape(struct ctl *ctl, const struct ctl_submit *ask)
 {
     struct ctl_submit told = *ask;
     struct arena *arena = arena_create();
@@ -980,14 +980,15 @@ static struct taped tell_tape(struct ctl *ctl, const struct ctl_submit *ask)
                                                 ask->len);
         told.len = strlen(told.text);
     }
-    struct taped taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_SUBMIT, .submit = &told });
+    struct tape_scope taped =
+        taped_in(ctl, (struct ctl_input){ .kind = INPUT_SUBMIT, .submit = &told });
     arena_destroy(arena);
     return taped;
 }
 
 void ctl_submit(struct ctl *ctl, const struct ctl_submit *ask, ctl_done *done, void *arg)
 {
-    struct taped AUTO_TAPED taped = { .ctl = NULL };
+    struct tape_scope AUTO_TAPED taped = { .ctl = NULL };
     if (!ask->dry_run) /* a question changes nothing */
         taped = tell_tape(ctl, ask);
     struct answer *answer = turn_answer(ctl, done, arg);

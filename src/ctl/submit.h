@@ -5,7 +5,7 @@
 #include "ctl/ctl.h"
 #include "ctl/live.h"
 
-struct entrant {                    /* a job whose row was just written */
+struct submitted_job {              /* a job whose row was just written */
     const struct live_notes *notes; /* what its row keeps */
     const struct job_spec *spec;
     const struct text_node *tree; /* of spec; NULL: it is decoded when it is needed */
@@ -13,6 +13,6 @@ struct entrant {                    /* a job whose row was just written */
     struct text_node *body;       /* of it, or NULL */
 };
 /* The event makes the job queued (or suspended) and live, and the row says so. */
-struct live_job *submit_enter(struct ctl *, struct job_row *, const struct entrant *);
+struct live_job *submit_enter(struct ctl *, struct job_row *, const struct submitted_job *);
 
 #endif

@@ -10,11 +10,11 @@
 #include "base/mem.h"
 #include "sched/nodes.h"
 
-struct taped taped_in(struct ctl *ctl, struct ctl_input input)
+struct tape_scope taped_in(struct ctl *ctl, struct ctl_input input)
 {
     const struct ctl_tape *tape = ctl->config.tape;
     if (!tape)
-        return (struct taped){ .ctl = NULL };
+        return (struct tape_scope){ .ctl = NULL };
     if (ctl->depth == 0) {
         ctl->latched_ms = core_date(ctl);
         ctl->latched_us = core_mono_us(ctl);
@@ -27,10 +27,10 @@ struct taped taped_in(struct ctl *ctl, struct ctl_input input)
     ctl->depth++;
     if (!part && tape->begin)
         tape->begin(tape->arg, &input);
-    return (struct taped){ .ctl = ctl };
+    return (struct tape_scope){ .ctl = ctl };
 }
 
-void taped_out(struct taped *taped)
+void taped_out(struct tape_scope *taped)
 {
     struct ctl *ctl = taped->ctl;
     if (!ctl || --ctl->depth > 0)
@@ -45,7 +45,7 @@ bool taped_replays(const struct ctl *ctl)
     return ctl->config.tape && ctl->config.tape->replays;
 }
 
-int taped_outside(struct ctl *ctl, enum ctl_outside what, int rc, struct err *err)
+int taped_outside(struct ctl *ctl, enum ctl_outside_call what, int rc, struct err *err)
 {
     const struct ctl_tape *tape = ctl->config.tape;
     return tape && tape->outside ? tape->outside(tape->arg, what, rc, err) : rc;
@@ -108,16 +108,16 @@ void taped_promise(struct ctl *ctl, const struct live_job *job, uint64_t at_ms)
 
 /* ---- what the records do not say ---- */
 
-struct ctl_about ctl_about(const struct ctl *ctl)
+struct ctl_constants ctl_about(const struct ctl *ctl)
 {
-    return (struct ctl_about){ .admin = ctl->admin,
-                               .created_ms = ctl->created_ms,
-                               .caps = ctl->config.engine->ops->caps(ctl->config.engine) };
+    return (struct ctl_constants){ .admin = ctl->admin,
+                                   .created_ms = ctl->created_ms,
+                                   .caps = ctl->config.engine->ops->caps(ctl->config.engine) };
 }
 
 void ctl_plan(struct ctl *ctl)
 {
-    struct taped AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_PLAN });
+    struct tape_scope AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_PLAN });
     ctl->plan_due = true;
     ctl_turn(ctl);
 }

@@ -8,12 +8,12 @@
 #include "ctl/input.h"
 
 /* What is not in the records and has to be the same in a replay. */
-struct ctl_about {
+struct ctl_constants {
     const char *admin;
     uint64_t created_ms;
     unsigned caps;
 };
-struct ctl_about ctl_about(const struct ctl *);
+struct ctl_constants ctl_about(const struct ctl *);
 /* A pass although nothing calls for one: brings up to date what a start from the records would find
  * out anew. */
 void ctl_plan(struct ctl *);

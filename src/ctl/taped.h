@@ -5,19 +5,19 @@
 
 #include "ctl/input.h"
 
-struct taped {
+struct tape_scope {
     struct ctl *ctl; /* NULL: there is no tape */
     bool idle;       /* nothing came of it */
 };
 /* An input that comes inside another one's scope shares its time. */
-struct taped taped_in(struct ctl *, struct ctl_input);
-void taped_out(struct taped *);
+struct tape_scope taped_in(struct ctl *, struct ctl_input);
+void taped_out(struct tape_scope *);
 #define AUTO_TAPED __attribute__((cleanup(taped_out), unused))
 
 bool taped_replays(const struct ctl *);
 /* The answer of the world outside, which was rc; in a replay what was recorded. Both have to ask
  * the same questions in the same order. */
-int taped_outside(struct ctl *, enum ctl_outside, int rc, struct err *err);
+int taped_outside(struct ctl *, enum ctl_outside_call, int rc, struct err *err);
 /* The same of a right, inside an input; questions of users are not on the tape. */
 int taped_right(struct ctl *, int rc, struct err *err);
 /* Nothing is left to do before the next plan: in a replay this is when inputs come that in truth

@@ -91,7 +91,7 @@ uint32_t tasks_flat(const struct job_spec *spec, struct task_ref ref)
 }
 
 /* By index, from the first of the span; returns how many attempts they have. */
-static size_t views_of(struct ctl *ctl, struct arena *arena, const struct tasks_of *of,
+static size_t views_of(struct ctl *ctl, struct arena *arena, const struct task_source *of,
                        const struct task_span *span, struct task_view *out)
 {
     struct store *store = ctl->config.store;
@@ -122,7 +122,7 @@ static size_t views_of(struct ctl *ctl, struct arena *arena, const struct tasks_
     return n_attempts;
 }
 
-size_t tasks_read(struct ctl *ctl, struct arena *arena, const struct tasks_of *of,
+size_t tasks_read(struct ctl *ctl, struct arena *arena, const struct task_source *of,
                   const struct task_span *span, struct task_view *out)
 {
     const struct convention *words = convention_of(ctl->config.dialects, of->spec);
@@ -149,7 +149,7 @@ struct task_list tasks_all(struct ctl *ctl, struct arena *arena, const struct jo
     list.at = ARENA_ARRAY(arena, list.n, struct task_view);
     struct task_view *out = list.at;
     for (uint32_t r = 0; spec && r < spec->n_roles; out += spec->roles[r++].replicas)
-        tasks_read(ctl, arena, &(struct tasks_of){ job, spec },
+        tasks_read(ctl, arena, &(struct task_source){ job, spec },
                    &(struct task_span){ .role = r, .n = spec->roles[r].replicas }, out);
     return list;
 }
@@ -271,7 +271,7 @@ uint32_t tasks_find(const struct live_job *job, const char *text)
     return tasks_read_ref(job->spec, text, &ref) ? live_flat(job, ref) : UINT32_MAX;
 }
 
-struct wanted {               /* a task of a job that runs, and who wants something of it */
+struct task_command {         /* a task of a job that runs, and who wants something of it */
     const char *owner, *task; /* task NULL: the only one that runs */
     uint64_t job;
     const char *action; /* for the audit record */
@@ -322,7 +322,7 @@ static const struct live_task *named_task(const struct live_job *job, const char
 }
 
 /* The task where it runs, or is held open after it failed; NULL with err. */
-static const struct live_task *running_task(struct ctl *ctl, const struct wanted *w,
+static const struct live_task *running_task(struct ctl *ctl, const struct task_command *w,
                                             struct live_job **out, struct err *err)
 {
     struct live_job *job = live_find(ctl->live, w->job);
@@ -352,7 +352,7 @@ int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,
     struct engine *engine = ctl->config.engine;
     struct live_job *job;
     const struct live_task *at =
-        running_task(ctl, &(struct wanted){ owner, task, id, "job.exec" }, &job, err);
+        running_task(ctl, &(struct task_command){ owner, task, id, "job.exec" }, &job, err);
     if (!at)
         return -1;
     if (!(engine->ops->caps(engine) & ENGINE_EXEC) || !engine->ops->exec)
@@ -373,7 +373,7 @@ int ctl_signal(struct ctl *ctl, const struct ctl_signal *ask, struct err *err)
     struct engine *engine = ctl->config.engine;
     struct live_job *job;
     const struct live_task *at = running_task(
-        ctl, &(struct wanted){ ask->owner, ask->task, ask->job, "job.signal" }, &job, err);
+        ctl, &(struct task_command){ ask->owner, ask->task, ask->job, "job.signal" }, &job, err);
     if (!at)
         return -1;
     if (!engine->ops->signal)

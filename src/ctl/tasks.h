@@ -16,7 +16,7 @@ uint32_t tasks_find(const struct live_job *, const char *text);
 /* The same of a job that may have no tasks yet; false: it has no such task. */
 bool tasks_read_ref(const struct job_spec *, const char *text, struct task_ref *);
 /* Tasks of a role of a job, to be read together. */
-struct tasks_of {
+struct task_source {
     const struct job_row *job;
     const struct job_spec *spec;
 };
@@ -26,8 +26,8 @@ struct task_span {
 /* Those tasks, with their attempts, into out; returns how many these are. */
 struct task_view;
 struct task_list;
-size_t tasks_read(struct ctl *, struct arena *, const struct tasks_of *, const struct task_span *,
-                  struct task_view *out);
+size_t tasks_read(struct ctl *, struct arena *, const struct task_source *,
+                  const struct task_span *, struct task_view *out);
 /* All of them, roles in order. */
 struct task_list tasks_all(struct ctl *, struct arena *, const struct job_row *);
 

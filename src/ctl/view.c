@@ -61,7 +61,7 @@ static void fill_indices(struct ctl *ctl, uint64_t id, struct arena *arena, stru
     view->at_once = spec->array.at_once;
 }
 
-static void fill_words(struct ctl *ctl, const struct ctl_listed *job, struct job_view *view)
+static void fill_words(struct ctl *ctl, const struct ctl_list_row *job, struct job_view *view)
 {
     const struct live_job *live = live_find(ctl->live, job->row.id);
     const struct dialect *dialect = dialect_find(ctl->config.dialects, job->row.dialect);
@@ -125,7 +125,7 @@ static void fill_task_counts(struct ctl *ctl, struct arena *arena, const struct 
 }
 
 /* What a list tells. Texts of the row are in the arena; a live job's reason is its own. */
-static void fill_job(struct ctl *ctl, const struct ctl_listed *job, const char *owner,
+static void fill_job(struct ctl *ctl, const struct ctl_list_row *job, const char *owner,
                      struct arena *arena, struct job_view *view)
 {
     const struct job_row *row = &job->row;
@@ -223,7 +223,7 @@ static void fill_images(const struct ctl *ctl, struct arena *arena, const struct
 
 /* A job whose description is gone is shown as far as it is known. */
 static const struct text_node *warnings_of(struct arena *arena, const struct job_row *row,
-                                           const struct site_notes *site)
+                                           const struct site_record *site)
 {
     if (row->spec)
         return site->warnings;
@@ -238,7 +238,7 @@ static const struct text_node *warnings_of(struct arena *arena, const struct job
 static void fill_site(const struct ctl *ctl, struct arena *arena, const struct job_row *row,
                       struct job_view *view)
 {
-    struct site_notes site;
+    struct site_record site;
     notes_read_site(arena, row->site, &site);
     fill_runtime(site.runtime, view);
     view->parent = site.parent;
@@ -267,7 +267,7 @@ int ctl_job_view(struct ctl *ctl, struct arena *arena, const struct job_ask *ask
                  struct job_view *view, struct err *err)
 {
     struct job_row row;
-    struct ctl_listed job;
+    struct ctl_list_row job;
     if (core_row(ctl, arena, ask->job, &row) || !user_may_read(ctl->accounts, ask->owner, &row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
     bool may = user_may_change(ctl->accounts, ask->owner, &row);
@@ -287,7 +287,7 @@ int ctl_job_view(struct ctl *ctl, struct arena *arena, const struct job_ask *ask
 int ctl_list_view(struct ctl *ctl, struct arena *arena, const struct job_filter *filter,
                   struct job_list *list, struct err *err)
 {
-    struct ctl_listed *all;
+    struct ctl_list_row *all;
     size_t n = 0;
     if (ctl_list(ctl, arena, filter, &all, &n, err))
         return -1;
@@ -524,7 +524,7 @@ static struct node_answer node_of(const struct ctl *ctl, struct arena *arena, ui
                                 .engine = node_engine(spec),
                                 .lasts_ms = spec->lasts_ms,
                                 .declared = spec->declared };
-    const struct node_away *away = node.up ? NULL : nodes_away(ctl, spec->name);
+    const struct node_outage *away = node.up ? NULL : nodes_away(ctl, spec->name);
     if (away) {
         view.why = nodes_why(arena, away);
         view.since_ms = away->since_ms;

@@ -60,15 +60,15 @@ static bool has_gang(const struct job_spec *spec, const char *name)
     return false;
 }
 
-struct owner { /* a job that has a gang */
+struct gang_job { /* a job that has a gang */
     const struct job_row *row;
     const struct job_spec *spec;
 };
 
 /* The job that the gang starts with: one that waits, else one that runs, else one that is held. */
-static struct owner owner_of(const struct bundle_jobs *jobs, const char *name)
+static struct gang_job owner_of(const struct bundle_jobs *jobs, const char *name)
 {
-    struct owner found = { .row = NULL };
+    struct gang_job found = { .row = NULL };
     size_t cursor = 0;
     const struct job_row *row;
     while ((row = jobs->next(jobs->arg, &cursor))) {
@@ -78,14 +78,14 @@ static struct owner owner_of(const struct bundle_jobs *jobs, const char *name)
         if (!spec || !has_gang(spec, name))
             continue;
         if (row->state == JOB_QUEUED)
-            return (struct owner){ row, spec };
+            return (struct gang_job){ row, spec };
         if (!found.row || found.row->state == JOB_SUSPENDED)
-            found = (struct owner){ row, spec };
+            found = (struct gang_job){ row, spec };
     }
     return found;
 }
 
-static bool has_key(struct arena *scratch, const struct owner *job, const char *key)
+static bool has_key(struct arena *scratch, const struct gang_job *job, const char *key)
 {
     const char *its =
         job->row->generation == 0 && job->spec ? bundle_key(scratch, job->spec) : NULL;
@@ -95,7 +95,7 @@ static bool has_key(struct arena *scratch, const struct owner *job, const char *
 static struct bundle_answer look(const struct bundle_jobs *jobs, struct arena *scratch,
                                  const char *gang, const char *key)
 {
-    const struct owner other = owner_of(jobs, gang);
+    const struct gang_job other = owner_of(jobs, gang);
     struct bundle_answer answer = { .kind = BUNDLE_WHOLE, .gang = gang };
     if (!other.row)
         answer.kind = BUNDLE_NO_JOB;
@@ -113,7 +113,7 @@ static uint32_t count_aside(const struct bundle_jobs *jobs, struct arena *scratc
 {
     uint32_t waiting = 0;
     size_t cursor = 0;
-    struct owner one;
+    struct gang_job one;
     while ((one.row = jobs->next_aside(jobs->arg, &cursor))) {
         one.spec = jobs->spec(jobs->arg);
         waiting += has_key(scratch, &one, key);

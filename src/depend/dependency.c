@@ -204,7 +204,7 @@ bool depend_take(struct dependencies *all, uint64_t *job)
 
 /* ---- at submission ---- */
 
-struct resolver {
+struct resolution {
     const struct dependencies *all;
     struct arena *arena;
     struct arena *scratch; /* of one of those that are waited for */
@@ -214,7 +214,7 @@ struct resolver {
     const struct depend_problem **last;
 };
 
-static struct depend_problem *add(struct resolver *r, size_t at, enum depend_fault fault)
+static struct depend_problem *add(struct resolution *r, size_t at, enum depend_fault fault)
 {
     struct depend_problem *problem = ARENA_NEW(r->arena, struct depend_problem);
     *problem =
@@ -224,7 +224,7 @@ static struct depend_problem *add(struct resolver *r, size_t at, enum depend_fau
     return problem;
 }
 
-static void check_match(struct resolver *r, size_t i, const struct job_row *row)
+static void check_match(struct resolution *r, size_t i, const struct job_row *row)
 {
     const struct job_array *own = &r->spec->array;
     const struct job_spec *other = row->members ? job_of_text(r->scratch, row->spec) : NULL;
@@ -241,7 +241,7 @@ static void check_match(struct resolver *r, size_t i, const struct job_row *row)
 }
 
 /* The same job cannot end in two ways. */
-static void check_twice(struct resolver *r, size_t i)
+static void check_twice(struct resolution *r, size_t i)
 {
     const struct job_after *a = &r->spec->after[i];
     for (size_t k = 0; k < i; k++) {
@@ -254,7 +254,8 @@ static void check_twice(struct resolver *r, size_t i)
 }
 
 /* The job that is meant, as its owner may know it; of a name the newest. */
-static bool find_meant(const struct resolver *r, const struct job_after *after, struct job_row *row)
+static bool find_meant(const struct resolution *r, const struct job_after *after,
+                       struct job_row *row)
 {
     const struct dependencies_core *core = &r->all->config.core;
     struct store *store = r->all->config.store;
@@ -268,7 +269,7 @@ static bool find_meant(const struct resolver *r, const struct job_after *after, 
            read_stored(r->all, r->scratch, id, row);
 }
 
-static void resolve(struct resolver *r, size_t i)
+static void resolve(struct resolution *r, size_t i)
 {
     struct job_after *after = &r->spec->after[i];
     struct job_row row;
@@ -286,7 +287,7 @@ static void resolve(struct resolver *r, size_t i)
 const struct depend_problem *depend_resolve(const struct dependencies *all, struct arena *arena,
                                             const char *owner, struct job_spec *spec)
 {
-    struct resolver r = { .all = all, .arena = arena, .owner = owner, .spec = spec };
+    struct resolution r = { .all = all, .arena = arena, .owner = owner, .spec = spec };
     r.last = &r.first;
     for (size_t i = 0; i < spec->n_after; i++) {
         r.scratch = arena_create();

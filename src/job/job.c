@@ -49,7 +49,7 @@ void role_init(struct role *role)
 
 /* One role may be written at the top level: its members are split off into a map of their own.
  * Members that belong to neither are reported here, where names of both are known. */
-struct halves {
+struct job_parts {
     struct text_node job, role;
 };
 
@@ -66,10 +66,11 @@ static void member_add(struct arena *arena, struct text_node *map, const struct 
     map->count++;
 }
 
-static struct halves split(struct arena *arena, const struct text_node *root, struct report *report)
+static struct job_parts split(struct arena *arena, const struct text_node *root,
+                              struct report *report)
 {
     struct field_in in = { .arena = arena, .report = report };
-    struct halves halves = { .job = *root, .role = *root };
+    struct job_parts halves = { .job = *root, .role = *root };
     halves.job.first = halves.job.last = halves.role.first = halves.role.last = NULL;
     halves.job.count = halves.role.count = 0;
     for (const struct text_node *member = root->first; member; member = member->next) {
@@ -115,7 +116,7 @@ struct job_spec *job_decode(struct arena *arena, const struct text_node *root,
         return NULL;
     }
     struct job_spec *job = job_new(arena);
-    struct halves halves = split(arena, root, report);
+    struct job_parts halves = split(arena, root, report);
     field_decode(arena, &halves.job, job_fields, job, "", report);
     implied_role(arena, job, &halves.role, report);
     if (report->errors == errors)

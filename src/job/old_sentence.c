@@ -48,13 +48,13 @@ static const char *skip_name(const char *at, const char *after)
     return end ? end : at + strlen(at); /* it was cut */
 }
 
-struct spot { /* where a job stands in a text */
+struct job_mention { /* where a job stands in a text */
     const char *from, *to;
     uint64_t number;
 };
 
 /* By that clause. false: it is not in the text. */
-static bool find(const char *text, size_t clause, struct spot *spot)
+static bool find(const char *text, size_t clause, struct job_mention *spot)
 {
     const char *before = clauses[clause].before;
     for (const char *at = strstr(text, before); at; at = strstr(at + 1, before)) {
@@ -68,10 +68,10 @@ static bool find(const char *text, size_t clause, struct spot *spot)
 }
 
 /* The first that is named: another one may only stand in its name. */
-static bool find_first(const char *text, struct spot *first)
+static bool find_first(const char *text, struct job_mention *first)
 {
-    struct spot one;
-    *first = (struct spot){ .from = NULL };
+    struct job_mention one;
+    *first = (struct job_mention){ .from = NULL };
     for (size_t i = 0; i < ARRAY_LEN(clauses); i++)
         if (find(text, i, &one) && (!first->from || one.from < first->from))
             *first = one;
@@ -80,7 +80,7 @@ static bool find_first(const char *text, struct spot *first)
 
 struct sentence old_sentence(struct arena *arena, const char *text)
 {
-    struct spot spot;
+    struct job_mention spot;
     if (!text || !find_first(text, &spot))
         return (struct sentence){ .text = text };
     int before = (int)(spot.from - text);

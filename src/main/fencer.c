@@ -148,7 +148,7 @@ static void on_look(uv_timer_t *timer)
 {
     struct fencer *fencer = timer->data;
     struct arena *arena = arena_create();
-    const struct machines_waited waited =
+    const struct machine_wait waited =
         ctl_machines_waited(fencer->config.ctl, arena, fencer->config.after_ms);
     for (size_t i = 0; i < waited.names.n; i++)
         consider(fencer, waited.names.at[i], waited.cut_off);

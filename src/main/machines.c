@@ -20,7 +20,7 @@ struct engine *machines_beside(struct engine *local, const struct machines_confi
 
 static void add(void *arg, const struct machine *m)
 {
-    struct machines_one one = { .node = m->name, .address = m->address, .labels = m->labels };
+    struct machine_entry one = { .node = m->name, .address = m->address, .labels = m->labels };
     memcpy(one.token_hash, m->token_hash, sizeof one.token_hash);
     machines_add(arg, &one);
 }

@@ -25,12 +25,12 @@ struct packing {
 };
 
 /* "HASH LEFT FIRST" */
-static bool read_line(char *text, struct machines_packed *out)
+static bool read_line(char *text, struct packed_archive *out)
 {
     text[strcspn(text, "\n")] = '\0';
     char *rest = text;
     const char *hash = strsep(&rest, " "), *left = strsep(&rest, " ");
-    *out = (struct machines_packed){ .hash = hash, .left = rest ? rest : "" };
+    *out = (struct packed_archive){ .hash = hash, .left = rest ? rest : "" };
     return strlen(hash) == HASH_DIGITS && left && scan_u64(left, 0, UINT64_MAX, &out->n_left);
 }
 
@@ -55,7 +55,7 @@ static void read_problem(const struct packing *p, const struct child_end *end, s
 static void on_end(void *arg, const struct child_end *end)
 {
     struct packing *p = arg;
-    struct machines_packed packed;
+    struct packed_archive packed;
     struct err err;
     if (end->good && read_line(end->text, &packed)) {
         p->fn(p->arg, &packed, NULL);

@@ -128,11 +128,11 @@ static void add(void *arg, const struct pilot *p, const struct pilot_host *host)
 {
     struct pilot_nodes *n = arg;
     struct arena *arena = arena_create();
-    struct machines_one one = { .node = host->name,
-                                .address = "",
-                                .engine = ENGINE_ALLOCATOR,
-                                .host = host->slurm,
-                                .for_job = p->job };
+    struct machine_entry one = { .node = host->name,
+                                 .address = "",
+                                 .engine = ENGINE_ALLOCATOR,
+                                 .host = host->slurm,
+                                 .for_job = p->job };
     for (size_t i = 0; i < p->ask.flags.n; i++)
         add_label(arena, &one.labels, p->ask.flags.at[i]);
     memcpy(one.token_hash, host->token_hash, sizeof one.token_hash);
@@ -542,7 +542,7 @@ static void tell_job(const struct pilot_nodes *n, uint64_t job, enum end_by by, 
 }
 
 /* What Slurm has is known, or cannot be. */
-static void ask_own(struct pilot_nodes *n, struct arena *arena, const struct allocation_wanted *w)
+static void ask_own(struct pilot_nodes *n, struct arena *arena, const struct allocation_request *w)
 {
     struct pilot_ask ask;
     struct err err;
@@ -569,7 +569,7 @@ static void ask_own(struct pilot_nodes *n, struct arena *arena, const struct all
 }
 
 static const char *end_text(struct arena *arena, const struct pilot *p,
-                            const struct allocation_wanted *w)
+                            const struct allocation_request *w)
 {
     if (p->state == PILOT_RUNNING)
         return arena_printf(arena,
@@ -594,7 +594,7 @@ static uint32_t count_waiting(const struct pilot_nodes *n)
 }
 
 static void follow_job(struct pilot_nodes *n, struct arena *arena,
-                       const struct allocation_wanted *w, uint32_t *waiting)
+                       const struct allocation_request *w, uint32_t *waiting)
 {
     char text[256];
     const struct pilot *p = pilots_of_job(n->pilots, w->job);
@@ -625,7 +625,7 @@ static void follow_job(struct pilot_nodes *n, struct arena *arena,
     }
 }
 
-static bool is_wanted(const struct allocations_wanted *list, uint64_t job)
+static bool is_wanted(const struct allocation_requests *list, uint64_t job)
 {
     for (size_t i = 0; i < list->n; i++)
         if (list->at[i].job == job)
@@ -634,7 +634,7 @@ static bool is_wanted(const struct allocations_wanted *list, uint64_t job)
 }
 
 /* Jobs that want none any more are told nothing again. */
-static void forget_told(struct pilot_nodes *n, const struct allocations_wanted *list)
+static void forget_told(struct pilot_nodes *n, const struct allocation_requests *list)
 {
     struct map *told = map_create();
     for (size_t i = 0; i < list->n; i++) {
@@ -653,7 +653,7 @@ static void on_own(uv_timer_t *timer)
     struct arena *arena = arena_create();
     const struct pilot *p;
     if (n->asking == 0) {
-        const struct allocations_wanted list = ctl_allocations(n->config.ctl, arena);
+        const struct allocation_requests list = ctl_allocations(n->config.ctl, arena);
         uint32_t waiting = count_waiting(n);
         for (size_t i = 0; (p = pilots_at(n->pilots, i)); i++)
             if (p->job && !is_wanted(&list, p->job) &&

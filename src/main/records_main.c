@@ -117,9 +117,9 @@ static void put_range(struct arena *a, struct text_node *root, const char *key, 
 
 /* The records at path with what jobs left here. */
 static int look_at(struct arena *a, const struct cli_records *ask, struct recover_ask of,
-                   int (*what)(const struct recover_ask *, struct arena *, struct recovered *,
+                   int (*what)(const struct recover_ask *, struct arena *, struct recovery_report *,
                                struct err *),
-                   struct recovered *out, struct err *err)
+                   struct recovery_report *out, struct err *err)
 {
     struct traces traces = { .numbers.n = 0 };
     if (ask->traces)
@@ -133,8 +133,8 @@ static int look_at(struct arena *a, const struct cli_records *ask, struct recove
     return rc;
 }
 
-static void put_running(struct arena *a, const struct cli_records *ask, const struct recovered *r,
-                        struct text_node *root)
+static void put_running(struct arena *a, const struct cli_records *ask,
+                        const struct recovery_report *r, struct text_node *root)
 {
     struct text_node *running = text_list(a, root, "running");
     for (size_t i = 0; i < r->n_unknown; i++)
@@ -145,7 +145,7 @@ static void put_running(struct arena *a, const struct cli_records *ask, const st
 }
 
 /* Each job that was there, by what is known of it. */
-static void put_missing(struct arena *a, const struct recovered *r, struct text_node *root)
+static void put_missing(struct arena *a, const struct recovery_report *r, struct text_node *root)
 {
     struct text_node *list = text_list(a, root, "missing_jobs");
     for (size_t i = 0; i < r->missing.n; i++) {
@@ -165,10 +165,10 @@ static void put_missing(struct arena *a, const struct recovered *r, struct text_
         text_int(a, root, "more_missing", (int64_t)r->missing.more);
 }
 
-static void put_recovered(struct arena *a, const struct cli_records *ask, const struct recovered *r,
-                          struct text_node *root)
+static void put_recovered(struct arena *a, const struct cli_records *ask,
+                          const struct recovery_report *r, struct text_node *root)
 {
-    const struct recovered out = *r;
+    const struct recovery_report out = *r;
     text_int(a, root, "jobs", (int64_t)out.jobs);
     text_int(a, root, "events_to", (int64_t)out.event);
     struct text_node *missing = text_map(a, root, "missing");
@@ -186,7 +186,7 @@ static void put_recovered(struct arena *a, const struct cli_records *ask, const 
 static struct text_node *mend(struct arena *a, const struct cli_records *ask, const char *from,
                               struct err *err)
 {
-    struct recovered out;
+    struct recovery_report out;
     const struct recover_ask of = { .path = records_path(a, ask),
                                     .dry_run = ask->dry_run,
                                     .from = from };
@@ -316,7 +316,7 @@ static struct text_node *restore(struct arena *a, const struct cli_records *ask,
 static struct text_node *check(struct arena *a, const struct cli_records *ask, const char *path,
                                struct err *err)
 {
-    struct recovered out;
+    struct recovery_report out;
     if (look_at(a, ask, (struct recover_ask){ .path = path, .backup_copy = ask->file }, store_check,
                 &out, err) < 0)
         return NULL;

@@ -596,7 +596,7 @@ bool entry_get_input(const struct frame *frame, struct arena *a, const struct se
 /* ---- what follows an input ---- */
 
 struct refusal_texts {
-    enum ctl_outside asked;
+    enum ctl_outside_call asked;
     uint32_t ordinal;
     unsigned code;
     const char *what, *hint;

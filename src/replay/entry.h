@@ -26,7 +26,7 @@ struct recording_header {
     uint32_t *marks; /* ctl_port_marks */
 };
 struct recorded_refusal {
-    enum ctl_outside what;
+    enum ctl_outside_call what;
     uint32_t ordinal; /* of all questions that the input asked, from 1 */
     struct err err;
 };

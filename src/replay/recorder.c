@@ -143,7 +143,7 @@ static int prepare(struct recorder *r, struct err *err)
 
 static void put_header(struct recorder *r, uint64_t at_ms, uint64_t mono_us)
 {
-    const struct ctl_about about = ctl_about(r->ctl);
+    const struct ctl_constants about = ctl_about(r->ctl);
     struct arena *arena = arena_create();
     struct node_spec *nodes;
     const uint32_t n = (uint32_t)ctl_tape_nodes(r->ctl, arena, &nodes);
@@ -292,7 +292,7 @@ static void on_decided(void *arg, const struct ctl_decision *decision)
     frame_done(&r->out, mark);
 }
 
-static int on_outside(void *arg, enum ctl_outside what, int rc, struct err *err)
+static int on_outside(void *arg, enum ctl_outside_call what, int rc, struct err *err)
 {
     struct recorder *r = arg;
     r->questions++;

@@ -86,7 +86,7 @@ static void on_decided(void *arg, const struct ctl_decision *decision)
 }
 
 /* The same question in the same place has the same answer. */
-static int on_outside(void *arg, enum ctl_outside what, int rc, struct err *err)
+static int on_outside(void *arg, enum ctl_outside_call what, int rc, struct err *err)
 {
     struct replay *r = arg;
     (void)rc;

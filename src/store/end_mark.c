@@ -197,7 +197,7 @@ static bool holds_rows(struct store *st, const struct end_mark *m)
 
 /* NULL: all that the mark says is there. */
 static const char *find_loss(struct store *st, const struct end_mark *m,
-                             const struct wal_look *look, char out[160])
+                             const struct wal_report *look, char out[160])
 {
     bool same_wal = m->wal.frames && memcmp(look->whole.salt, m->wal.salt, WAL_SALT) == 0;
     if (!holds_rows(st, m) || (same_wal && !look->holds))
@@ -229,7 +229,7 @@ static void read_end(struct store *st)
 int end_check(struct store *st, struct err *err)
 {
     struct end_mark mark = { 0 };
-    struct wal_look look;
+    struct wal_report look;
     char text[160];
     AUTO_FREE char *wal = mem_printf("%s-wal", st->path);
     st->mark = mark_open(st->path, &st->mark_err);

@@ -124,7 +124,7 @@ static void labels(struct search *s, const struct pairs *pairs)
 }
 
 /* Said values by one lookup; only what has to be missing needs a look at every job. */
-static void values(struct search *s, const struct job_any *any)
+static void values(struct search *s, const struct job_values *any)
 {
     size_t missing = 0;
     if (!any->n)
@@ -239,8 +239,8 @@ static int count(struct store *st, const struct search *s, const struct job_quer
     return rc == 1 ? 0 : -1;
 }
 
-static int page(struct store *st, struct search *s, const struct job_query *q,
-                struct job_found *out, struct err *err)
+static int page(struct store *st, struct search *s, const struct job_query *q, struct job_page *out,
+                struct err *err)
 {
     /* In the order of what jobs say, with the row of each looked up. */
     const char *from =
@@ -269,9 +269,9 @@ static int page(struct store *st, struct search *s, const struct job_query *q,
 }
 
 int store_find_jobs(struct store *st, struct arena *a, const struct job_query *q,
-                    struct job_found *out, struct err *err)
+                    struct job_page *out, struct err *err)
 {
-    *out = (struct job_found){ 0 };
+    *out = (struct job_page){ 0 };
     struct search s = { .arena = a,
                         .where = BUF_INIT(SQL_MAX),
                         .texts = ARENA_ARRAY(a, BIND_MAX, const char *) };

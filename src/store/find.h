@@ -42,7 +42,7 @@ struct job_query {
     struct words ids;                    /* 13 characters each, any of */
     uint64_t since_ms, until_ms;         /* submitted not before, and before; 0: any */
     struct pairs labels; /* each a label of the job or a tag put on it later ("job.tag") */
-    struct job_any {     /* any one of them; all such groups */
+    struct job_values {  /* any one of them; all such groups */
         const struct job_value *at;
         size_t n;
     } values[3];
@@ -50,12 +50,12 @@ struct job_query {
     bool ascending;
     uint64_t offset, limit;
 };
-struct job_found {
+struct job_page {
     struct job_row *rows; /* of the page, complete: spec and site too */
     size_t n;
     uint64_t total; /* on all pages */
 };
-int store_find_jobs(struct store *, struct arena *, const struct job_query *, struct job_found *,
+int store_find_jobs(struct store *, struct arena *, const struct job_query *, struct job_page *,
                     struct err *);
 
 /* ---- how many there are ---- */

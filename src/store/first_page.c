@@ -27,7 +27,7 @@ static bool read_at(void *arg, void *to, size_t n, uint64_t at)
     return pread(*fd, to, n, (off_t)at) == (ssize_t)n;
 }
 
-static int take_frames(int from, int to, const struct wal_look *look)
+static int take_frames(int from, int to, const struct wal_report *look)
 {
     size_t size = WAL_FRAME_HEADER + look->page_size;
     AUTO_FREE unsigned char *frame = mem_resize(NULL, size);
@@ -45,7 +45,7 @@ static int take_frames(int from, int to, const struct wal_look *look)
 
 int first_page_take_wal(const char *path, uint32_t *page_size, struct err *err)
 {
-    struct wal_look look;
+    struct wal_report look;
     AUTO_FREE char *wal = mem_printf("%s-wal", path);
     AUTO_CLOSE int to = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (to < 0)

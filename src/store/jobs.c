@@ -257,7 +257,7 @@ static const char *join_states(char out[STATES_TEXT], uint32_t states)
     return states ? out : NULL;
 }
 
-int store_find_in(struct store *st, const struct job_named *named, uint64_t *id)
+int store_find_in(struct store *st, const struct job_name_query *named, uint64_t *id)
 {
     struct err err;
     char states[STATES_TEXT];

@@ -15,13 +15,13 @@ static bool take(struct store *st, const char *name, uint64_t *value)
     return there;
 }
 
-struct store_mended store_take_mended(struct store *st)
+struct store_repair store_take_mended(struct store *st)
 {
-    struct store_mended m = { .how = STORE_AS_IT_WAS };
+    struct store_repair m = { .how = STORE_AS_IT_WAS };
     uint64_t event = 0;
     if (take(st, META_RECOVERED, &event))
-        m = (struct store_mended){ .how = STORE_RECOVERED, .event = event };
+        m = (struct store_repair){ .how = STORE_RECOVERED, .event = event };
     if (take(st, META_RESTORED, &event))
-        m = (struct store_mended){ .how = STORE_RESTORED, .event = event };
+        m = (struct store_repair){ .how = STORE_RESTORED, .event = event };
     return m;
 }

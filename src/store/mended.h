@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 struct store;
-struct store_mended {
+struct store_repair {
     enum { STORE_AS_IT_WAS, STORE_RECOVERED, STORE_RESTORED } how;
     uint64_t event; /* the last that was left of them, or that the copy had */
 };
 /* Said once: it is forgotten with the next commit. */
-struct store_mended store_take_mended(struct store *);
+struct store_repair store_take_mended(struct store *);
 
 #endif

@@ -186,7 +186,7 @@ int store_pages_take(struct store_pages *p, struct err *err)
 
 /* ---- writing them over a copy ---- */
 
-struct applying {
+struct page_writer {
     int pages, db;
     const char *name;
     uint32_t page_size, n, db_pages;
@@ -198,7 +198,7 @@ static bool read_at(int fd, void *to, size_t n, uint64_t at)
     return pread(fd, to, n, (off_t)at) == (ssize_t)n;
 }
 
-static int refuse(const struct applying *a, const char *why, struct err *err)
+static int refuse(const struct page_writer *a, const char *why, struct err *err)
 {
     return err_set(err, ERR_INPUT, "%s is damaged: %s", a->name, why);
 }
@@ -210,7 +210,7 @@ static uint32_t page_size_of(const unsigned char at[2])
     return size == 1 ? 65536 : size;
 }
 
-static int read_index(struct applying *a, struct err *err)
+static int read_index(struct page_writer *a, struct err *err)
 {
     struct stat st;
     unsigned char last[TRAILER], size[2];
@@ -231,7 +231,7 @@ static int read_index(struct applying *a, struct err *err)
                : refuse(a, "its index cannot be read", err);
 }
 
-static int write_pages(const struct applying *a, const char *database, struct err *err)
+static int write_pages(const struct page_writer *a, const char *database, struct err *err)
 {
     AUTO_FREE unsigned char *page = mem_new(a->page_size);
     for (uint32_t i = 0; i < a->n; i++) {
@@ -252,7 +252,7 @@ int store_pages_apply(const char *pages, const char *database, struct err *err)
     AUTO_CLOSE int to = open(database, O_RDWR | O_CLOEXEC);
     if (from < 0 || to < 0)
         return err_sys(err, "%s", from < 0 ? pages : database);
-    struct applying a = { .pages = from, .db = to, .name = pages };
+    struct page_writer a = { .pages = from, .db = to, .name = pages };
     int rc = read_index(&a, err);
     rc = rc == 0 ? write_pages(&a, database, err) : rc;
     free(a.index);

@@ -28,7 +28,7 @@ struct work {
     const struct recover_ask *ask;
     struct arena *arena;
     const char *dir;
-    struct recovered *out;
+    struct recovery_report *out;
 };
 
 /* One way of reading the records. */
@@ -211,7 +211,7 @@ static void finish_deletions(sqlite3 *db)
     sqlite3_exec(db, "DELETE FROM meta WHERE " IS_REST, NULL, NULL, NULL);
 }
 
-static void leave_out_orphans(sqlite3 *db, struct recovered *out)
+static void leave_out_orphans(sqlite3 *db, struct recovery_report *out)
 {
     char sql[512];
     for (size_t i = 0; i < ARRAY_LEN(orphans); i++) {
@@ -228,7 +228,7 @@ static void leave_out_orphans(sqlite3 *db, struct recovered *out)
         out->unreadable = (uint64_t)sqlite3_changes(db);
 }
 
-static void count_orphans(sqlite3 *db, struct recovered *out)
+static void count_orphans(sqlite3 *db, struct recovery_report *out)
 {
     char sql[512];
     for (size_t i = 0; i < ARRAY_LEN(orphans); i++) {
@@ -260,7 +260,7 @@ static int put_floors(const struct work *w, sqlite3 *db, const struct reading *r
 {
     struct end_mark mark = { 0 }, now = { 0 };
     char sql[640];
-    struct recovered *out = w->out;
+    struct recovery_report *out = w->out;
     bool has = mark_read(w->ask->path, &mark);
     mark_boot(now.boot);
     bool older = !has || strcmp(mark.boot, now.boot) != 0 || (old && !follows(old, r));
@@ -289,7 +289,7 @@ static int put_floors(const struct work *w, sqlite3 *db, const struct reading *r
 
 static void find_unknown(const struct work *w, sqlite3 *db)
 {
-    struct recovered *out = w->out;
+    struct recovery_report *out = w->out;
     sqlite3_stmt *s = NULL;
     out->unknown = ARENA_ARRAY(w->arena, w->ask->n_numbers + 1, uint64_t);
     if (sqlite3_prepare_v2(db, "SELECT 1 FROM job WHERE number = ?", -1, &s, NULL) != SQLITE_OK)
@@ -498,11 +498,11 @@ static int check(const struct work *w, struct err *err)
 
 /* In a directory of its own, which goes again. */
 static int run(int (*what)(const struct work *, struct err *), const struct recover_ask *ask,
-               struct arena *arena, struct recovered *out, struct err *err)
+               struct arena *arena, struct recovery_report *out, struct err *err)
 {
     const char *dir = arena_printf(arena, "%s.recover", ask->path);
     struct work w = { .ask = ask, .arena = arena, .dir = dir, .out = out };
-    *out = (struct recovered){ .damaged = false };
+    *out = (struct recovery_report){ .damaged = false };
     if (store_check_unused(ask->path, err) < 0 || file_remove_tree(dir, err) < 0 ||
         file_mkdirs(dir, 0700, err) < 0)
         return -1;
@@ -511,13 +511,13 @@ static int run(int (*what)(const struct work *, struct err *), const struct reco
     return rc;
 }
 
-int store_recover(const struct recover_ask *ask, struct arena *arena, struct recovered *out,
+int store_recover(const struct recover_ask *ask, struct arena *arena, struct recovery_report *out,
                   struct err *err)
 {
     return run(ask->from ? replace : recover, ask, arena, out, err);
 }
 
-int store_check(const struct recover_ask *ask, struct arena *arena, struct recovered *out,
+int store_check(const struct recover_ask *ask, struct arena *arena, struct recovery_report *out,
                 struct err *err)
 {
     return run(check, ask, arena, out, err);

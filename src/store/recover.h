@@ -20,7 +20,7 @@ struct recover_ask {
     const uint64_t *numbers; /* of jobs that left traces, ascending */
     size_t n_numbers;
 };
-struct recovered {
+struct recovery_report {
     bool damaged;    /* false: nothing is; without a copy nothing was done */
     const char *why; /* what a start would say, or what is broken; NULL: nothing */
     bool row_by_row; /* no file of it is whole: what can be read was taken */
@@ -38,9 +38,10 @@ struct recovered {
     const char *kept; /* directory with the files as they were; NULL: nothing was changed */
 };
 int store_check_unused(const char *path, struct err *err); /* -1: ERR_CONFLICT */
-int store_recover(const struct recover_ask *, struct arena *, struct recovered *, struct err *);
+int store_recover(const struct recover_ask *, struct arena *, struct recovery_report *,
+                  struct err *);
 /* Reads every page and index of them, and looks for rows without their job; changes nothing. Of
  * *out damaged, why, jobs, number, event, orphans, unreadable and unknown are said. */
-int store_check(const struct recover_ask *, struct arena *, struct recovered *, struct err *);
+int store_check(const struct recover_ask *, struct arena *, struct recovery_report *, struct err *);
 
 #endif

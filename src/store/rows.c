@@ -406,7 +406,7 @@ int store_agents(struct store *st, struct arena *a, uint64_t job, struct agent_r
     return more;
 }
 
-int store_put_idem(struct store *st, const struct idem_row *row, struct err *err)
+int store_put_idem(struct store *st, const struct idempotency_row *row, struct err *err)
 {
     if (db_forget(st))
         return 0;
@@ -421,7 +421,7 @@ int store_put_idem(struct store *st, const struct idem_row *row, struct err *err
     return db_run(st, s, err);
 }
 
-int store_get_idem(struct store *st, uint64_t now_ms, struct idem_row *row, struct err *err)
+int store_get_idem(struct store *st, uint64_t now_ms, struct idempotency_row *row, struct err *err)
 {
     sqlite3_stmt *s = db_stmt(st, STMT_GET_IDEM, err);
     if (!s)

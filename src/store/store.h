@@ -123,7 +123,7 @@ struct agent_row {
     uint64_t last_seq;
     enum agent_state state;
 };
-struct idem_row {
+struct idempotency_row {
     const char *owner, *key;
     unsigned char body_hash[32];
     uint64_t job, expires_ms;
@@ -147,10 +147,10 @@ int store_add_event(struct store *, struct event_row *, struct err *);       /* 
 int store_put_agent(struct store *, const struct agent_row *, struct err *); /* insert or replace */
 int store_delete_agent(struct store *, uint64_t job, uint32_t generation, const char *node,
                        struct err *);
-int store_put_idem(struct store *, const struct idem_row *, struct err *);
+int store_put_idem(struct store *, const struct idempotency_row *, struct err *);
 /* Looks up row->owner and row->key and fills the rest. 1 found, 0 not, -1 error. Expired rows count
  * as not found. */
-int store_get_idem(struct store *, uint64_t now_ms, struct idem_row *, struct err *);
+int store_get_idem(struct store *, uint64_t now_ms, struct idempotency_row *, struct err *);
 /* Nodes' drain flags, the catalogue, documents of façades. Its version becomes row->version, or
  * with 0 one more than it was. */
 int store_put_object(struct store *, const struct object_row *, struct err *);
@@ -169,12 +169,12 @@ int store_find_number(struct store *, uint64_t number, uint64_t *id); /* 1, 0 */
 int store_find_name(struct store *, const char *name, const char *owner /* NULL any */,
                     uint64_t *id); /* newest */
 /* The newest of a name in a project. Not of records in memory. 1, 0. */
-struct job_named {
+struct job_name_query {
     const char *project, *name, *owner; /* project "": in none; owner NULL: any */
     uint64_t from;                      /* not older than this one; 0: all */
     uint32_t states;                    /* bit 1 << state; 0: all */
 };
-int store_find_in(struct store *, const struct job_named *, uint64_t *id);
+int store_find_in(struct store *, const struct job_name_query *, uint64_t *id);
 int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_row *,
                      struct err *);
 /* What lists show of a job beside its row, in one look: its last event, what is kept for it as an

@@ -83,7 +83,7 @@ static bool follows(struct walk *w, const unsigned char salt[WAL_SALT])
     return memcmp(w->frame + 8, salt, WAL_SALT) == 0 && big(w->frame) != 0 && same(sum, w->sum);
 }
 
-static void look_at_frame(struct walk *w, const struct wal_place *asked, struct wal_look *out)
+static void look_at_frame(struct walk *w, const struct wal_place *asked, struct wal_report *out)
 {
     bool fits = follows(w, out->whole.salt);
     bool commits = big(w->frame + 4) != 0;
@@ -100,7 +100,7 @@ static void look_at_frame(struct walk *w, const struct wal_place *asked, struct 
     out->broken |= w->commits >= 2;
 }
 
-static bool read_header(struct walk *w, struct wal_look *out)
+static bool read_header(struct walk *w, struct wal_report *out)
 {
     unsigned char head[WAL_HEADER];
     if (!w->from.read(w->from.arg, head, sizeof head, 0))
@@ -116,10 +116,10 @@ static bool read_header(struct walk *w, struct wal_look *out)
     return true;
 }
 
-void wal_look(struct wal_bytes from, const struct wal_place *asked, struct wal_look *out)
+void wal_look(struct wal_bytes from, const struct wal_place *asked, struct wal_report *out)
 {
     struct walk w = { .from = from };
-    *out = (struct wal_look){ .there = false };
+    *out = (struct wal_report){ .there = false };
     if (!read_header(&w, out))
         return;
     w.size = WAL_FRAME_HEADER + out->page_size;

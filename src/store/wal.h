@@ -23,7 +23,7 @@ struct wal_place {
     unsigned char sum[WAL_SUM];
 };
 
-struct wal_look {
+struct wal_report {
     bool there;  /* it has a whole header */
     bool broken; /* two commits or more lie behind a frame that is damaged: no torn write does that
                   */
@@ -38,7 +38,7 @@ struct wal_bytes {
     void *arg;
 };
 /* asked: may be NULL. */
-void wal_look(struct wal_bytes, const struct wal_place *asked, struct wal_look *out);
+void wal_look(struct wal_bytes, const struct wal_place *asked, struct wal_report *out);
 
 /* After so many frames a WAL is to be written back into the database (disk.h). */
 uint32_t wal_frames_most(void);

@@ -174,7 +174,7 @@ static void read_type(struct listing *l)
             l->types[n++] = (struct job_value){ "type", kinds[i].framework, false };
     if (strcmp(type, "PyTorchJob") == 0)
         l->types[n++] = (struct job_value){ "type", "", false };
-    l->q.values[0] = (struct job_any){ l->types, n };
+    l->q.values[0] = (struct job_values){ l->types, n };
 }
 
 static void read_classes(struct listing *l)
@@ -190,12 +190,12 @@ static void read_classes(struct listing *l)
                                              : accept ? "any"
                                                       : "",
                                              !force && !accept };
-        l->q.values[1] = (struct job_any){ l->oversold, 1 };
+        l->q.values[1] = (struct job_values){ l->oversold, 1 };
     }
     if (access) {
         l->access[0] = (struct job_value){ "access", access, false };
         l->access[1] = (struct job_value){ "access", NULL, true };
-        l->q.values[2] = (struct job_any){ l->access, strcmp(access, "PRIVATE") == 0 ? 2 : 1 };
+        l->q.values[2] = (struct job_values){ l->access, strcmp(access, "PRIVATE") == 0 ? 2 : 1 };
     }
     if (payment && strcmp(payment, "PostPaid") == 0)
         l->q.queue = DLC_PUBLIC_QUEUE;
@@ -301,7 +301,7 @@ void dlc_list_jobs(struct dlc_call *d)
 {
     struct listing l = { .d = d };
     struct facade_page page;
-    struct ctl_found found;
+    struct search_page found;
     struct err err;
     if (!no_second(d) || !dlc_spend(d, LIMIT_LIST))
         return;

@@ -60,7 +60,7 @@ static void put_node(struct kube *k, const struct node_answer *node, struct kube
     sink->put(sink, object, meta.version);
 }
 
-int nodes_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
+int nodes_each(struct kube *k, struct kube_selection *want, struct kube_sink *sink)
 {
     struct arena *arena = arena_create();
     const struct nodes_view view = ctl_nodes_view(k->ctl, arena);
@@ -118,7 +118,7 @@ static int note(struct kube *k, const struct kube_job *job, void *arg)
 static struct smap *listed(struct kube *k, struct arena *arena)
 {
     struct smap *names = smap_create();
-    struct kube_want jobs = { 0 };
+    struct kube_selection jobs = { 0 };
     const struct object_list rows = ctl_objects_view(k->ctl, arena, KEPT_NAMESPACES, NULL);
     for (size_t i = 0; i < rows.n; i++)
         smap_set(names, rows.at[i].name, &rows.at[i]);
@@ -129,7 +129,7 @@ static struct smap *listed(struct kube *k, struct arena *arena)
     return names;
 }
 
-int namespaces_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
+int namespaces_each(struct kube *k, struct kube_selection *want, struct kube_sink *sink)
 {
     struct arena *arena = arena_create();
     if (want->name) {
@@ -158,7 +158,7 @@ static int has_one(struct kube *k, const struct kube_job *job, void *arg)
 static bool has_jobs(struct kube *k, const char *name)
 {
     bool has = false;
-    struct kube_want want = { .ns = name };
+    struct kube_selection want = { .ns = name };
     kube_each_job(k, &want, has_one, &has);
     return has;
 }
@@ -192,7 +192,7 @@ void namespaces_remove(struct kube *k, const struct text_node *object, ctl_done 
 
 /* ---- none ---- */
 
-int none_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
+int none_each(struct kube *k, struct kube_selection *want, struct kube_sink *sink)
 {
     (void)k, (void)want, (void)sink;
     return 0;

@@ -211,7 +211,7 @@ static void keep(struct kube_sink *sink, const struct text_node *object, uint64_
 static void show_job(struct kube *k)
 {
     struct finder f = { .sink = { keep }, .arena = k->arena };
-    struct kube_want want = { .job = k->job, .gone = true };
+    struct kube_selection want = { .job = k->job, .gone = true };
     k->of->each(k, &want, &f.sink);
     if (f.found)
         kube_show(k, k->status, f.found);

@@ -27,7 +27,7 @@ static const char *word(const struct text_node *map, const char *key)
     return kube_in(map, key, NULL);
 }
 
-static struct kube_job job_of(struct kube *k, const struct ctl_listed *listed)
+static struct kube_job job_of(struct kube *k, const struct ctl_list_row *listed)
 {
     const struct job_row *row = &listed->row;
     char uuid[UUID_TEXT];
@@ -49,7 +49,7 @@ static int tell(struct kube *k, const struct kube_job *job, kube_job_fn *fn, voi
 }
 
 /* Members of arrays are not shown. */
-static bool is_wanted(const struct kube_job *job, const struct kube_want *want)
+static bool is_wanted(const struct kube_job *job, const struct kube_selection *want)
 {
     return !job->listed->row.array && (!want->ns || strcmp(job->ns, want->ns) == 0) &&
            (!want->name || strcmp(job->name, want->name) == 0);
@@ -57,10 +57,10 @@ static bool is_wanted(const struct kube_job *job, const struct kube_want *want)
 
 /* ---- one ---- */
 
-static int one(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *arg)
+static int one(struct kube *k, struct kube_selection *want, kube_job_fn *fn, void *arg)
 {
     struct arena *arena = arena_create();
-    struct ctl_listed listed;
+    struct ctl_list_row listed;
     struct err err;
     int rc = 0;
     if (ctl_may_read(k->ctl, &k->call->who, want->job) &&
@@ -74,9 +74,9 @@ static int one(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *ar
 }
 
 /* The newest job that has exactly this name and namespace; 0: none. */
-static uint64_t newest(struct kube *k, const struct job_named *named)
+static uint64_t newest(struct kube *k, const struct job_name_query *named)
 {
-    struct job_named outside = *named;
+    struct job_name_query outside = *named;
     uint64_t id = find_job_in(ctl_accounts(k->ctl), &k->call->who, named), other = 0;
     outside.project = "";
     if (strcmp(named->project, "default") == 0)
@@ -86,7 +86,7 @@ static uint64_t newest(struct kube *k, const struct job_named *named)
 
 static uint64_t meant(struct kube *k, const char *ns, const char *name)
 {
-    struct job_named named = { .project = ns, .name = name };
+    struct job_name_query named = { .project = ns, .name = name };
     uint64_t last = newest(k, &named);
     named.states = SHOWN;
     if (!last || newest(k, &named) == last)
@@ -98,7 +98,7 @@ static uint64_t meant(struct kube *k, const char *ns, const char *name)
 
 /* By name as it is, else among the last jobs one whose name has other characters than are allowed
  * there. */
-static uint64_t look_up(struct kube *k, const struct kube_want *want)
+static uint64_t look_up(struct kube *k, const struct kube_selection *want)
 {
     struct arena *arena = arena_create();
     struct err err;
@@ -106,7 +106,7 @@ static uint64_t look_up(struct kube *k, const struct kube_want *want)
     struct job_filter filter = { .limit = PAGE };
     filter_readable(ctl_accounts(k->ctl), arena, &k->call->who, &filter);
     for (size_t seen = 0; !id && seen < SCAN_MAX; seen += PAGE) {
-        struct ctl_listed *jobs;
+        struct ctl_list_row *jobs;
         size_t n = 0;
         if (ctl_list(k->ctl, arena, &filter, &jobs, &n, &err) < 0)
             break;
@@ -127,16 +127,16 @@ static uint64_t look_up(struct kube *k, const struct kube_want *want)
 
 /* Of an earlier page there is a newer job of this name: one that is shown hides all others, a
  * stopped one those that have ended. */
-static bool hidden(struct kube *k, const struct kube_want *want, const struct job_row *row)
+static bool hidden(struct kube *k, const struct kube_selection *want, const struct job_row *row)
 {
-    const struct job_named named = { .project = *row->project ? row->project : "default",
-                                     .name = row->name,
-                                     .from = want->page,
-                                     .states = job_state_final(row->state) ? 0 : SHOWN };
+    const struct job_name_query named = { .project = *row->project ? row->project : "default",
+                                          .name = row->name,
+                                          .from = want->page,
+                                          .states = job_state_final(row->state) ? 0 : SHOWN };
     return want->page && newest(k, &named);
 }
 
-static bool is_listed(struct kube *k, const struct kube_want *want, const struct kube_job *job)
+static bool is_listed(struct kube *k, const struct kube_selection *want, const struct kube_job *job)
 {
     if (!is_wanted(job, want))
         return false;
@@ -151,7 +151,7 @@ static bool is_listed(struct kube *k, const struct kube_want *want, const struct
 }
 
 struct walk {
-    struct kube_want *want;
+    struct kube_selection *want;
     struct job_filter filter;
     kube_job_fn *fn;
     void *arg;
@@ -162,14 +162,14 @@ struct walk {
 /* Is the rest left for later? */
 static bool is_enough(const struct walk *w)
 {
-    const struct kube_want *want = w->want;
+    const struct kube_selection *want = w->want;
     return (want->limit && w->told == want->limit) ||
            (want->until_us && w->looked_at && clock_mono_us() >= want->until_us);
 }
 
-static void walk_one(struct kube *k, struct walk *w, const struct ctl_listed *listed)
+static void walk_one(struct kube *k, struct walk *w, const struct ctl_list_row *listed)
 {
-    struct kube_want *want = w->want;
+    struct kube_selection *want = w->want;
     if (is_enough(w)) {
         want->next = w->filter.before_id;
         w->rc = -1;
@@ -189,7 +189,7 @@ static void walk_one(struct kube *k, struct walk *w, const struct ctl_listed *li
 static bool walk_page(struct kube *k, struct walk *w)
 {
     struct arena *arena = arena_create();
-    struct ctl_listed *jobs;
+    struct ctl_list_row *jobs;
     struct err err;
     size_t n = 0;
     if (ctl_list(k->ctl, arena, &w->filter, &jobs, &n, &err) < 0)
@@ -200,7 +200,7 @@ static bool walk_page(struct kube *k, struct walk *w)
     return n == w->filter.limit;
 }
 
-static int all(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *arg)
+static int all(struct kube *k, struct kube_selection *want, kube_job_fn *fn, void *arg)
 {
     struct arena *arena = arena_create();
     struct smap *seen = want->seen ? NULL : smap_create();
@@ -219,9 +219,9 @@ static int all(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *ar
     return w.rc;
 }
 
-int kube_each_job(struct kube *k, struct kube_want *want, kube_job_fn *fn, void *arg)
+int kube_each_job(struct kube *k, struct kube_selection *want, kube_job_fn *fn, void *arg)
 {
-    struct kube_want found = *want;
+    struct kube_selection found = *want;
     if (want->job)
         return one(k, want, fn, arg);
     if (!want->name)
@@ -256,7 +256,7 @@ static struct text_node *document_of(struct kube *k, const struct json_span *tex
 }
 
 /* The document that is kept, with the values of variables for those only who may change the job. */
-static struct text_node *kept(struct kube *k, const struct ctl_said *said, bool brief)
+static struct text_node *kept(struct kube *k, const struct ctl_documents *said, bool brief)
 {
     const struct json_span *text = &said->document;
     const struct dialect *dialect = dialect_find(ctl_dialects(k->ctl), DIALECT);
@@ -302,7 +302,7 @@ static struct text_node *written(struct kube *k, const struct kube_job *job,
 
 /* As its client left it, else as it was submitted; brief: at least its metadata. */
 static struct text_node *document(struct kube *k, const struct kube_job *job,
-                                  const struct ctl_said *said, bool brief)
+                                  const struct ctl_documents *said, bool brief)
 {
     struct text_node *doc = kept(k, said, brief);
     if (!doc)
@@ -343,7 +343,7 @@ static const char *phase_of(struct kube *k, const struct job_row *row)
     return c && c->job_word ? c->job_word(row->state, true) : job_state_word(row->state);
 }
 
-static void put_status(struct kube *k, struct text_node *object, const struct ctl_listed *job,
+static void put_status(struct kube *k, struct text_node *object, const struct ctl_list_row *job,
                        bool brief)
 {
     struct arena *a = k->scratch;
@@ -364,7 +364,7 @@ static void put_status(struct kube *k, struct text_node *object, const struct ct
 }
 
 static struct text_node *object_of(struct kube *k, const struct kube_job *job,
-                                   const struct ctl_said *said, bool brief)
+                                   const struct ctl_documents *said, bool brief)
 {
     const struct job_row *row = &job->listed->row;
     const struct text_node *doc = document(k, job, said, brief);
@@ -398,13 +398,13 @@ static int put_job(struct kube *k, const struct kube_job *job, void *arg)
 {
     const struct putting *p = arg;
     const struct ctl_saying ask = { k->call->owner, DIALECT, KUBE_DOCUMENT };
-    struct ctl_said said = { 0 };
+    struct ctl_documents said = { 0 };
     ctl_said(k->ctl, k->scratch, job->listed, &ask, &said);
     p->sink->put(p->sink, object_of(k, job, &said, p->brief), said.last);
     return 0;
 }
 
-int jobs_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
+int jobs_each(struct kube *k, struct kube_selection *want, struct kube_sink *sink)
 {
     struct putting p = { sink, want->brief };
     return kube_each_job(k, want, put_job, &p);

@@ -43,7 +43,7 @@ struct kube_rest { /* of a job: its tasks from that one, whose objects are still
 struct kube_rests {
     VEC(struct kube_rest) at;
 };
-struct kube_want {                  /* which objects */
+struct kube_selection {             /* which objects */
     const struct kube_resource *of; /* NULL: that of the request */
     const char *ns, *name;          /* NULL: all */
     const char *about;              /* of events: name of what they are about; NULL: all */
@@ -80,7 +80,7 @@ struct kube_resource {
     const char *doc;            /* one sentence, for explain */
     const char *instead;        /* said when a verb is not there; may be NULL */
     const struct field *fields; /* what it has; of a dialect's kind what is added to its table */
-    int (*each)(struct kube *, struct kube_want *, struct kube_sink *);
+    int (*each)(struct kube *, struct kube_selection *, struct kube_sink *);
     /* Each answers. object is what the client sent, with name and namespace. */
     void (*create)(struct kube *, struct text_node *object);
     void (*change)(struct kube *, const struct text_node *old, struct text_node *object);
@@ -163,15 +163,15 @@ void kube_owner(struct arena *, struct text_node *object, const char *name, cons
 
 /* ---- jobs.c: the jobs as they are shown there ---- */
 struct kube_job {
-    const struct ctl_listed *listed;
+    const struct ctl_list_row *listed;
     uint64_t id;
     const char *name, *ns, *uid;
     bool shown; /* false: it was stopped */
 };
 typedef int kube_job_fn(struct kube *, const struct kube_job *, void *arg);
 /* Of each name the newest; fn returns -1 to end it. */
-int kube_each_job(struct kube *, struct kube_want *, kube_job_fn *, void *arg);
-int jobs_each(struct kube *, struct kube_want *, struct kube_sink *);
+int kube_each_job(struct kube *, struct kube_selection *, kube_job_fn *, void *arg);
+int jobs_each(struct kube *, struct kube_selection *, struct kube_sink *);
 
 /* ---- job_write.c ---- */
 void jobs_create(struct kube *, struct text_node *object);
@@ -179,16 +179,16 @@ void jobs_change(struct kube *, const struct text_node *old, struct text_node *o
 void jobs_remove(struct kube *, const struct text_node *object, ctl_done *done, void *arg);
 
 /* ---- pods.c, cluster.c, things.c ---- */
-int pods_each(struct kube *, struct kube_want *, struct kube_sink *);
-int pod_events_each(struct kube *, struct kube_want *, struct kube_sink *);
+int pods_each(struct kube *, struct kube_selection *, struct kube_sink *);
+int pod_events_each(struct kube *, struct kube_selection *, struct kube_sink *);
 void pods_log(struct kube *);
-int nodes_each(struct kube *, struct kube_want *, struct kube_sink *);
-int namespaces_each(struct kube *, struct kube_want *, struct kube_sink *);
+int nodes_each(struct kube *, struct kube_selection *, struct kube_sink *);
+int namespaces_each(struct kube *, struct kube_selection *, struct kube_sink *);
 void namespaces_create(struct kube *, struct text_node *object);
 void namespaces_remove(struct kube *, const struct text_node *object, ctl_done *done, void *arg);
-int none_each(struct kube *, struct kube_want *, struct kube_sink *);
+int none_each(struct kube *, struct kube_selection *, struct kube_sink *);
 void plans_create(struct kube *, struct text_node *object);
-int things_each(struct kube *, struct kube_want *, struct kube_sink *);
+int things_each(struct kube *, struct kube_selection *, struct kube_sink *);
 void things_create(struct kube *, struct text_node *object);
 void things_change(struct kube *, const struct text_node *old, struct text_node *object);
 void things_remove(struct kube *, const struct text_node *object, ctl_done *done, void *arg);

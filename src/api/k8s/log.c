@@ -15,7 +15,7 @@
 
 /* ---- which ---- */
 
-struct spot {
+struct pod_task {
     uint64_t job;
     bool master;
     const char *role;
@@ -24,7 +24,7 @@ struct spot {
 
 static int find_place(struct kube *k, const struct kube_job *job, void *arg)
 {
-    struct spot *p = arg;
+    struct pod_task *p = arg;
     struct err err;
     struct pod_ask ask = { .owner = k->call->owner, .job = job->listed, .like = k->name };
     struct pod_list list = { 0 };
@@ -33,10 +33,10 @@ static int find_place(struct kube *k, const struct kube_job *job, void *arg)
         const struct pod_view *pod = &list.at[i];
         if (strcmp(kube_name(k->scratch, pod->name), k->name) != 0)
             continue;
-        *p = (struct spot){ .job = job->id,
-                            .master = !pod->role,
-                            .role = arena_strdup(k->arena, pod->role),
-                            .index = pod->index };
+        *p = (struct pod_task){ .job = job->id,
+                                .master = !pod->role,
+                                .role = arena_strdup(k->arena, pod->role),
+                                .index = pod->index };
     }
     return 0;
 }
@@ -68,7 +68,7 @@ static bool read_query(struct kube *k, struct facade_log *ask, struct err *err)
 
 /* ---- what ---- */
 
-static void master_log(struct kube *k, const struct spot *p)
+static void master_log(struct kube *k, const struct pod_task *p)
 {
     struct err err;
     AUTO_BUF struct buf text = BUF_INIT(EVENTS_BYTES);
@@ -94,7 +94,7 @@ static void no_output(struct kube *k, const struct text_node *pod, bool previous
                      : "ContainerCreating");
 }
 
-static void task_log(struct kube *k, const struct spot *p, const struct text_node *pod)
+static void task_log(struct kube *k, const struct pod_task *p, const struct text_node *pod)
 {
     struct facade_log ask = { .job = p->job, .role = p->role, .index = p->index };
     struct err err = { 0 };
@@ -111,12 +111,12 @@ static void task_log(struct kube *k, const struct spot *p, const struct text_nod
 void pods_log(struct kube *k)
 {
     const char *container = http_query(k->call->request, "container", 0);
-    struct spot place = { 0 };
+    struct pod_task place = { 0 };
     const struct text_node *pod = kube_find(k, k->of, k->name);
     const char *owner =
         pod ? kube_in(text_get(text_get(pod, "metadata"), "ownerReferences")->first, "name", NULL)
             : NULL;
-    struct kube_want want = { .ns = k->ns, .name = owner };
+    struct kube_selection want = { .ns = k->ns, .name = owner };
     if (pod)
         kube_each_job(k, &want, find_place, &place);
     if (!pod || !place.job)

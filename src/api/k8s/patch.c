@@ -49,7 +49,7 @@ struct doc {
     struct err *err;
 };
 
-struct spot {                 /* what the last part of a pointer names */
+struct pointer_target {       /* what the last part of a pointer names */
     struct text_node *parent; /* NULL: the root */
     struct text_node *before; /* in parent's list of children; NULL: the first */
     struct text_node *node;   /* NULL: nothing is there */
@@ -91,10 +91,11 @@ static int nowhere(const struct doc *d, const char *path)
 }
 
 /* The child of that name, or of that number ("-": behind the last). */
-static int step(const struct doc *d, struct text_node *parent, const char *name, struct spot *at)
+static int step(const struct doc *d, struct text_node *parent, const char *name,
+                struct pointer_target *at)
 {
     uint64_t index = 0;
-    *at = (struct spot){ .parent = parent };
+    *at = (struct pointer_target){ .parent = parent };
     if (parent->kind == TEXT_MAP) {
         at->key = name;
         for (at->node = parent->first; at->node && strcmp(at->node->key, name) != 0;
@@ -114,10 +115,10 @@ static int step(const struct doc *d, struct text_node *parent, const char *name,
     return 0;
 }
 
-static int find(const struct doc *d, const char *path, struct spot *at)
+static int find(const struct doc *d, const char *path, struct pointer_target *at)
 {
     const char *whole = path;
-    *at = (struct spot){ .node = d->root };
+    *at = (struct pointer_target){ .node = d->root };
     if (*path && *path != '/')
         return err_set(d->err, ERR_INPUT, "the path \"%.120s\" does not begin with /", path);
     while (*path == '/') {
@@ -130,7 +131,7 @@ static int find(const struct doc *d, const char *path, struct spot *at)
     return 0;
 }
 
-static void unlink_at(struct doc *d, const struct spot *at)
+static void unlink_at(struct doc *d, const struct pointer_target *at)
 {
     if (!at->parent) {
         d->root = text_null(d->arena, NULL, NULL);
@@ -145,7 +146,7 @@ static void unlink_at(struct doc *d, const struct spot *at)
 /* A copy of value there: in a list before what is there, in a map instead of it. */
 static int put(struct doc *d, const char *path, const struct text_node *value)
 {
-    struct spot at;
+    struct pointer_target at;
     d->nodes += count(value);
     if (d->nodes > PATCH_NODES_MAX)
         return err_set(d->err, ERR_INPUT, "the patch makes the object too large");
@@ -168,7 +169,7 @@ static int put(struct doc *d, const char *path, const struct text_node *value)
     return 0;
 }
 
-static int need(struct doc *d, const char *path, struct spot *at)
+static int need(struct doc *d, const char *path, struct pointer_target *at)
 {
     if (!path)
         return err_set(d->err, ERR_INPUT, "an operation has no path");
@@ -179,7 +180,7 @@ static int need(struct doc *d, const char *path, struct spot *at)
 
 static int carry(struct doc *d, const char *from, const char *path, bool move)
 {
-    struct spot at;
+    struct pointer_target at;
     if (need(d, from, &at))
         return -1;
     if (move && strncmp(path, from, strlen(from)) == 0 && path[strlen(from)] == '/')
@@ -191,7 +192,7 @@ static int carry(struct doc *d, const char *from, const char *path, bool move)
 
 static int test(struct doc *d, const char *path, const struct text_node *value)
 {
-    struct spot at;
+    struct pointer_target at;
     if (need(d, path, &at))
         return -1;
     if (text_equal(at.node, value))
@@ -201,7 +202,7 @@ static int test(struct doc *d, const char *path, const struct text_node *value)
 
 static int take_out(struct doc *d, const char *path)
 {
-    struct spot at;
+    struct pointer_target at;
     if (need(d, path, &at))
         return -1;
     unlink_at(d, &at);

@@ -15,8 +15,8 @@
 #define MASTER_TAIL "-dlrover-master-0"
 #define WORKER_MARK "-edljob-"
 
-struct each {
-    struct kube_want *want;
+struct pod_walk {
+    struct kube_selection *want;
     struct kube_sink *sink;
     uint64_t last; /* event of the job in hand */
 };
@@ -167,7 +167,7 @@ static const char *uid_of(struct arena *a, const struct kube_job *job, const str
 }
 
 static void put_pod(struct kube *k, const struct kube_job *job, const struct pod_view *pod,
-                    const struct each *e)
+                    const struct pod_walk *e)
 {
     struct arena *a = k->scratch;
     struct kube_meta meta = { .name = name_of(k, pod),
@@ -186,7 +186,7 @@ static void put_pod(struct kube *k, const struct kube_job *job, const struct pod
 }
 
 /* Of a large job some, where the rest may follow. */
-static struct pod_list pods_of(struct kube *k, const struct kube_job *job, const struct each *e,
+static struct pod_list pods_of(struct kube *k, const struct kube_job *job, const struct pod_walk *e,
                                const struct pod_ask *what)
 {
     struct err err;
@@ -206,7 +206,7 @@ static struct pod_list pods_of(struct kube *k, const struct kube_job *job, const
 
 static int put_pods(struct kube *k, const struct kube_job *job, void *arg)
 {
-    struct each *e = arg;
+    struct pod_walk *e = arg;
     const char *name = e->want->name;
     const struct pod_ask what = { .labels = true, .details = !e->want->brief, .like = name };
     e->last = ctl_last_of(k->ctl, job->id);
@@ -217,10 +217,10 @@ static int put_pods(struct kube *k, const struct kube_job *job, void *arg)
     return 0;
 }
 
-int pods_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
+int pods_each(struct kube *k, struct kube_selection *want, struct kube_sink *sink)
 {
-    struct each e = { .want = want, .sink = sink };
-    struct kube_want jobs = *want;
+    struct pod_walk e = { .want = want, .sink = sink };
+    struct kube_selection jobs = *want;
     struct arena *arena = arena_create();
     int rc = 0;
     jobs.gone = false;
@@ -235,14 +235,14 @@ int pods_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
 
 /* ---- events ---- */
 
-struct happened { /* one event */
+struct pod_event { /* one event */
     const char *name, *kind, *about, *uid, *api;
     const char *type, *reason, *message, *from;
     uint64_t first_ms, last_ms, count;
 };
 
-static void put_event(struct kube *k, const struct kube_job *job, const struct happened *h,
-                      const struct each *e)
+static void put_event(struct kube *k, const struct kube_job *job, const struct pod_event *h,
+                      const struct pod_walk *e)
 {
     struct arena *a = k->scratch;
     struct kube_meta meta = { .name = h->name,
@@ -268,29 +268,29 @@ static void put_event(struct kube *k, const struct kube_job *job, const struct h
 }
 
 static void put_pod_events(struct kube *k, const struct kube_job *job, const struct pod_view *pod,
-                           const struct each *e)
+                           const struct pod_walk *e)
 {
     const char *name = name_of(k, pod);
     for (size_t i = 0; i < pod->events.n; i++) {
         const struct pod_event_view *one = &pod->events.at[i];
-        struct happened h = { .name = arena_printf(k->scratch, "%s.%zx", name, i),
-                              .kind = "Pod",
-                              .about = name,
-                              .uid = uid_of(k->scratch, job, pod),
-                              .api = "v1",
-                              .type = one->type,
-                              .reason = one->reason,
-                              .message = one->message,
-                              .from = one->from,
-                              .first_ms = one->first_ms,
-                              .last_ms = one->last_ms,
-                              .count = one->count };
+        struct pod_event h = { .name = arena_printf(k->scratch, "%s.%zx", name, i),
+                               .kind = "Pod",
+                               .about = name,
+                               .uid = uid_of(k->scratch, job, pod),
+                               .api = "v1",
+                               .type = one->type,
+                               .reason = one->reason,
+                               .message = one->message,
+                               .from = one->from,
+                               .first_ms = one->first_ms,
+                               .last_ms = one->last_ms,
+                               .count = one->count };
         put_event(k, job, &h, e);
     }
 }
 
 /* "task.started" is told of its pod; "submitted" becomes "Submitted". */
-static void put_job_events(struct kube *k, const struct kube_job *job, const struct each *e)
+static void put_job_events(struct kube *k, const struct kube_job *job, const struct pod_walk *e)
 {
     struct arena *a = k->scratch;
     struct err err;
@@ -303,26 +303,26 @@ static void put_job_events(struct kube *k, const struct kube_job *job, const str
         char *reason = arena_strdup(a, one->type);
         reason[0] =
             (char)(reason[0] >= 'a' && reason[0] <= 'z' ? reason[0] - 'a' + 'A' : reason[0]);
-        struct happened h = { .name = arena_printf(a, "%s.%llx", job->name,
-                                                   (unsigned long long)one->seq),
-                              .kind = "ElasticJob",
-                              .about = job->name,
-                              .uid = job->uid,
-                              .api = KUBE_GROUP "/v1alpha1",
-                              .type = one->job_state == JOB_FAILED ? "Warning" : "Normal",
-                              .reason = reason,
-                              .message = one->text ? one->text : "",
-                              .from = "muster",
-                              .first_ms = one->at_ms,
-                              .last_ms = one->at_ms,
-                              .count = 1 };
+        struct pod_event h = { .name = arena_printf(a, "%s.%llx", job->name,
+                                                    (unsigned long long)one->seq),
+                               .kind = "ElasticJob",
+                               .about = job->name,
+                               .uid = job->uid,
+                               .api = KUBE_GROUP "/v1alpha1",
+                               .type = one->job_state == JOB_FAILED ? "Warning" : "Normal",
+                               .reason = reason,
+                               .message = one->text ? one->text : "",
+                               .from = "muster",
+                               .first_ms = one->at_ms,
+                               .last_ms = one->at_ms,
+                               .count = 1 };
         put_event(k, job, &h, e);
     }
 }
 
 static int put_events(struct kube *k, const struct kube_job *job, void *arg)
 {
-    struct each *e = arg;
+    struct pod_walk *e = arg;
     const char *about = e->want->about;
     e->last = ctl_last_of(k->ctl, job->id);
     if (e->want->first == 0 && (!about || is(about, job->name)))
@@ -336,10 +336,10 @@ static int put_events(struct kube *k, const struct kube_job *job, void *arg)
 }
 
 /* What an event is about is a job or a pod of one. */
-int pod_events_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
+int pod_events_each(struct kube *k, struct kube_selection *want, struct kube_sink *sink)
 {
-    struct each e = { .want = want, .sink = sink };
-    struct kube_want jobs = *want;
+    struct pod_walk e = { .want = want, .sink = sink };
+    struct kube_selection jobs = *want;
     struct arena *arena = arena_create();
     const char *pod_job = want->about ? job_of(arena, want->about) : NULL;
     jobs.gone = false;

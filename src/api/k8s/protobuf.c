@@ -125,7 +125,7 @@ struct span {
     const unsigned char *at, *end;
 };
 
-struct one { /* field as it stands there */
+struct wire_field { /* field as it stands there */
     uint32_t number;
     unsigned wire;
     uint64_t value;    /* WIRE_VARINT */
@@ -162,10 +162,10 @@ static int bytes(struct span *in, uint64_t len, struct span *out, struct err *er
     return 0;
 }
 
-static int take(struct span *in, struct one *f, struct err *err)
+static int take(struct span *in, struct wire_field *f, struct err *err)
 {
     uint64_t tag, len = 0;
-    *f = (struct one){ 0 };
+    *f = (struct wire_field){ 0 };
     if (varint(in, &tag, err))
         return -1;
     if (tag >> 3 == 0 || tag >> 3 > (1u << 29) - 1)
@@ -218,7 +218,7 @@ static int put_entry(struct arena *a, struct text_node *map, const struct proto_
 {
     struct text_node *node = gathered(a, map, row, err);
     struct span parts[2] = { { in.at, in.at }, { in.at, in.at } };
-    struct one f;
+    struct wire_field f;
     while (node && in.at < in.end) {
         if (take(&in, &f, err))
             return -1;
@@ -255,7 +255,7 @@ static int message(struct arena *, struct span, const struct proto_field *, stru
                    struct err *);
 
 static int put(struct arena *a, struct text_node *map, const struct proto_field *row,
-               const struct one *f, struct err *err)
+               const struct wire_field *f, struct err *err)
 {
     bool number = row->type == PROTO_INT || row->type == PROTO_BOOL;
     bool many =
@@ -277,7 +277,7 @@ static int put(struct arena *a, struct text_node *map, const struct proto_field 
 static int message(struct arena *a, struct span in, const struct proto_field *table,
                    struct text_node *map, struct err *err)
 {
-    struct one f;
+    struct wire_field f;
     while (in.at < in.end) {
         const struct proto_field *row = table;
         if (take(&in, &f, err))
@@ -298,7 +298,7 @@ enum { UNKNOWN_TYPE = 1, UNKNOWN_RAW = 2, UNKNOWN_ENCODING = 3 };
 static int envelope(struct arena *a, struct span in, struct text_node *object, struct span *raw,
                     struct err *err)
 {
-    struct one f;
+    struct wire_field f;
     while (in.at < in.end) {
         if (take(&in, &f, err))
             return -1;

@@ -42,7 +42,7 @@ static void keep(struct kube_sink *sink, const struct text_node *object, uint64_
 struct text_node *kube_find(struct kube *k, const struct kube_resource *of, const char *name)
 {
     struct finder f = { .sink = { keep }, .arena = k->arena, .name = name };
-    struct kube_want want = { .of = of, .ns = of->namespaced ? k->ns : NULL, .name = name };
+    struct kube_selection want = { .of = of, .ns = of->namespaced ? k->ns : NULL, .name = name };
     if (strlen(name) <= KUBE_NAME_MAX)
         of->each(k, &want, &f.sink);
     return f.found;
@@ -71,7 +71,7 @@ struct lister {
     struct kube_sink sink; /* first */
     struct kube *k;
     struct api *api;
-    struct kube_want want;
+    struct kube_selection want;
     uint64_t now, left; /* left: jobs that the client wants; 0: all */
     bool walked;        /* all of these jobs were looked at */
     struct kube_rests rests;
@@ -231,7 +231,7 @@ static void say_too_large(struct lister *l)
 /* The rest of a page begins where a smaller one ends. */
 static void list_jobs(struct lister *l)
 {
-    struct kube_want *want = &l->want;
+    struct kube_selection *want = &l->want;
     size_t some = l->left && l->left < STEP ? (size_t)l->left : STEP;
     want->limit = some;
     want->next = 0;
@@ -246,7 +246,7 @@ static void list_jobs(struct lister *l)
 static void list_rest(struct lister *l)
 {
     const struct kube_rest rest = l->rests.at.at[--l->rests.at.n];
-    struct kube_want want = l->want;
+    struct kube_selection want = l->want;
     want.job = rest.job;
     want.first = rest.first;
     l->k->of->each(l->k, &want, &l->sink);
@@ -283,9 +283,9 @@ static void left(void *arg)
 
 void kube_list(struct kube *k)
 {
-    struct kube_want want = { .ns = k->ns,
-                              .name = selector_field(&k->selector, "metadata.name"),
-                              .about = selector_field(&k->selector, "involvedObject.name") };
+    struct kube_selection want = { .ns = k->ns,
+                                   .name = selector_field(&k->selector, "metadata.name"),
+                                   .about = selector_field(&k->selector, "involvedObject.name") };
     struct err err = { 0 };
     uint64_t limit = 0;
     const char *after = http_query(k->call->request, "continue", 0);

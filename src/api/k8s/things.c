@@ -57,7 +57,7 @@ static void put_thing(struct kube *k, const struct kube_resource *of,
     sink->put(sink, object, kept->version);
 }
 
-int things_each(struct kube *k, struct kube_want *want, struct kube_sink *sink)
+int things_each(struct kube *k, struct kube_selection *want, struct kube_sink *sink)
 {
     struct arena *arena = arena_create();
     const struct kube_resource *of = want->of ? want->of : k->of;

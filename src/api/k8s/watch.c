@@ -32,8 +32,8 @@
 #define MARK      50 /* events that told it nothing: then a bookmark */
 #define LONGEST_S (365u * 86400u)
 
-struct known {                 /* an object as the client has it */
-    struct known *next, *prev; /* of the same job */
+struct client_object {                 /* an object as the client has it */
+    struct client_object *next, *prev; /* of the same job */
     uint64_t job, hash;
     uint64_t round; /* the last in which it was there */
     char *key;
@@ -58,17 +58,17 @@ struct watch {
     uint64_t round;        /* of looking at a job: what was not there in it is gone */
     bool quiet;            /* what is not newer than from is only remembered */
     bool columns, bookmarks;
-    bool over;                  /* nothing more is said */
-    bool initial;               /* it wants all there is as events, and to be told where they end */
-    bool begins;                /* what there was at its beginning is still being told */
-    bool walks;                 /* not all of these jobs have been looked at */
-    bool behind;                /* there are events after `seen` */
-    struct kube_want all;       /* where the walk goes on */
-    VEC(uint64_t) due;          /* jobs that changed, the last is the next; 0: what is of none */
-    struct kube_rests rests;    /* of large jobs: the rest of what is being looked at */
-    VEC(uint64_t) looked_at;    /* these jobs, to be swept then */
-    VEC(struct known *) sweeps; /* where sweeping goes on, each of another job */
-    struct work *work;          /* goes on with the rests; NULL: not now */
+    bool over;                 /* nothing more is said */
+    bool initial;              /* it wants all there is as events, and to be told where they end */
+    bool begins;               /* what there was at its beginning is still being told */
+    bool walks;                /* not all of these jobs have been looked at */
+    bool behind;               /* there are events after `seen` */
+    struct kube_selection all; /* where the walk goes on */
+    VEC(uint64_t) due;         /* jobs that changed, the last is the next; 0: what is of none */
+    struct kube_rests rests;   /* of large jobs: the rest of what is being looked at */
+    VEC(uint64_t) looked_at;   /* these jobs, to be swept then */
+    VEC(struct client_object *) sweeps; /* where sweeping goes on, each of another job */
+    struct work *work;                  /* goes on with the rests; NULL: not now */
 };
 
 static struct watch *of_follower(struct follower *f)
@@ -136,7 +136,7 @@ static uint64_t hash_of(struct watch *w, const struct text_node *object)
 
 /* ---- what the client has ---- */
 
-static void link_to_job(struct watch *w, struct known *known, uint64_t job)
+static void link_to_job(struct watch *w, struct client_object *known, uint64_t job)
 {
     known->job = job;
     known->prev = NULL;
@@ -146,9 +146,9 @@ static void link_to_job(struct watch *w, struct known *known, uint64_t job)
     map_set(w->of_job, job, known);
 }
 
-static struct known *remember(struct watch *w, const char *key, uint64_t job)
+static struct client_object *remember(struct watch *w, const char *key, uint64_t job)
 {
-    struct known *known = mem_new(sizeof *known);
+    struct client_object *known = mem_new(sizeof *known);
     known->key = mem_strdup(key);
     link_to_job(w, known, job);
     smap_set(w->known, key, known);
@@ -157,13 +157,13 @@ static struct known *remember(struct watch *w, const char *key, uint64_t job)
 
 static void drop(void *value)
 {
-    struct known *known = value;
+    struct client_object *known = value;
     free(known->key);
     free(known->text);
     free(known);
 }
 
-static void unlink_from_job(struct watch *w, struct known *known)
+static void unlink_from_job(struct watch *w, struct client_object *known)
 {
     if (known->next)
         known->next->prev = known->prev;
@@ -175,7 +175,7 @@ static void unlink_from_job(struct watch *w, struct known *known)
         map_remove(w->of_job, known->job);
 }
 
-static void forget(struct watch *w, struct known *known)
+static void forget(struct watch *w, struct client_object *known)
 {
     smap_remove(w->known, known->key);
     unlink_from_job(w, known);
@@ -192,7 +192,7 @@ static bool client_had(const struct watch *w)
 }
 
 /* It is there: said when it is new or other than what the client has. */
-static void tell(struct watch *w, const char *key, struct known *known,
+static void tell(struct watch *w, const char *key, struct client_object *known,
                  const struct text_node *object, bool old)
 {
     uint64_t hash = hash_of(w, object);
@@ -222,7 +222,7 @@ static void tell(struct watch *w, const char *key, struct known *known,
 
 /* It is not there any more, or not among those that are selected: the client had it if it knew it,
  * or if it is older than what the client has. */
-static void tell_gone(struct watch *w, struct known *known, const struct text_node *object,
+static void tell_gone(struct watch *w, struct client_object *known, const struct text_node *object,
                       bool had)
 {
     if (known && known->text) {
@@ -241,7 +241,7 @@ static void look(struct kube_sink *sink, const struct text_node *object, uint64_
     struct kube *k = w->k;
     const char *key = kube_key(k->scratch, kube_in(object, "metadata", "namespace"),
                                kube_in(object, "metadata", "name"));
-    struct known *known = smap_get(w->known, key);
+    struct client_object *known = smap_get(w->known, key);
     bool old = version <= w->from, fits = selector_fits(&k->selector, object);
     if (k->gone || !fits)
         tell_gone(w, known, object, k->gone && fits && !old && client_had(w));
@@ -251,10 +251,10 @@ static void look(struct kube_sink *sink, const struct text_node *object, uint64_
 
 /* Objects that are there no more, of so many that are known from that one on. The one after them;
  * NULL: there is none. */
-static struct known *sweep_from(struct watch *w, struct known *one)
+static struct client_object *sweep_from(struct watch *w, struct client_object *one)
 {
     for (unsigned n = 0; one && n < SWEEP; n++) {
-        struct known *next = one->next;
+        struct client_object *next = one->next;
         if (one->round != w->round && one->text)
             put_line(w, "DELETED", one->text);
         if (one->round != w->round)
@@ -267,7 +267,7 @@ static struct known *sweep_from(struct watch *w, struct known *one)
 /* Those of that job, 0: of none. */
 static void sweep(struct watch *w, uint64_t job)
 {
-    struct known *rest = sweep_from(w, map_get(w->of_job, job));
+    struct client_object *rest = sweep_from(w, map_get(w->of_job, job));
     if (rest)
         vec_push(&w->sweeps, rest);
 }
@@ -275,7 +275,7 @@ static void sweep(struct watch *w, uint64_t job)
 static void refresh(struct watch *w, uint64_t job)
 {
     struct kube *k = w->k;
-    struct kube_want want = { .ns = k->ns, .job = job, .gone = true, .rests = &w->rests };
+    struct kube_selection want = { .ns = k->ns, .job = job, .gone = true, .rests = &w->rests };
     want.name = selector_field(&k->selector, "metadata.name");
     size_t rests = w->rests.at.n;
     w->round++;
@@ -292,12 +292,12 @@ static void look_at_rest(struct watch *w)
 {
     struct kube *k = w->k;
     const struct kube_rest rest = w->rests.at.at[--w->rests.at.n];
-    struct kube_want want = { .ns = k->ns,
-                              .name = selector_field(&k->selector, "metadata.name"),
-                              .about = selector_field(&k->selector, "involvedObject.name"),
-                              .job = rest.job,
-                              .first = rest.first,
-                              .rests = &w->rests };
+    struct kube_selection want = { .ns = k->ns,
+                                   .name = selector_field(&k->selector, "metadata.name"),
+                                   .about = selector_field(&k->selector, "involvedObject.name"),
+                                   .job = rest.job,
+                                   .first = rest.first,
+                                   .rests = &w->rests };
     k->of->each(k, &want, &w->sink);
     k->gone = false;
 }
@@ -315,7 +315,7 @@ static void forgotten(struct watch *w, const struct text_node *body)
                               .ns = ns,
                               .uid = uuid_of_job(uuid, id),
                               .version = w->seen };
-    struct known *known = smap_get(w->known, kube_key(k->scratch, ns, meta.name));
+    struct client_object *known = smap_get(w->known, kube_key(k->scratch, ns, meta.name));
     const struct text_node *object = kube_object(k->scratch, k->of, &meta);
     if (known && known->job != id) { /* the name is a newer job's */
         arena_reset(k->scratch);
@@ -412,7 +412,7 @@ static void bookmark(struct watch *w, bool end)
 static void walk(struct watch *w)
 {
     struct kube *k = w->k;
-    struct kube_want *all = &w->all;
+    struct kube_selection *all = &w->all;
     all->next = 0;
     all->until_us = clock_mono_us() + JOBS_US;
     k->of->each(k, all, &w->sink);
@@ -432,7 +432,7 @@ static void end_of_beginning(struct watch *w)
 
 static void sweep_on(struct watch *w)
 {
-    struct known *rest = sweep_from(w, w->sweeps.at[--w->sweeps.n]);
+    struct client_object *rest = sweep_from(w, w->sweeps.at[--w->sweeps.n]);
     if (rest)
         vec_push(&w->sweeps, rest);
 }
@@ -554,12 +554,12 @@ static void begin(struct watch *w)
     w->of_job = map_create();
     w->walks = !w->quiet || !w->k->of->is_job || selector->n_fields || selector->n_labels;
     if (w->walks)
-        w->all = (struct kube_want){ .ns = w->k->ns,
-                                     .name = selector_field(selector, "metadata.name"),
-                                     .about = selector_field(selector, "involvedObject.name"),
-                                     .limit = JOBS,
-                                     .seen = smap_create(),
-                                     .rests = &w->rests };
+        w->all = (struct kube_selection){ .ns = w->k->ns,
+                                          .name = selector_field(selector, "metadata.name"),
+                                          .about = selector_field(selector, "involvedObject.name"),
+                                          .limit = JOBS,
+                                          .seen = smap_create(),
+                                          .rests = &w->rests };
     w->begins = true;
     pump(&w->follower);
 }

@@ -393,7 +393,7 @@ static void gather(struct kube_sink *sink, const struct text_node *object, uint6
 void kube_delete_all(struct kube *k)
 {
     struct gatherer g = { .sink = { gather }, .k = k };
-    struct kube_want want = { .ns = k->ns };
+    struct kube_selection want = { .ns = k->ns };
     struct removal *r = ARENA_NEW(k->arena, struct removal);
     g.list = text_list(k->arena, NULL, NULL);
     *r = (struct removal){ .k = k };

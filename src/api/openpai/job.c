@@ -94,7 +94,7 @@ static bool is(const char *text, const char *word)
 }
 
 /* RUNNING while a task runs; STOPPING is known to version 2, of a user's stop only. */
-const char *pai_job_word(unsigned version, const struct ctl_listed *job)
+const char *pai_job_word(unsigned version, const struct ctl_list_row *job)
 {
     enum job_state state = job->row.state;
     if (state == JOB_SUCCEEDED)
@@ -111,7 +111,7 @@ const char *pai_job_word(unsigned version, const struct ctl_listed *job)
 }
 
 /* What lies behind `state` in the launcher of version 1 and in the controller of version 2. */
-const char *pai_sub_state(const struct ctl_listed *job)
+const char *pai_sub_state(const struct ctl_list_row *job)
 {
     static const char *const words[JOB_STATE_N] = {
         [JOB_SUSPENDED] = "AttemptCreationPending", [JOB_QUEUED] = "AttemptCreationPending",
@@ -192,7 +192,7 @@ struct words pai_tags_of(struct arena *a, const struct object_list *tags, const 
 
 /* ---- what is said everywhere ---- */
 
-void pai_write_status(struct pai_writer *out, unsigned version, const struct ctl_listed *job)
+void pai_write_status(struct pai_writer *out, unsigned version, const struct ctl_list_row *job)
 {
     const struct job_row *row = &job->row;
     bool stopped = row->outcome == OUTCOME_STOPPED || row->state == JOB_STOPPED;

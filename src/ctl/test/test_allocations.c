@@ -63,7 +63,7 @@ static void settles(struct world *w)
     world_run(w);
 }
 
-static struct allocations_wanted wanted(struct world *w, struct arena *arena)
+static struct allocation_requests wanted(struct world *w, struct arena *arena)
 {
     return ctl_allocations(w->ctl, arena);
 }
@@ -105,7 +105,7 @@ static void one_is_asked_for_and_given_back(void **state)
     looks = 0;
     uint64_t job = world_submit(w, JOB("a"));
     settles(w);
-    struct allocations_wanted list = wanted(w, arena);
+    struct allocation_requests list = wanted(w, arena);
     assert_int_equal(list.n, 1);
     assert_int_equal(list.at[0].job, job);
     assert_false(list.at[0].begun || list.at[0].lacks);
@@ -158,7 +158,7 @@ static void a_share_is_asked_for_once(void **state)
     world_command(w, first, CTL_SUSPEND);
     settles(w);
     struct arena *arena = arena_create();
-    struct allocations_wanted list = wanted(w, arena);
+    struct allocation_requests list = wanted(w, arena);
     assert_int_equal(list.n, 1);
     assert_int_equal(list.at[0].job, second);
     arena_destroy(arena);
@@ -208,7 +208,7 @@ static void a_queue_that_is_not_here_is_a_partition(void **state)
     assert_int_not_equal(world_submit(w, text), 0);
     settles(w);
     struct arena *arena = arena_create();
-    struct allocations_wanted list = wanted(w, arena);
+    struct allocation_requests list = wanted(w, arena);
     assert_int_equal(list.n, 1);
     assert_string_equal(list.at[0].queue, "default");
     assert_string_equal(pairs_get(&list.at[0].spec->placing.labels, "slurm/partition"), "gpu");

@@ -49,7 +49,7 @@ static void is_text(const char *said, const char *value)
     assert_string_equal(said ? said : "", value ? value : "");
 }
 
-static void is_the_same(struct world *w, struct arena *arena, const struct ctl_listed *job,
+static void is_the_same(struct world *w, struct arena *arena, const struct ctl_list_row *job,
                         const struct job_view *view)
 {
     const struct job_row *row = &job->row;
@@ -77,7 +77,7 @@ static void are_their_views(void **state)
     struct world *w = *state;
     struct arena *arena = arena_create();
     struct err err;
-    struct ctl_listed *jobs, one;
+    struct ctl_list_row *jobs, one;
     size_t n = 0;
     submit(w, "ended", 1, "");
     world_run(w);
@@ -130,8 +130,8 @@ static void texts_are_masked(void **state)
     struct world *w = *state;
     struct arena *arena = arena_create();
     struct err err;
-    struct ctl_listed job;
-    struct ctl_said said;
+    struct ctl_list_row job;
+    struct ctl_documents said;
     uint64_t id = submit(w, "a", 1, "\"labels\":{\"x\":\"y\"}");
     assert_int_equal(ctl_listed(w->ctl, arena, id, "ada", &job, &err), 0);
     assert_string_equal(env_of(ctl_spec_tree(w->ctl, arena, &job, "ada")), "hush");
@@ -163,8 +163,8 @@ static void documents_are_their_specs(void **state)
     struct arena *arena = arena_create();
     bool good = false;
     struct err err;
-    struct ctl_listed job;
-    struct ctl_said said;
+    struct ctl_list_row job;
+    struct ctl_documents said;
     uint64_t id = submit(w, "a", 1, "");
     assert_int_equal(ctl_listed(w->ctl, arena, id, "ada", &job, &err), 0);
     struct text_node *spec = text_map(arena, NULL, NULL);

@@ -143,7 +143,7 @@ static uint64_t version_of(struct world *w, const char *kind, const char *projec
 }
 
 static enum err_code told(struct world *w, const char *kind, const char *project,
-                          enum object_hold hold, bool remove)
+                          enum object_effect hold, bool remove)
 {
     struct arena *arena = arena_create();
     struct seen seen = { .code = ERR_N };

@@ -80,7 +80,7 @@ static void code_directories(void **state)
     assert_non_null(mkdtemp(dir));
     snprintf(file, sizeof file, "%s/f", dir);
     assert_int_equal(file_replace(file, "0123456789", 10, 0600, &err), 0);
-    const struct code_at code = { "u", NULL }, old = { "u", "main" };
+    const struct code_place code = { "u", NULL }, old = { "u", "main" };
     assert_int_equal(storage_check_code(dir, &old, 0, &err), -1);
     assert_int_equal(storage_check_code(dir, &code, 0, &err), 0);
     assert_int_equal(storage_check_code(dir, &code, 1 << 20, &err), 0);

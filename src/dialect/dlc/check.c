@@ -241,7 +241,7 @@ static void check_resources(const struct dlc_create *c, struct report *r)
 
 static void check_spot(const struct dlc_create *c, size_t i, struct report *r)
 {
-    const struct dlc_spot *spot = &c->specs[i].spot;
+    const struct dlc_bid *spot = &c->specs[i].spot;
     const char *path = arena_printf(r->arena, "JobSpecs[%zu].SpotSpec.SpotDiscountLimit", i);
     char shown[FMT_MAX];
     if (spot->has_discount && (spot->discount_milli < 100 || spot->discount_milli > 900 ||

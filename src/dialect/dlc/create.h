@@ -67,7 +67,7 @@ struct dlc_resource {
 struct dlc_image_config {
     const char *registry, *username, *password, *auth;
 };
-struct dlc_spot {
+struct dlc_bid {
     const char *strategy, *price;
     uint64_t discount_milli;
     bool has_discount;
@@ -95,7 +95,7 @@ struct dlc_spec {
     uint32_t pods;
     struct dlc_resource resource;
     bool use_spot, is_chief, considered;
-    struct dlc_spot spot;
+    struct dlc_bid spot;
     struct dlc_assign assign;
     struct dlc_local_mount *mounts;
     size_t n_mounts;
@@ -186,12 +186,12 @@ void dlc_conditions(const struct dlc_create *, unsigned origin, struct report *)
 void dlc_notices(const struct dlc_create *, struct text_node *keep, struct report *);
 
 /* Settings.AdvancedSettings. */
-struct dlc_advanced {
+struct dlc_advanced_settings {
     bool services; /* createSvcForAllWorkers */
     struct port_want *ports;
     size_t n_ports; /* customPortList, customPortNumPerWorker */
 };
-void dlc_advanced_read(const struct dlc_create *, struct dlc_advanced *, struct report *);
+void dlc_advanced_read(const struct dlc_create *, struct dlc_advanced_settings *, struct report *);
 /* Settings.ErrorMonitoringArgs as retry rules; what has no effect here is warned about. */
 void dlc_monitor_read(const struct dlc_create *, struct retry *, struct report *);
 

@@ -65,12 +65,12 @@ static const struct field image_fields[] = {
 };
 
 static const struct field spot_fields[] = {
-    FIELD(WORD, "SpotStrategy", struct dlc_spot, strategy, .words = bid_words,
+    FIELD(WORD, "SpotStrategy", struct dlc_bid, strategy, .words = bid_words,
           .doc = "how is bid: SpotWithPriceLimit"),
-    FIELD(MILLI, "SpotDiscountLimit", struct dlc_spot, discount_milli,
-          .has_offset = offsetof(struct dlc_spot, has_discount), .max = 1000,
+    FIELD(MILLI, "SpotDiscountLimit", struct dlc_bid, discount_milli,
+          .has_offset = offsetof(struct dlc_bid, has_discount), .max = 1000,
           .doc = "share of the list price: 0.1 to 0.9"),
-    FIELD(TEXT, "SpotPriceLimit", struct dlc_spot, price, .doc = "price a minute"),
+    FIELD(TEXT, "SpotPriceLimit", struct dlc_bid, price, .doc = "price a minute"),
     FIELD_END,
 };
 

@@ -115,7 +115,7 @@ static const char *agent(struct arena *arena, const struct job_spec *job,
     return arena_strdup(arena, buf_str(&text));
 }
 
-struct placed {
+struct mpi_job {
     const struct job_spec *job;
     const struct job_place *place;
     const struct site *site;
@@ -123,7 +123,7 @@ struct placed {
 
 static const void *make_files(struct arena *arena, const void *arg)
 {
-    const struct placed *p = arg;
+    const struct mpi_job *p = arg;
     struct dialect_file *files = ARENA_ARRAY(arena, 3, struct dialect_file);
     const char *const *names = pod_names(arena, p->job, p->place);
     files[0] = (struct dialect_file){ .path = DLC_MPI_HOSTS,
@@ -139,7 +139,7 @@ const struct dialect_file *dlc_files(struct arena *arena, const struct job_spec 
                                      const struct job_place *place, const struct site *site,
                                      size_t *n)
 {
-    const struct placed placed = { .job = job, .place = place, .site = site };
+    const struct mpi_job placed = { .job = job, .place = place, .site = site };
     bool mpi = job->framework && strcmp(job->framework, "mpi") == 0;
     if (!mpi || place->n < 2 || !site->program || !site->state_dir)
         return NULL;

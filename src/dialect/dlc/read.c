@@ -22,7 +22,7 @@
 struct reader {
     struct arena *arena;
     const struct dlc_create *c;
-    const struct dlc_advanced *advanced;
+    const struct dlc_advanced_settings *advanced;
     struct report *report;
     struct job_spec *job;
     struct text_node *extra, *ours; /* ours: extra.dlc */
@@ -556,7 +556,7 @@ static struct job_spec *read_body(struct arena *arena, const struct text_node *b
                                   const struct site *site, struct report *report)
 {
     struct dlc_create *c = ARENA_NEW(arena, struct dlc_create);
-    struct dlc_advanced advanced;
+    struct dlc_advanced_settings advanced;
     struct reader r = { .arena = arena, .c = c, .advanced = &advanced, .report = report };
     r.extra = text_map(arena, NULL, NULL);
     field_init(dlc_create_fields, c);

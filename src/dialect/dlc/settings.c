@@ -59,8 +59,8 @@ static bool read_range(struct arena *a, const char *part, size_t len, uint64_t *
     return !dash || scan_u64(arena_strndup(a, dash + 1, len - head - 1), *first, 65535, last);
 }
 
-static void read_list(const struct dlc_create *c, const char *text, struct dlc_advanced *out,
-                      struct report *r)
+static void read_list(const struct dlc_create *c, const char *text,
+                      struct dlc_advanced_settings *out, struct report *r)
 {
     size_t most = 1;
     for (const char *p = text; *p; p++)
@@ -96,8 +96,8 @@ static void read_list(const struct dlc_create *c, const char *text, struct dlc_a
                     "ranges: 10000-10010");
 }
 
-static void read_number(const struct dlc_create *c, const char *text, struct dlc_advanced *out,
-                        struct report *r)
+static void read_number(const struct dlc_create *c, const char *text,
+                        struct dlc_advanced_settings *out, struct report *r)
 {
     uint64_t n = 0;
     if (!scan_u64(text, 1, 65535, &n)) {
@@ -112,10 +112,11 @@ static void read_number(const struct dlc_create *c, const char *text, struct dlc
     out->n_ports = 1;
 }
 
-void dlc_advanced_read(const struct dlc_create *c, struct dlc_advanced *out, struct report *r)
+void dlc_advanced_read(const struct dlc_create *c, struct dlc_advanced_settings *out,
+                       struct report *r)
 {
     const struct text_node *map = c->settings.advanced;
-    *out = (struct dlc_advanced){ .n_ports = 0 };
+    *out = (struct dlc_advanced_settings){ .n_ports = 0 };
     if (!dlc_given(map) || !c->type || strcmp(c->type->name, "PyTorchJob") != 0)
         return;
     if (map->kind != TEXT_MAP) {

@@ -21,14 +21,14 @@
 
 enum { LIST_MAX = 120000, MIB_SHIFT = 20 };
 
-struct placed {
+struct script_job {
     const struct job_spec *job;
     const struct job_place *place;
 };
 
 struct writer {
     struct arena *arena;
-    struct placed placed;
+    struct script_job placed;
     const struct task_place *task;
     struct pairs *out;
 };
@@ -97,12 +97,12 @@ static const struct text_node *part_of(const struct job_spec *job, uint32_t comp
 }
 
 struct group { /* a component with its tasks */
-    struct placed placed;
+    struct script_job placed;
     uint32_t component, first, n;
 };
 
 /* The component's first task is that of its first role, which has the component's number. */
-static struct group group_of(const struct placed *placed, uint32_t component)
+static struct group group_of(const struct script_job *placed, uint32_t component)
 {
     struct group g = { .placed = *placed, .component = component };
     g.first = job_task_flat(placed->job, component, 0);
@@ -125,7 +125,7 @@ static uint32_t step_port(const struct task_place *task)
 /* "n1=10.0.0.1:20001,n2=...;..." for srun, the components apart by semicolons. NULL: too long. */
 static const void *make_addresses(struct arena *arena, const void *arg)
 {
-    const struct placed *p = arg;
+    const struct script_job *p = arg;
     const char *const *names = names_of(arena, p->place);
     AUTO_BUF struct buf text = BUF_INIT(LIST_MAX);
     for (uint32_t i = 0; i < p->place->n && !text.overflow; i++) {

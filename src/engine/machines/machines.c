@@ -600,7 +600,7 @@ struct engine *machines_create(const struct machines_config *config)
 
 /* ---- machines ---- */
 
-void machines_add(struct engine *e, const struct machines_one *one)
+void machines_add(struct engine *e, const struct machine_entry *one)
 {
     struct machines *m = machines_of(e);
     struct machine *machine = mem_new(sizeof *machine);

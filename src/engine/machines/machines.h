@@ -25,7 +25,7 @@ struct machines_config {
  * came back without it, or when the machine was fenced. */
 struct engine *machines_create(const struct machines_config *);
 
-struct machines_one {
+struct machine_entry {
     const char *node;
     const char *address; /* what its peers call it; "": the address that its host connects from */
     struct pairs labels; /* beside those that its host says */
@@ -35,7 +35,7 @@ struct machines_one {
     uint64_t lasts_ms, for_job;   /* as in job/node_spec.h */
 };
 /* A machine that may connect, or what is now true of one that may. To be told before recover. */
-void machines_add(struct engine *, const struct machines_one *);
+void machines_add(struct engine *, const struct machine_entry *);
 /* Jobs there may last so long from now on. */
 void machines_limit(struct engine *, const char *node, uint64_t lasts_ms);
 bool machines_have(const struct engine *, const char *node);

@@ -12,12 +12,12 @@ struct machines_pack {
     uint64_t bytes;    /* of all files, at most; 0: a default */
     const char *file;  /* to make: a gzipped tar */
 };
-struct machines_packed {
+struct packed_archive {
     const char *hash; /* SHA-256 of the file, hex */
     uint64_t n_left;  /* what was left out, and the first of it */
     const char *left;
 };
-typedef void machines_packed_fn(void *arg, const struct machines_packed *, const struct err *);
+typedef void machines_packed_fn(void *arg, const struct packed_archive *, const struct err *);
 struct machines_packer {
     /* fn: once, from the loop. Something for drop, or NULL: it cannot start. */
     void *(*start)(void *arg, const struct machines_pack *, machines_packed_fn *, void *fn_arg,

@@ -185,7 +185,7 @@ void staging_sweep(struct staging *all, staging_lives_fn *lives, const void *arg
 
 /* ---- packing ---- */
 
-static void on_packed(void *arg, const struct machines_packed *packed, const struct err *problem)
+static void on_packed(void *arg, const struct packed_archive *packed, const struct err *problem)
 {
     struct stage *stage = arg;
     struct staging *all = stage->all;

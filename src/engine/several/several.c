@@ -6,14 +6,14 @@
 
 #include <stdlib.h>
 
-struct several {
+struct engine_pair {
     struct engine base; /* first */
     struct several_config config;
 };
 
-static struct several *several_of(struct engine *e)
+static struct engine_pair *several_of(struct engine *e)
 {
-    return (struct several *)(void *)e;
+    return (struct engine_pair *)(void *)e;
 }
 
 static struct engine *engine_of(struct engine *e, const char *node)
@@ -24,7 +24,7 @@ static struct engine *engine_of(struct engine *e, const char *node)
 
 static void on_fact(void *arg, const struct engine_fact *fact)
 {
-    const struct several *s = arg;
+    const struct engine_pair *s = arg;
     s->base.sink.fact(s->base.sink.arg, fact);
 }
 
@@ -127,21 +127,21 @@ static int several_find_process(struct engine *e, uint32_t pid, struct generatio
 
 static size_t several_room(const struct engine *e, size_t *all)
 {
-    const struct engine *first = ((const struct several *)(const void *)e)->config.first;
+    const struct engine *first = ((const struct engine_pair *)(const void *)e)->config.first;
     *all = SIZE_MAX;
     return first->ops->room ? first->ops->room(first, all) : SIZE_MAX;
 }
 
 static unsigned several_caps(const struct engine *e)
 {
-    const struct several_config *c = &((const struct several *)(const void *)e)->config;
+    const struct several_config *c = &((const struct engine_pair *)(const void *)e)->config;
     const unsigned first = c->first->ops->caps(c->first), other = c->other->ops->caps(c->other);
     return (first & other) | ((first | other) & ENGINE_ALLOCATES);
 }
 
 static void several_destroy(struct engine *e)
 {
-    struct several *s = several_of(e);
+    struct engine_pair *s = several_of(e);
     s->config.first->ops->destroy(s->config.first);
     s->config.other->ops->destroy(s->config.other);
     free(s);
@@ -168,7 +168,7 @@ static const struct engine_ops several_ops = {
 
 struct engine *several_create(const struct several_config *config)
 {
-    struct several *s = mem_new(sizeof *s);
+    struct engine_pair *s = mem_new(sizeof *s);
     s->base.ops = &several_ops;
     s->config = *config;
     config->first->sink = config->other->sink = (struct engine_sink){ .fact = on_fact, .arg = s };

@@ -23,7 +23,7 @@ struct post { /* a node that the crew holds */
     uint32_t node;
     bool left; /* released, or lost */
 };
-struct crew {
+struct task_set {
     struct generation generation;
     uint64_t grace_ms;
     size_t left; /* posts */
@@ -63,19 +63,19 @@ static uint32_t node_of(struct sim *sim, const char *name)
 
 static void crew_free(void *freed)
 {
-    struct crew *crew = freed;
+    struct task_set *crew = freed;
     vec_fini(&crew->members);
     vec_fini(&crew->posts);
     free(crew);
 }
 
-static struct crew *crew_of(const struct sim *sim, struct generation generation)
+static struct task_set *crew_of(const struct sim *sim, struct generation generation)
 {
-    struct crew *crew = map_get(sim->crews, generation.job);
+    struct task_set *crew = map_get(sim->crews, generation.job);
     return crew && crew->generation.number == generation.number ? crew : NULL;
 }
 
-static uint32_t post_of(struct crew *crew, uint32_t node)
+static uint32_t post_of(struct task_set *crew, uint32_t node)
 {
     for (size_t i = crew->posts.n; i-- > 0;)
         if (crew->posts.at[i].node == node && !crew->posts.at[i].left)
@@ -84,7 +84,7 @@ static uint32_t post_of(struct crew *crew, uint32_t node)
     return (uint32_t)crew->posts.n - 1;
 }
 
-static struct member *member_of(struct crew *crew, struct task_ref ref)
+static struct member *member_of(struct task_set *crew, struct task_ref ref)
 {
     for (size_t i = 0; i < crew->members.n; i++)
         if (crew->members.at[i].ref.role == ref.role && crew->members.at[i].ref.index == ref.index)
@@ -100,7 +100,7 @@ static void tell(struct sim *sim, const struct engine_fact *fact)
         sim->base.sink.fact(sim->base.sink.arg, fact);
 }
 
-static struct engine_fact fact_of(const struct sim *sim, const struct crew *crew,
+static struct engine_fact fact_of(const struct sim *sim, const struct task_set *crew,
                                   const struct member *member, enum engine_fact_kind kind)
 {
     return (struct engine_fact){
@@ -122,7 +122,7 @@ static void member_over(struct sim *sim, struct member *member, const struct eng
         sim->watch.over(sim->watch.arg, fact, &member->run, member->started_ms);
 }
 
-static void arrange(struct sim *sim, const struct crew *crew, struct member *member,
+static void arrange(struct sim *sim, const struct task_set *crew, struct member *member,
                     enum due_what what, uint64_t at_ms)
 {
     member->turn = ++sim->turns;
@@ -133,7 +133,7 @@ static void arrange(struct sim *sim, const struct crew *crew, struct member *mem
                                       .crew = crew->generation.job });
 }
 
-static void started(struct sim *sim, const struct crew *crew, struct member *member)
+static void started(struct sim *sim, const struct task_set *crew, struct member *member)
 {
     struct engine_fact fact = fact_of(sim, crew, member, FACT_STARTED);
     member->phase = RUNNING;
@@ -143,7 +143,7 @@ static void started(struct sim *sim, const struct crew *crew, struct member *mem
     tell(sim, &fact);
 }
 
-static void ended(struct sim *sim, const struct crew *crew, struct member *member)
+static void ended(struct sim *sim, const struct task_set *crew, struct member *member)
 {
     struct engine_fact fact = fact_of(sim, crew, member, FACT_ENDED);
     fact.ending.exited = !member->stopping;
@@ -154,7 +154,7 @@ static void ended(struct sim *sim, const struct crew *crew, struct member *membe
     tell(sim, &fact);
 }
 
-static void leave(struct sim *sim, struct crew *crew, uint32_t post)
+static void leave(struct sim *sim, struct task_set *crew, uint32_t post)
 {
     crew->posts.at[post].left = true;
     if (++crew->left < crew->posts.n)
@@ -163,7 +163,7 @@ static void leave(struct sim *sim, struct crew *crew, uint32_t post)
     crew_free(crew);
 }
 
-static void released(struct sim *sim, struct crew *crew, uint32_t post)
+static void released(struct sim *sim, struct task_set *crew, uint32_t post)
 {
     struct engine_fact fact = { .kind = FACT_RELEASED,
                                 .generation = crew->generation,
@@ -174,7 +174,7 @@ static void released(struct sim *sim, struct crew *crew, uint32_t post)
     tell(sim, &fact);
 }
 
-static void lost(struct sim *sim, struct crew *crew, uint32_t post, const char *reason)
+static void lost(struct sim *sim, struct task_set *crew, uint32_t post, const char *reason)
 {
     struct engine_fact gone = { .kind = FACT_AGENT_GONE,
                                 .generation = crew->generation,
@@ -198,7 +198,7 @@ static void lost(struct sim *sim, struct crew *crew, uint32_t post, const char *
 
 static int by_job(const void *a, const void *b)
 {
-    const struct crew *x = *(struct crew *const *)a, *y = *(struct crew *const *)b;
+    const struct task_set *x = *(struct task_set *const *)a, *y = *(struct task_set *const *)b;
     return (x->generation.job > y->generation.job) - (x->generation.job < y->generation.job);
 }
 
@@ -210,14 +210,14 @@ static void node_fact(struct sim *sim, uint32_t at, bool up)
                                 .at_ms = sim->now,
                                 .reason = up ? "" : "lost",
                                 .ending = { .reason = "", .tail = "" } };
-    VEC(struct crew *) hit = { 0 };
+    VEC(struct task_set *) hit = { 0 };
     size_t cursor = 0;
     uint64_t job;
     void *crew;
     node->down = !up;
     tell(sim, &fact);
     while (!up && map_next(sim->crews, &cursor, &job, &crew))
-        vec_push(&hit, (struct crew *)crew);
+        vec_push(&hit, (struct task_set *)crew);
     if (hit.n)
         qsort(hit.at, hit.n, sizeof *hit.at, by_job);
     for (size_t i = 0; i < hit.n; i++)
@@ -245,7 +245,7 @@ static void happen(struct sim *sim, const struct due *due)
         node_fact(sim, (uint32_t)due->crew, due->at != 0);
         return;
     }
-    struct crew *crew = map_get(sim->crews, due->crew);
+    struct task_set *crew = map_get(sim->crews, due->crew);
     if (!crew)
         return;
     if (due->what == DUE_RELEASE) {
@@ -286,7 +286,7 @@ size_t sim_alive(const struct engine *e)
 
 /* ---- calls from the core ---- */
 
-static void begin(struct sim *sim, struct crew *crew, const struct launch *launch,
+static void begin(struct sim *sim, struct task_set *crew, const struct launch *launch,
                   const struct launch_task *task, uint32_t post)
 {
     /* Within a first launch each task is there once; later ones may carry its next attempt. */
@@ -308,7 +308,7 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
     uint32_t node = node_of(sim, launch->node);
     if (sim->nodes.at[node].down)
         return err_set(err, ERR_UNAVAILABLE, "%s is lost", launch->node);
-    struct crew *crew = map_get(sim->crews, launch->generation.job);
+    struct task_set *crew = map_get(sim->crews, launch->generation.job);
     if (crew && crew->generation.number != launch->generation.number)
         return err_set(err, ERR_CONFLICT, "an earlier generation is still there");
     if (!crew) {
@@ -323,7 +323,7 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
     return 0;
 }
 
-static uint64_t end_member(struct sim *sim, struct crew *crew, struct member *member,
+static uint64_t end_member(struct sim *sim, struct task_set *crew, struct member *member,
                            enum stop_how how, enum end_by why)
 {
     uint64_t lives = member->run.stop_ms < crew->grace_ms ? member->run.stop_ms : crew->grace_ms;
@@ -343,7 +343,7 @@ static int stop(struct engine *e, struct generation generation, const struct tas
                 enum stop_how how, enum end_by why, struct err *err)
 {
     struct sim *sim = of(e);
-    struct crew *crew = crew_of(sim, generation);
+    struct task_set *crew = crew_of(sim, generation);
     (void)err;
     if (!crew)
         return 0;

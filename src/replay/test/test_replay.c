@@ -23,7 +23,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-struct taped {
+struct tape_scope {
     struct world w;
     struct recorder *recorder;
     char dir[WORLD_DIR];
@@ -35,7 +35,7 @@ struct taped {
 
 static void before(struct world *w, struct ctl_config *config)
 {
-    struct taped *t = w->hooked;
+    struct tape_scope *t = w->hooked;
     struct recorder_config to = {
         .dir = t->dir, .max = t->max, .segment = t->segment, .version = "test"
     };
@@ -54,28 +54,28 @@ static void before(struct world *w, struct ctl_config *config)
 
 static void after(struct world *w, const struct ctl_config *config)
 {
-    struct taped *t = w->hooked;
+    struct tape_scope *t = w->hooked;
     recorder_attach(t->recorder, w->ctl, config);
 }
 
 static void closing(struct world *w, bool crash)
 {
-    struct taped *t = w->hooked;
+    struct tape_scope *t = w->hooked;
     if (crash) /* nobody writes an end */
         recorder_attach(t->recorder, NULL, &(struct ctl_config){ .store = NULL });
     recorder_destroy(t->recorder);
     t->recorder = NULL;
 }
 
-static void taped_init(struct taped *t, uint64_t max, uint64_t segment)
+static void taped_init(struct tape_scope *t, uint64_t max, uint64_t segment)
 {
-    *t = (struct taped){ .max = max, .segment = segment };
+    *t = (struct tape_scope){ .max = max, .segment = segment };
     world_dir(t->dir);
     world_init_with(
         &t->w, (struct world_hooks){ .before = before, .after = after, .closing = closing }, t);
 }
 
-static void taped_fini(struct taped *t)
+static void taped_fini(struct tape_scope *t)
 {
     file_remove_tree(t->dir, NULL);
     unlink(t->key);
@@ -85,7 +85,7 @@ static int settings(void *arg, struct arena *a, const struct recording_header *h
                     struct ctl_config *core, struct err *err)
 {
     static const struct words none = { .n = 0 };
-    const struct taped *t = arg;
+    const struct tape_scope *t = arg;
     (void)a;
     (void)h;
     (void)err;
@@ -107,7 +107,7 @@ static void say(char *out, size_t size, const struct ctl_decision *d)
 
 static void on_parted(void *arg, const struct replay_difference *p)
 {
-    struct taped *t = arg;
+    struct tape_scope *t = arg;
     char was[300], is[300];
     say(was, sizeof was, p->was);
     say(is, sizeof is, p->is);
@@ -115,7 +115,7 @@ static void on_parted(void *arg, const struct replay_difference *p)
              was, is);
 }
 
-static struct replay_result play(struct taped *t, const char *path, struct err *err)
+static struct replay_result play(struct tape_scope *t, const char *path, struct err *err)
 {
     struct replay_config config = { .path = path,
                                     .seal_key = t->key,
@@ -130,7 +130,7 @@ static struct replay_result play(struct taped *t, const char *path, struct err *
 }
 
 /* How many inputs it had. */
-static uint64_t replay_same(struct taped *t, const char *path)
+static uint64_t replay_same(struct tape_scope *t, const char *path)
 {
     struct err err;
     struct replay_result r = play(t, path, &err);
@@ -140,7 +140,7 @@ static uint64_t replay_same(struct taped *t, const char *path)
     return r.inputs;
 }
 
-static void assert_same(struct taped *t, const char *path)
+static void assert_same(struct tape_scope *t, const char *path)
 {
     assert_true(replay_same(t, path) > 0);
 }
@@ -274,7 +274,7 @@ static void one_thing(struct world *w, unsigned *seed, uint64_t *last, bool cras
     }
 }
 
-static void live(struct taped *t, unsigned seed, unsigned steps, bool crashes)
+static void live(struct tape_scope *t, unsigned seed, unsigned steps, bool crashes)
 {
     uint64_t last = 0;
     t->w.by_attempt = fate;
@@ -287,7 +287,7 @@ static void lives_come_out_the_same(void **state)
     const char *given = getenv("SEED");
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
-        struct taped t;
+        struct tape_scope t;
         unsigned seed = given ? (unsigned)strtoul(given, NULL, 10) : i * 7919u + 1;
         print_message("seed %u\n", seed);
         taped_init(&t, 512u << 20, 0);
@@ -302,7 +302,7 @@ static void lives_come_out_the_same(void **state)
  * oldest are gone, and the whole stays within its bound. */
 static void segments_come_and_go(void **state)
 {
-    struct taped t;
+    struct tape_scope t;
     uint64_t *numbers, sum = 0;
     size_t n;
     struct err err;
@@ -327,7 +327,7 @@ static void segments_come_and_go(void **state)
 /* The disk is full for a while: what failed then fails again. */
 static void a_full_disk_is_full_again(void **state)
 {
-    struct taped t;
+    struct tape_scope t;
     struct rlimit was, none;
     (void)state;
     signal(SIGXFSZ, SIG_IGN);
@@ -359,7 +359,7 @@ static void a_full_disk_is_full_again(void **state)
 /* The recording's disk fails: the server goes on, and what was written before is good. */
 static void a_recording_that_fails_stops_nobody(void **state)
 {
-    struct taped t;
+    struct tape_scope t;
     char away[80];
     struct err err;
     (void)state;
@@ -384,7 +384,7 @@ static void another_option_parts(void **state)
 {
     static const char two[] =
         "{\"name\":\"big\",\"roles\":{\"a\":{\"run\":\"x\",\"replicas\":2,\"resources\":{\"cpu\":4}}}}";
-    struct taped t;
+    struct tape_scope t;
     struct err err;
     (void)state;
     taped_init(&t, 512u << 20, 0);
@@ -404,7 +404,7 @@ static void another_option_parts(void **state)
 
 /* ---- files that are not whole ---- */
 
-static void small_recording(struct taped *t, char **data, size_t *len)
+static void small_recording(struct tape_scope *t, char **data, size_t *len)
 {
     struct err err;
     taped_init(t, 512u << 20, 0);
@@ -415,7 +415,7 @@ static void small_recording(struct taped *t, char **data, size_t *len)
     assert_int_equal(file_read(inputs, 1 << 20, data, len, &err), 0);
 }
 
-static void put(struct taped *t, const char *data, size_t len)
+static void put(struct tape_scope *t, const char *data, size_t len)
 {
     AUTO_FREE char *inputs = segment_inputs(t->dir, 1);
     FILE *file = fopen(inputs, "we"); /* nothing of it needs to be on the disk */
@@ -424,7 +424,7 @@ static void put(struct taped *t, const char *data, size_t len)
     fclose(file);
 }
 
-static size_t frames(struct taped *t, bool *broken, struct err *err)
+static size_t frames(struct tape_scope *t, bool *broken, struct err *err)
 {
     struct segment_reader r;
     struct frame frame;
@@ -441,7 +441,7 @@ static size_t frames(struct taped *t, bool *broken, struct err *err)
 
 static void cut_anywhere(void **state)
 {
-    struct taped t;
+    struct tape_scope t;
     struct err err;
     char *data;
     size_t len, most, whole = 0;
@@ -470,7 +470,7 @@ static void cut_anywhere(void **state)
 
 static void damaged_anywhere(void **state)
 {
-    struct taped t;
+    struct tape_scope t;
     struct err err;
     char *data;
     size_t len;
@@ -497,7 +497,7 @@ static void damaged_anywhere(void **state)
 /* Entries with a good checksum whose bodies make no sense: an error, no crash. */
 static void senseless_entries(void **state)
 {
-    struct taped t;
+    struct tape_scope t;
     struct err err;
     char *data;
     size_t len;
@@ -526,7 +526,7 @@ static void senseless_entries(void **state)
 
 static void two_do_not_record_to_one_place(void **state)
 {
-    struct taped t;
+    struct tape_scope t;
     struct err err = { 0 };
     (void)state;
     taped_init(&t, 512u << 20, 0);
@@ -551,7 +551,7 @@ static bool passes_on(const struct ctl_input *in, const struct seal *with, const
 
 static void what_submissions_say_is_sealed(void **state)
 {
-    struct taped t;
+    struct tape_scope t;
     struct err err;
     struct arena *a = arena_create();
     const char *sets[] = { "env.A=zyzzyva", "queue=b" };
@@ -588,7 +588,7 @@ static void what_submissions_say_is_sealed(void **state)
 
 static void elsewhere_the_key_is_asked_for(void **state)
 {
-    struct taped t;
+    struct tape_scope t;
     struct err err;
     char *data;
     size_t len;

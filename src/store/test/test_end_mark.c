@@ -150,7 +150,7 @@ static bool read_fd(void *arg, void *to, size_t n, uint64_t at)
     return pread(*(int *)arg, to, n, (off_t)at) == (ssize_t)n;
 }
 
-static void look_at(const struct fix *f, const struct wal_place *asked, struct wal_look *out)
+static void look_at(const struct fix *f, const struct wal_place *asked, struct wal_report *out)
 {
     AUTO_CLOSE int fd = open(f->wal, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
@@ -160,7 +160,7 @@ static void look_at(const struct fix *f, const struct wal_place *asked, struct w
 static void a_wal_is_whole_until_what_was_damaged(void **state)
 {
     struct fix *f = *state;
-    struct wal_look all, look;
+    struct wal_report all, look;
     struct end_mark mark;
     copy_killed(f, 10);
     assert_true(mark_read(f->path, &mark));
@@ -240,7 +240,7 @@ static void a_missing_mark_is_refused(void **state)
 {
     struct fix *f = *state;
     for (int gone = 0; gone < 4; gone++) {
-        struct recovered out;
+        struct recovery_report out;
         struct recover_ask ask = { .path = f->path };
         copy_killed(f, 9);
         if (gone & 1)
@@ -291,7 +291,7 @@ static void records_that_name_no_mark_get_one(void **state)
 static void a_backup_gets_a_mark_of_its_own(void **state)
 {
     struct fix *f = *state;
-    struct recovered out;
+    struct recovery_report out;
     struct recover_ask ask = { .path = f->path };
     struct store *st = store_open(f->path, &f->err);
     put_job(st, 1);
@@ -334,7 +334,7 @@ static void a_silent_commit_is_missed(void **state)
 static void recovering_keeps_numbers(void **state)
 {
     struct fix *f = *state;
-    struct recovered out;
+    struct recovery_report out;
     copy_killed(f, 9);
     const uint64_t traces[] = { 4, 12 };
     struct recover_ask ask = { .path = f->path, .numbers = traces, .n_numbers = 2 };
@@ -360,7 +360,7 @@ static void recovering_keeps_numbers(void **state)
 static void rows_are_salvaged(void **state)
 {
     struct fix *f = *state;
-    struct recovered out;
+    struct recovery_report out;
     struct store *st = store_open(f->path, &f->err);
     for (unsigned i = 1; i <= 400; i++)
         put_job(st, i);
@@ -407,7 +407,7 @@ static void make_index_wrong(const struct fix *f)
 static void a_wrong_index_is_refused_and_made_anew(void **state)
 {
     struct fix *f = *state;
-    struct recovered out;
+    struct recovery_report out;
     struct recover_ask ask = { .path = f->path };
     struct store *st = store_open(f->path, &f->err);
     for (unsigned i = 1; i <= 20; i++)

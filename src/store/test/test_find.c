@@ -95,7 +95,7 @@ static int tear_down(void **state)
 
 static const char *find(struct fix *f, struct job_query q)
 {
-    struct job_found out;
+    struct job_page out;
     q.limit = q.limit ? q.limit : 100;
     if (store_find_jobs(f->store, f->arena, &q, &out, &f->err))
         fail_msg("%s", f->err.what);
@@ -222,7 +222,7 @@ static void too_much(void **state)
 {
     struct fix *f = *state;
     static const char *many[5000];
-    struct job_found out;
+    struct job_page out;
     for (size_t i = 0; i < ARRAY_LEN(many); i++)
         many[i] = "x";
     struct job_query q = { .in = { .at = many, .n = ARRAY_LEN(many) }, .limit = 1 };

@@ -159,7 +159,7 @@ static void compare_counts(const struct fix *f, const int64_t *before, int versi
 
 static void lose_and_recover(struct fix *f, int version, unsigned page_size, int byte)
 {
-    struct recovered out;
+    struct recovery_report out;
     int64_t before[ARRAY_LEN(tables)];
     file_remove_tree(f->dir, NULL);
     assert_int_equal(file_mkdirs(f->dir, 0700, &f->err), 0);
@@ -196,7 +196,7 @@ static void rows_of_each_version_come_back(void **state)
 static void what_was_deleted_stays_away(void **state)
 {
     struct fix *f = *state;
-    struct recovered out;
+    struct recovery_report out;
     struct recover_ask ask_for = { .path = f->path };
     sqlite3 *db = make(f->path, STORE_VERSION, 1024);
     run(db, "DELETE FROM job WHERE number BETWEEN 50 AND 249;"
@@ -228,7 +228,7 @@ static void copy_part(struct fix *f, const char *live, const char *part)
 static void commits_in_the_log_count(void **state)
 {
     struct fix *f = *state;
-    struct recovered out;
+    struct recovery_report out;
     struct recover_ask ask_for = { .path = f->path };
     AUTO_FREE char *live = file_join(f->dir, "live.db");
     sqlite3 *db = make(live, STORE_VERSION, 4096);
@@ -269,7 +269,7 @@ static void an_older_log_takes_no_rows_away(void **state)
 static void what_is_no_database_has_no_rows(void **state)
 {
     struct fix *f = *state;
-    struct recovered out;
+    struct recovery_report out;
     struct recover_ask ask_for = { .path = f->path };
     uint32_t word = 1;
     for (unsigned kind = 0; kind < 3; kind++) {
@@ -307,7 +307,7 @@ static void missing_jobs_are_named(void **state)
 {
     for (int version = 1; version <= STORE_VERSION; version++) {
         struct fix *f = *state;
-        struct recovered out;
+        struct recovery_report out;
         struct recover_ask ask_for = { .path = f->path };
         file_remove_tree(f->dir, NULL);
         assert_int_equal(file_mkdirs(f->dir, 0700, &f->err), 0);
@@ -342,7 +342,7 @@ static void broken_pages_are_passed_over(void **state)
     uint32_t word = 7;
     for (unsigned page_size = 512; page_size <= 65536; page_size *= 4)
         for (unsigned run_of = 0; run_of < 4; run_of++) {
-            struct recovered out;
+            struct recovery_report out;
             struct recover_ask ask_for = { .path = f->path };
             file_remove_tree(f->dir, NULL);
             assert_int_equal(file_mkdirs(f->dir, 0700, &f->err), 0);

@@ -263,11 +263,12 @@ static void events_are_numbered_and_never_reused(void **state)
 static void idempotency_keys_expire(void **state)
 {
     struct fix *f = *state;
-    struct idem_row row = {
+    struct idempotency_row row = {
         .owner = "ada", .key = "k1", .body_hash = { 1, 2, 3 }, .job = 7, .expires_ms = 1000
     };
     assert_int_equal(store_put_idem(f->store, &row, &f->err), 0);
-    struct idem_row got = { .owner = "ada", .key = "k1" }, other = { .owner = "bob", .key = "k1" };
+    struct idempotency_row got = { .owner = "ada", .key = "k1" },
+                           other = { .owner = "bob", .key = "k1" };
     assert_int_equal(store_get_idem(f->store, 999, &got, &f->err), 1);
     assert_int_equal(got.job, 7);
     assert_memory_equal(got.body_hash, row.body_hash, 32);
@@ -302,18 +303,19 @@ static void names_and_texts_are_looked_up(void **state)
     uint64_t id = 0;
     for (uint64_t i = 3; i <= 5; i++)
         put_job(f, i, JOB_QUEUED, i == 5 ? "bob" : "ada");
-    assert_int_equal(store_find_in(f->store, &(struct job_named){ "", "ddp", NULL, 0, 0 }, &id), 1);
+    assert_int_equal(
+        store_find_in(f->store, &(struct job_name_query){ "", "ddp", NULL, 0, 0 }, &id), 1);
     assert_int_equal(id, 5);
-    assert_int_equal(store_find_in(f->store, &(struct job_named){ "", "ddp", "ada", 0, 0 }, &id),
-                     1);
+    assert_int_equal(
+        store_find_in(f->store, &(struct job_name_query){ "", "ddp", "ada", 0, 0 }, &id), 1);
     assert_int_equal(id, 4);
-    assert_int_equal(store_find_in(f->store, &(struct job_named){ "", "ddp", "ada", 4, 0 }, &id),
-                     1);
-    assert_int_equal(store_find_in(f->store, &(struct job_named){ "", "ddp", "ada", 5, 0 }, &id),
-                     0);
-    assert_int_equal(store_find_in(f->store, &(struct job_named){ "p", "ddp", NULL, 0, 0 }, &id),
-                     0);
-    const struct job_named stopped = { "", "ddp", NULL, 0, 1u << JOB_STOPPED };
+    assert_int_equal(
+        store_find_in(f->store, &(struct job_name_query){ "", "ddp", "ada", 4, 0 }, &id), 1);
+    assert_int_equal(
+        store_find_in(f->store, &(struct job_name_query){ "", "ddp", "ada", 5, 0 }, &id), 0);
+    assert_int_equal(
+        store_find_in(f->store, &(struct job_name_query){ "p", "ddp", NULL, 0, 0 }, &id), 0);
+    const struct job_name_query stopped = { "", "ddp", NULL, 0, 1u << JOB_STOPPED };
     assert_int_equal(store_find_in(f->store, &stopped, &id), 0);
     put_job(f, 6, JOB_STOPPED, "ada");
     assert_int_equal(store_find_in(f->store, &stopped, &id), 1);
@@ -488,7 +490,7 @@ static void what_was_deleted_goes_in_slices(void **state)
     struct fix *f = *state;
     struct job_row got, *rows;
     struct job_counts counts;
-    struct recovered looked;
+    struct recovery_report looked;
     uint64_t found;
     size_t n;
     put_job(f, 1, JOB_QUEUED, "ada");

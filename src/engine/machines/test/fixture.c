@@ -41,7 +41,7 @@ static void on_fact(void *arg, const struct engine_fact *fact)
 
 void fix_add_machine(struct fix *f)
 {
-    struct machines_one one = { .node = "n1", .address = "" };
+    struct machine_entry one = { .node = "n1", .address = "" };
     memcpy(one.token_hash, f->hash, sizeof one.token_hash);
     machines_add(f->engine, &one);
 }

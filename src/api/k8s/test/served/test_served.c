@@ -550,7 +550,7 @@ static void one_pod(void **state)
     struct ctl *ctl = f->served.world.ctl;
     struct arena *a = arena_create();
     struct job_filter all = { .limit = 1 };
-    struct ctl_listed *job;
+    struct ctl_list_row *job;
     struct pod_list list;
     struct err err;
     size_t n;

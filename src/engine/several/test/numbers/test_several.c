@@ -18,7 +18,7 @@ struct fix {
     char last[16];
 };
 
-static struct recovered {
+static struct recovery_report {
     const struct engine *there;
     size_t n;
 } recovered;
@@ -132,7 +132,7 @@ static void runs_are_found_again_where_they_were(void **state)
     const struct engine_known known[] = {
         { .node = "m1" }, { .node = "n1" }, { .node = "n2" }, { .node = "m2" }, { .node = "m3" }
     };
-    recovered = (struct recovered){ .there = f->there };
+    recovered = (struct recovery_report){ .there = f->there };
     assert_int_equal(f->both->ops->recover(f->both, known, 5, &err), 0);
     assert_int_equal(recovered.n, 5);
     assert_int_equal(f->both->ops->recover(f->both, known, 0, &err), 0);
