@@ -102,15 +102,12 @@ static void explain_gone(struct cli *cli, struct err *err)
 {
     if (err->code != ERR_UNAVAILABLE)
         return;
-    if (cli->found) {
-        err_set(err, ERR_UNAVAILABLE, "your server is on %s, and does not answer at %s",
+    if (cli->found)
+        err_set(err, ERR_UNAVAILABLE,
+                "your server is on %s, where any command starts it again, with its jobs: it does "
+                "not answer at %s",
                 cli->found->host, cli->url);
-        err_hint(err,
-                 "any command there starts it again, with its jobs; \"muster server start\" begins "
-                 "another one here");
-        return;
-    }
-    if (cli->url)
+    else if (cli->url)
         err_set(err, ERR_UNAVAILABLE, "no server answers at %s", cli->url);
     else
         err_set(err, ERR_UNAVAILABLE, "no server answers in %s", cli->state_dir);

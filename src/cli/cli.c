@@ -7,7 +7,6 @@
 #include "base/script_name.h"
 #include "cli/call.h"
 #include "cli/out.h"
-#include "cli/server_start.h"
 #include "cli/shared_home.h"
 #include "cli/state_dir.h"
 
@@ -80,7 +79,7 @@ static int start_ended(struct cli *cli, const struct cmd *cmd, struct err *err)
     if (cmd->hidden || cmd->raw || strcmp(cmd->name, "server") == 0 || !shared ||
         !shared_home_is_here(shared))
         return 0;
-    return server_ensure(cli, err);
+    return cli->host->server_ensure(cli, err);
 }
 
 static int read_common(struct cli *cli, const struct common_opts *o, struct err *err)

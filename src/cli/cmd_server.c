@@ -53,7 +53,7 @@ static int need_local(struct cli *cli, struct err *err)
 {
     if (cli->found && call_server_lives(cli)) {
         err_set(err, ERR_CONFLICT, "your server runs on %s", cli->found->host);
-        return err_hint(err, "end it before: muster server stop");
+        return err_remedy(err, REMEDY_SERVER_STOP);
     }
     if (cli->found) {
         call_drop(cli);

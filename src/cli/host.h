@@ -44,6 +44,7 @@ struct cli_records {
     const uint64_t *segments; /* RESTORE, of a continuous backup: no more than so many, or NULL */
 };
 
+struct cli;
 struct cli_host {
     const char *version;
     const char *program; /* as it is typed again: "muster", or the path of one that PATH lacks */
@@ -73,6 +74,7 @@ struct cli_host {
     struct text_node *(*records)(struct arena *, const struct cli_records *, struct err *err);
     /* Replays a recording and prints what it decides. Exit status, or -1. */
     int (*replay)(const char *version, const struct cli_replay *, struct err *err);
+    int (*server_ensure)(struct cli *, struct err *); /* cli/server_start.h */
 };
 
 #endif

@@ -2,6 +2,7 @@
  * the server inside; other names, found in libexec/muster, would be rows of the same table. */
 #include "cli/cli.h"
 #include "cli/dlc/face.h"
+#include "cli/server_start.h"
 #include "ctl/admit.h"
 #include "gpu/ask.h"
 #include "main/account_main.h"
@@ -74,6 +75,7 @@ static struct cli_host make_host(const char *argv0)
                               .server_opts = config_options(),
                               .n_server_opts = SETTING_N,
                               .server_run = server_main,
+                              .server_ensure = server_ensure,
                               .settings = server_settings,
                               .example = example,
                               .refused = refused,

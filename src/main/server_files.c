@@ -179,7 +179,7 @@ bool server_files_are_shared(const struct server_files *files)
     return home != NULL;
 }
 
-int server_files_share(const struct server_files *files, const struct server_way *way,
+int server_files_share(const struct server_files *files, const struct server_address *way,
                        struct err *err)
 {
     AUTO_FREE char *address =

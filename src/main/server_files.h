@@ -32,15 +32,15 @@ struct server_info {
 int server_files_announce(const struct server_files *, const struct server_info *, struct err *err);
 /* all: nothing of it goes on, and commands on other machines need not know of it either. */
 void server_files_withdraw(const struct server_files *, bool all);
-struct server_way {    /* how others reach it */
-    const char *known; /* address of this machine; NULL: they do not */
+struct server_address { /* how others reach it */
+    const char *known;  /* address of this machine; NULL: they do not */
     unsigned port;
     const char *authority; /* PEM */
 };
 /* Is the directory in the place of one in a home that machines share? Then that says where the
  * server is. */
 bool server_files_are_shared(const struct server_files *);
-int server_files_share(const struct server_files *, const struct server_way *, struct err *err);
+int server_files_share(const struct server_files *, const struct server_address *, struct err *err);
 /* The process that server.json names, when it lives and is not this one; 0: none. */
 uint64_t server_files_other(const struct server_files *);
 

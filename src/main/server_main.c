@@ -847,7 +847,7 @@ static int announce(struct server *s, struct err *err)
                                 .version = s->version,
                                 .address = s->address,
                                 .detached = s->detached };
-    struct server_way way = { .port = s->host ? http_server_port(s->http) : 0 };
+    struct server_address way = { .port = s->host ? http_server_port(s->http) : 0 };
     if (server_files_announce(&s->files, &info, err) < 0)
         return -1;
     if (server_files_are_shared(&s->files)) {

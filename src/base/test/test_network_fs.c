@@ -1,4 +1,5 @@
-/* File systems of other machines by their numbers, and what lies on one of this machine. */
+/* File systems of other machines by their numbers, and what lies on one of this machine. None of
+ * the others is mounted where tests run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* A home that several machines have: where records are then, and what the file in it says. */
+/* A home that several machines have: where records are then, and what the file in it says. Two
+ * machines that share one are in tests/test_shared_home.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
