@@ -90,8 +90,8 @@ def wait_for(
 
 
 def until_there(path: Path | str) -> str:
-    """Shell: goes on when the test has made that file. Each look is a process, which the machine has
-    to make while other tests run."""
+    """Shell: goes on when the test has made that file. Each look is a process, which the machine
+    has to make while other tests run."""
     return f"until test -e {path}; do sleep 0.1; done"
 
 

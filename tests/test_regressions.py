@@ -79,7 +79,7 @@ def test_a_server_whose_status_nobody_takes_has_ended(short_path: Path) -> None:
     with subprocess.Popen(
         [program(), "server", "run", "--listen", "none"], env=environment(short_path)
     ) as one:
-        wait_for(lambda: (short_path / "server.json").exists())
+        wait_for((short_path / "server.json").exists)
         done = muster("server", "stop", state=short_path)
         assert done.returncode == 0, done.stderr
         assert one.poll() == 0

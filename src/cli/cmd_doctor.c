@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/images_text.h"
 #include "cli/out.h"
 #include "cli/records.h"
 #include "cli/server_start.h"
@@ -422,7 +421,7 @@ static struct finding ask_images(struct cli *cli)
         stores = text_get(n, "images");
     if (!answer)
         return good("not known without a server");
-    return good(stores ? images_text(cli->arena, stores, true) : "none are kept yet");
+    return good(stores ? out_images(cli->arena, stores, true) : "none are kept yet");
 }
 
 static struct finding ask_clock(struct cli *cli)

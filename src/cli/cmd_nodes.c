@@ -7,7 +7,6 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/device_text.h"
-#include "cli/images_text.h"
 #include "cli/machines.h"
 #include "cli/out.h"
 #include "cli/server_start.h"
@@ -248,7 +247,7 @@ static void add_row(struct cli *cli, struct table *t, const struct text_node *n)
     row[ADDRESS] = answer_text(n, "address", "");
     row[HOST] = answer_text(n, "host", "");
     row[DISK] = used_size(a, n, "disk_used", "disk");
-    row[IMAGES] = images_text(a, text_get(n, "images"), false);
+    row[IMAGES] = out_images(a, text_get(n, "images"), false);
     row[LABELS] = labels_of(a, n);
     row[DRIVER] = answer_text(n, "gpu_driver", "");
     row[NOTE] = note_of(a, n);

@@ -47,4 +47,8 @@ int out_job_status(const char *state); /* exit status of a final state */
 int out_result_status(const struct text_node *job);
 bool out_final(const char *state);
 
+/* "1.2 GiB/64 GiB, 30 GiB free" for each store of images of the list, in arena; places: with how
+ * many they are and where. NULL or empty: "". */
+const char *out_images(struct arena *, const struct text_node *stores, bool places);
+
 #endif

@@ -25,8 +25,9 @@ static void sealed(sqlite3_context *context, int n, sqlite3_value **args)
 
 /* What is sealed has grown: 'seal' alone was put by a server that sealed credentials only. */
 struct seal_marks {
-    const char *last; /* the sealed text of the last one by name, which counts; NULL: there is none */
-    bool older;       /* it is not of this version */
+    const char
+        *last;  /* the sealed text of the last one by name, which counts; NULL: there is none */
+    bool older; /* it is not of this version */
 };
 
 static struct seal_marks read_marks(struct store *st, struct arena *arena)

@@ -249,7 +249,7 @@ static void commits_in_the_log_count(void **state)
 static void an_older_log_takes_no_rows_away(void **state)
 {
     struct fix *f = *state;
-    struct recovered out;
+    struct recovery_report out;
     struct recover_ask ask_for = { .path = f->path };
     AUTO_FREE char *live = file_join(f->dir, "live.db");
     sqlite3 *db = make(live, STORE_VERSION, 4096);

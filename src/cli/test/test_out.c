@@ -1,6 +1,6 @@
 /* Stores of images as answers have them: none, one that is empty, and several, of which one has
  * those of accounts. */
-#include "cli/images_text.h"
+#include "cli/out.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +24,8 @@ static void none(void **state)
 {
     struct arena *a = arena_create();
     (void)state;
-    assert_string_equal(images_text(a, NULL, true), "");
-    assert_string_equal(images_text(a, text_list(a, NULL, NULL), false), "");
+    assert_string_equal(out_images(a, NULL, true), "");
+    assert_string_equal(out_images(a, text_list(a, NULL, NULL), false), "");
     arena_destroy(a);
 }
 
@@ -35,11 +35,11 @@ static void stores_stand_behind_each_other(void **state)
     struct text_node *list = text_list(a, NULL, NULL);
     (void)state;
     add(a, list, "/s/images", 0);
-    assert_string_equal(images_text(a, list, false), "0/64 GiB, 30 GiB free");
+    assert_string_equal(out_images(a, list, false), "0/64 GiB, 30 GiB free");
     text_int(a, add(a, list, "/u/images", INT64_C(3) << 30), "accounts", 2);
-    assert_string_equal(images_text(a, list, false),
+    assert_string_equal(out_images(a, list, false),
                         "0/64 GiB, 30 GiB free; 3.0 GiB/64 GiB, 30 GiB free");
-    assert_string_equal(images_text(a, list, true),
+    assert_string_equal(out_images(a, list, true),
                         "0/64 GiB in /s/images, 30 GiB free; 3.0 GiB/64 GiB in /u/images of 2 "
                         "accounts, each with that limit, 30 GiB free");
     arena_destroy(a);
@@ -51,5 +51,5 @@ int main(void)
         cmocka_unit_test(none),
         cmocka_unit_test(stores_stand_behind_each_other),
     };
-    return cmocka_run_group_tests_name("cli/images_text", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("cli/out", tests, NULL, NULL);
 }
