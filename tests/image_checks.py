@@ -117,7 +117,10 @@ CHECKS = (
 )  # fmt: skip
 
 # What a runtime does not do, by check, and why; doc/images.md has the same rows.
-LACKS: dict[str, dict[str, str]] = {}
+LACKS: dict[str, dict[str, str]] = {
+    "bwrap": {},
+    "podman": {"no-host-processes": "tasks share the node's process namespace, as on the host"},
+}
 
 
 def image(registry: Registry) -> str:

@@ -188,9 +188,8 @@ static int add_rules(struct making *m)
         add(m, "priority=%s", o->priority);
     if (o->engine)
         add(m, "place.engine=%s", o->engine);
-    if (o->runtime && strcmp(o->runtime, "auto") != 0 && strcmp(o->runtime, "host") != 0 &&
-        strcmp(o->runtime, "bwrap") != 0)
-        return wrong(m->err, "runtime", o->runtime, "no runtime", "auto, host or bwrap");
+    if (o->runtime && runtime_named(o->runtime) == RUNTIME_SERVER)
+        return wrong(m->err, "runtime", o->runtime, "no runtime", "auto, host, bwrap or podman");
     if (o->runtime)
         add(m, "runtime=%s", o->runtime);
     if (o->retry && strcmp(o->retry, "always") != 0 && strcmp(o->retry, "never") != 0 &&

@@ -62,8 +62,8 @@ struct job_opts {
         { .name = "runtime",                                                                       \
           .type = OPT_STR,                                                                         \
           .offset = offsetof(holder, job.runtime),                                                 \
-          .arg = "auto|host|bwrap",                                                                \
-          .help = "how tasks that name an image are run: in it (auto, bwrap) or without (host)" }, \
+          .arg = "auto|host|bwrap|podman",                                                         \
+          .help = "how tasks that name an image are run: in it, or without it (host)" },           \
         { .name = "requeue",                                                                       \
           .type = OPT_FLAG,                                                                        \
           .offset = offsetof(holder, job.requeue),                                                 \

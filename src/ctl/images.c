@@ -40,7 +40,7 @@ static bool is_digest(const char *text)
 static bool are_used(const struct live_job *job)
 {
     enum job_runtime noted = job->notes.runtime;
-    return (noted == RUNTIME_SERVER ? job->spec->runtime : noted) == RUNTIME_BWRAP;
+    return (noted == RUNTIME_SERVER ? job->spec->runtime : noted) > RUNTIME_HOST;
 }
 
 const char *images_of_launch(const struct live_job *job, struct arena *arena,
@@ -51,11 +51,13 @@ const char *images_of_launch(const struct live_job *job, struct arena *arena,
     return digest ? arena_printf(arena, "%s@sha256:%s", name, digest) : name;
 }
 
-void images_add_auth(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
-                     struct launch *launch)
+void images_add_how(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
+                    struct launch *launch)
 {
     if (!are_used(job))
         return;
+    /* As of servers that knew no other. */
+    launch->runtime = job->notes.runtime == RUNTIME_BWRAP ? RUNTIME_SERVER : job->notes.runtime;
     launch->registry_auth = registry_auth_find(ctl->config.store, arena, &job->row);
     launch->registry_auth_len = launch->registry_auth ? strlen(launch->registry_auth) : 0;
 }

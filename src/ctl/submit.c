@@ -416,18 +416,18 @@ static int keep_here(struct submission *s, struct err *err)
 static int settle_runtime(struct submission *s)
 {
     static const struct runtime_checks unknown = { .n = 0 };
-    const struct ctl_config *config = &s->ctl->config;
     const struct job_spec *spec = s->read.job;
-    const struct runtime_checks *checks = config->runtimes;
-    enum job_runtime asked = spec->runtime ? spec->runtime : config->runtime;
+    const struct runtime_checks *checks = s->ctl->config.runtimes;
+    enum job_runtime asked = spec->runtime ? spec->runtime : s->ctl->config.runtime;
     if (!admit_names_image(spec))
         return 0;
     s->notes.runtime = s->site.runtime = RUNTIME_HOST;
     if (asked == RUNTIME_SERVER || asked == RUNTIME_HOST)
         return 0;
-    enum job_runtime got = checks ? runtime_choose(checks, asked) : RUNTIME_BWRAP;
+    enum job_runtime usual = asked > RUNTIME_HOST ? asked : RUNTIME_BWRAP;
+    enum job_runtime got = checks ? runtime_choose(checks, asked) : usual;
     bool none = taped_outside(s->ctl, OUTSIDE_STORAGE, got == RUNTIME_SERVER ? -1 : 0, NULL) != 0;
-    s->notes.runtime = s->site.runtime = got == RUNTIME_SERVER ? RUNTIME_BWRAP : got;
+    s->notes.runtime = s->site.runtime = got == RUNTIME_SERVER ? usual : got;
     checks = none ? (checks ? checks : &unknown) : NULL;
     return admit_image(checks, asked, runs_elsewhere(s), spec, &s->answer->report);
 }

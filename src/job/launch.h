@@ -118,6 +118,7 @@ struct launch {
     const char *registry_auth; /* credentials for its images, as docker login writes them; NULL:
                                 * none */
     size_t registry_auth_len;
+    enum job_runtime runtime;      /* of its images; RUNTIME_SERVER: bwrap, as of older servers */
     struct launch_secret *secrets; /* of its tasks */
     size_t n_secrets;
     uint64_t grace_ms;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static const char *const words[RUNTIME_N] = { "server", "auto", "host", "bwrap" };
+static const char *const words[RUNTIME_N] = { "server", "auto", "host", "bwrap", "podman" };
 
 const char *runtime_word(enum job_runtime runtime)
 {

@@ -12,6 +12,7 @@ enum job_runtime {
     RUNTIME_AUTO,   /* in the image, by the first runtime that works */
     RUNTIME_HOST,   /* not in the image */
     RUNTIME_BWRAP,
+    RUNTIME_PODMAN,
     RUNTIME_N
 };
 const char *runtime_word(enum job_runtime); /* "host", as a job says it */

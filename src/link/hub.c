@@ -253,10 +253,11 @@ static void say_older(struct agent *a, struct kept_launch *kept)
         BUG("a launch of this server cannot be read");
     if (!wire_limit_launch(&launch, a->launch_form))
         return;
-    log_warn("agent.older",
-             "agent=%s note=\"it holds its devices against no other server, or knows no images or "
-             "secrets\"",
-             a->key);
+    log_warn(
+        "agent.older",
+        "agent=%s note=\"it holds its devices against no other server, or knows no images, podman or "
+        "secrets\"",
+        a->key);
     wire_put(&older, 0, &launch);
     free_kept(kept);
     keep_frame(kept, NULL, &older);

@@ -80,7 +80,7 @@ static struct cli_host make_host(const char *argv0)
                               .example = example,
                               .refused = refused,
                               .node_program = wire_node_program,
-                              .runtimes = runtimes_ask,
+                              .runtimes = runtimes_try,
                               .simulate = simulate_main,
                               .compare = simulate_compare,
                               .records = records_main,

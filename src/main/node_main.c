@@ -9,6 +9,7 @@
 #include "node/image_pack.h"
 #include "node/keeper.h"
 #include "node/pilot.h"
+#include "node/runtime/container.h"
 #include "node/runtimes.h"
 #include "step/step.h"
 
@@ -62,6 +63,18 @@ static int pilot(int argc, char **argv)
 static int list_runtimes(int argc, char **argv)
 {
     return in_dir(argc, argv, runtimes_main);
+}
+
+static int find_runtime(int argc, char **argv)
+{
+    return in_dir(argc, argv, runtimes_first_main);
+}
+
+static int hold(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return container_hold();
 }
 
 static int say_image_digest(int argc, char **argv)
@@ -127,6 +140,8 @@ static const struct verb {
     { .name = "runtimes",
       .help = "DIR say which runtimes work, with images below DIR",
       .run = list_runtimes },
+    { .name = "runtimes-first", .help = NULL, .run = find_runtime },
+    { .name = "hold", .help = NULL, .run = hold }, /* in containers */
     { .name = "image-digest",
       .help = "which image a name stands for, as stdin asks",
       .run = say_image_digest },

@@ -16,24 +16,24 @@
 #define SECONDS_MOST 20
 #define TEXT_MOST    4096u
 
-static _Noreturn void child(const char *program, const char *dir, int out)
+static _Noreturn void child(const char *program, const char *verb, const char *dir, int out)
 {
     if (dup2(out, STDOUT_FILENO) < 0)
         _exit(127);
     (void)close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
     (void)alarm(SECONDS_MOST);
-    (void)execl(program, "muster-node", "runtimes", dir, (char *)NULL);
+    (void)execl(program, "muster-node", verb, dir, (char *)NULL);
     _exit(127);
 }
 
-static bool read_all(const char *program, const char *dir, struct buf *text)
+static bool read_all(const char *program, const char *verb, const char *dir, struct buf *text)
 {
     int pipes[2], status = 0;
     if (pipe2(pipes, O_CLOEXEC) != 0)
         return false;
     pid_t pid = fork();
     if (pid == 0)
-        child(program, dir, pipes[1]);
+        child(program, verb, dir, pipes[1]);
     close(pipes[1]);
     char piece[512];
     for (ssize_t n;
@@ -73,12 +73,12 @@ static bool names_one(const struct runtime_checks *checks)
 }
 
 /* Lines as node/runtimes.h has them. */
-void runtimes_ask(struct arena *arena, const char *program, const char *dir,
-                  struct runtime_checks *checks)
+static void ask(struct arena *arena, const char *program, const char *verb, const char *dir,
+                struct runtime_checks *checks)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MOST);
     *checks = (struct runtime_checks){ .n = 0 };
-    bool told = program && read_all(program, dir, &text);
+    bool told = program && read_all(program, verb, dir, &text);
     AUTO_FREE char *lines = mem_strdup(buf_str(&text));
     char *rest = lines;
     for (char *line; told && (line = strsep(&rest, "\n"));)
@@ -90,4 +90,16 @@ void runtimes_ask(struct arena *arena, const char *program, const char *dir,
             (struct runtime_check){ .runtime = RUNTIME_BWRAP,
                                     .why = program ? "muster-node does not say whether it works"
                                                    : "there is no muster-node" };
+}
+
+void runtimes_ask(struct arena *arena, const char *program, const char *dir,
+                  struct runtime_checks *checks)
+{
+    ask(arena, program, "runtimes-first", dir, checks);
+}
+
+void runtimes_try(struct arena *arena, const char *program, const char *dir,
+                  struct runtime_checks *checks)
+{
+    ask(arena, program, "runtimes", dir, checks);
 }

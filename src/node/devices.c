@@ -16,14 +16,15 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#define NAME_SIZE DEVICES_NAME
 #define SHOWN_MAX 128
-#define NAME_SIZE 48
 #define CAPS      "nvidia-caps" /* a directory: who may open which instance of MIG */
 
 /* Files and directories of /dev that every task has, where the machine has them. */
 static const char *const usual[] = { "null", "zero",       "full",   "random",    "urandom", "tty",
                                      "pts",  "shm",        "mqueue", "hugepages", "log",     "fuse",
                                      "net",  "infiniband", "gdrdrv", "knem",      "xpmem" };
+#define ANYWHERE 11u /* of them: up to "log" */
 /* What the driver shares between all of its devices: only who has one gets it. */
 static const char *const with_gpus[] = { "nvidiactl",
                                          "nvidia-uvm",
@@ -144,6 +145,22 @@ size_t devices_list(const struct devices *devices, struct device *out, size_t n)
 }
 
 /* ---- by name ---- */
+
+size_t devices_names(const struct devices *devices, char (*out)[DEVICES_NAME], size_t n)
+{
+    struct all_shown all = { .n = 0 };
+    size_t found = 0;
+    collect(devices, &all);
+    for (size_t i = 0; i < all.n; i++) {
+        bool anywhere = false;
+        for (size_t k = 0; k < ANYWHERE; k++)
+            anywhere = anywhere || strcmp(all.at[i].name, usual[k]) == 0;
+        if (!anywhere && found < n)
+            memcpy(out[found++], all.at[i].name, DEVICES_NAME);
+        close(all.at[i].fd);
+    }
+    return found;
+}
 
 static int show_one(const struct shown *one)
 {

@@ -22,6 +22,10 @@ struct device {
 };
 /* Fills out with those that a task may have, at most n; how many. */
 size_t devices_list(const struct devices *, struct device *out, size_t n);
+#define DEVICES_NAME 48
+/* Names below /dev, besides those that any container has, of what a task may have and the machine
+ * has: fills out with at most n; how many. */
+size_t devices_names(const struct devices *, char (*out)[DEVICES_NAME], size_t n);
 /* In a new process that may mount, after it has entered the view of its task: makes a mount
  * namespace of its own with that /dev, or does so in the present one, if that is private. Where the
  * kernel allows none, /dev stays as it is. 0, or -1 and errno. */

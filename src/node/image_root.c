@@ -10,6 +10,7 @@
 #include "node/driver.h"
 #include "node/gpu_share.h"
 #include "node/removals.h"
+#include "node/runtime/container.h"
 #include "node/runtime/pids.h"
 
 #include <stdio.h>
@@ -17,11 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SERVER   "MUSTER_SERVER"
-#define UNIX     "unix:"
-#define CONFIG   "MUSTER_CONFIG"
-#define MPS      "CUDA_MPS_PIPE_DIRECTORY"
-#define OWN_MOST (14 + DRIVER_BINDS) /* binds besides the launch's mounts */
+#define SERVER       "MUSTER_SERVER"
+#define UNIX         "unix:"
+#define CONFIG       "MUSTER_CONFIG"
+#define MPS          "CUDA_MPS_PIPE_DIRECTORY"
+#define DEVICES_MOST 64
+#define OWN_MOST     (14 + DRIVER_BINDS) /* binds besides the launch's mounts */
 
 const char *image_work_dir(const struct launch *launch, const struct image *image,
                            const char *own_dir)
@@ -189,6 +191,26 @@ static struct list list_all(const struct image_root *r, struct arena *arena)
 
 /* ---- the root ---- */
 
+static const struct container *plan_container(const struct image_root *r, struct arena *arena)
+{
+    if (r->launch->runtime != RUNTIME_PODMAN)
+        return NULL;
+    const struct launch_task *task = r->task;
+    const struct devices devices = { .gpus = task->gpus,
+                                     .n_gpus = task->gpu_hold ? task->n_gpus : 0,
+                                     .parts = task->parts };
+    char(*names)[DEVICES_NAME] = arena_alloc(arena, DEVICES_MOST * sizeof *names);
+    const char **binds = ARENA_ARRAY(arena, DEVICES_MOST, const char *);
+    char holder[CONTAINER_PATH];
+    struct container *container = ARENA_NEW(arena, struct container);
+    container->holder = arena_strdup(arena, container_holder(holder));
+    container->binds = binds;
+    container->n_binds = devices_names(&devices, names, DEVICES_MOST);
+    for (size_t i = 0; i < container->n_binds; i++)
+        binds[i] = names[i];
+    return container;
+}
+
 int image_root_make(const struct image_root *r, struct arena *arena, struct root *out,
                     struct err *err)
 {
@@ -196,6 +218,7 @@ int image_root_make(const struct image_root *r, struct arena *arena, struct root
     if (make_layer(r->site, layer, err) != 0)
         return -1;
     const struct list list = list_all(r, arena);
+    const struct container *container = plan_container(r, arena);
     *out = (struct root){ .tree = r->image->tree,
                           .dir = arena_strdup(arena, layer),
                           .at = arena_printf(arena, "%s/roots/at", r->site->dir),
@@ -204,6 +227,7 @@ int image_root_make(const struct image_root *r, struct arena *arena, struct root
                           .work_dir = r->work_dir,
                           .shm = r->task->shm,
                           .memory = r->memory,
-                          .own_pids = pids_work() };
+                          .container = container,
+                          .own_pids = !container && pids_work() };
     return 0;
 }

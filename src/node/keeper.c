@@ -11,12 +11,12 @@
 #include "node/conf.h"
 #include "node/made.h"
 #include "node/proc.h"
+#include "node/runtime/container.h"
 #include "run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static sigset_t awaited(void)
 /* Does that process run this program? Hosts do, and who looks after the host of an allocation. */
 static bool is_ours(pid_t pid)
 {
-    char path[32], own[PATH_MAX], theirs[PATH_MAX];
+    char path[32], own[4096], theirs[4096];
     snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
     ssize_t n = readlink("/proc/self/exe", own, sizeof own),
             m = readlink(path, theirs, sizeof theirs);
@@ -115,6 +115,8 @@ static size_t clean_up(const char *dir)
 {
     struct conf conf;
     struct account space;
+    AUTO_FREE char *roots = mem_printf("%s/roots", dir);
+    container_sweep(roots);
     made_undo(dir, geteuid());
     if (conf_read(dir, &conf, NULL) != 0)
         return 0;

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "node/runtime/container.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define USER_NS (STDERR_FILENO + 1)
 
 struct removal {
     struct removals *owner;
@@ -81,11 +84,13 @@ static _Noreturn void remove_in_child(const struct view *view, const char *path,
                                       const int closed[2])
 {
     char none;
-    if (view->user_ns >= 0 && geteuid() != 0)
-        (void)setns(view->user_ns, CLONE_NEWUSER);
     close(closed[1]);
     (void)!read(closed[0], &none, 1); /* until the agent has closed its own */
-    (void)close_range(STDERR_FILENO + 1, UINT_MAX, 0);
+    bool user_ns = view->user_ns >= 0 && geteuid() != 0 && dup2(view->user_ns, USER_NS) >= 0;
+    (void)close_range(user_ns ? USER_NS + 1 : USER_NS, UINT_MAX, 0);
+    container_remove(path); /* not from in there */
+    if (user_ns)
+        (void)setns(USER_NS, CLONE_NEWUSER);
     _exit(file_remove_tree(path, NULL) == 0 ? 0 : 1);
 }
 

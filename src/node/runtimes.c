@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "node/runtime/container.h"
 #include "node/runtime/pids.h"
 #include "node/view.h"
 
@@ -13,19 +14,10 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define NOBODY 65534
-
-static int host_works(const char *dir, bool *many, struct err *err)
-{
-    (void)dir;
-    (void)many;
-    (void)err;
-    return 0;
-}
 
 static bool in_path(const char *name)
 {
@@ -59,26 +51,26 @@ static int try_user_namespace(void)
 #define MANY "many"
 #define ONE  "one"
 
-/* *many: there are more users in there than its root. */
-static int try_root(const char *dir, bool *many, struct err *err)
+static int enter(const struct root *root, char why[ROOT_WHY])
 {
-    static const char *const below[] = { "tree", "up", "work", "at" };
-    AUTO_FREE char *tree = mem_printf("%s/tree", dir), *at = mem_printf("%s/at", dir);
-    for (size_t i = 0; i < ARRAY_LEN(below); i++) {
-        AUTO_FREE char *path = mem_printf("%s/%s", dir, below[i]);
-        if (mkdir(path, 0755) != 0)
-            return err_sys(err, "%s", path);
-    }
-    const struct root root = { .tree = tree, .dir = dir, .at = at };
-    char why[ROOT_WHY] = "it could not be tried";
+    pid_t holder;
+    bool user_ns = geteuid() != 0;
     const struct ids ids = ids_find(geteuid(), NULL);
+    if (root->container)
+        return container_start(root, &holder, why) ? -1 : view_enter_container(holder, why);
+    return view_leave(&ids, false, why) != 0 ? -1 : view_enter_root(root, user_ns, why);
+}
+
+/* *many: there are more users in there than its root. */
+static int try_root(const struct root *root, bool *many, struct err *err)
+{
+    char why[ROOT_WHY] = "it could not be tried";
     int pair[2];
     if (pipe2(pair, O_CLOEXEC) != 0)
         return err_sys(err, "pipe");
     pid_t pid = fork();
     if (pid == 0) {
-        bool user_ns = geteuid() != 0;
-        if (view_leave(&ids, false, why) == 0 && view_enter_root(&root, user_ns, why) == 0)
+        if (enter(root, why) == 0)
             snprintf(why, sizeof why, "%s", ids_has_many() ? MANY : ONE);
         _exit(write(pair[1], why, sizeof why) != sizeof why);
     }
@@ -93,6 +85,30 @@ static int try_root(const char *dir, bool *many, struct err *err)
     return 0;
 }
 
+/* Below a new directory there. */
+static int try_in(const char *dir, const struct container *container, bool *many, struct err *err)
+{
+    static const char *const below[] = { "tree", "at", "roots/try/up", "roots/try/work" };
+    AUTO_FREE char *place = mem_printf("%s/try.XXXXXX", dir);
+    if (file_mkdirs(dir, 0700, err) != 0)
+        return -1;
+    if (!mkdtemp(place))
+        return err_sys(err, "%s", place);
+    AUTO_FREE char *tree = mem_printf("%s/tree", place), *at = mem_printf("%s/at", place);
+    AUTO_FREE char *roots = mem_printf("%s/roots", place), *own = mem_printf("%s/try", roots);
+    const struct root root = { .tree = tree, .dir = own, .at = at, .container = container };
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(below); i++) {
+        AUTO_FREE char *path = mem_printf("%s/%s", place, below[i]);
+        rc = file_mkdirs(path, 0755, err);
+    }
+    if (rc == 0)
+        rc = try_root(&root, many, err);
+    container_sweep(roots);
+    (void)file_remove_tree(place, NULL);
+    return rc;
+}
+
 /* unshare(2): a limit is ENOSPC; EPERM has many causes, of which a chroot is one. */
 static int refuse_user_namespace(int number, struct err *err)
 {
@@ -104,34 +120,52 @@ static int refuse_user_namespace(int number, struct err *err)
                          "kernel.apparmor_restrict_unprivileged_userns=0");
 }
 
-static int bwrap_works(const char *dir, bool *many, struct err *err)
+static int can_pull(struct err *err)
 {
-    AUTO_FREE char *place = mem_printf("%s/try.XXXXXX", dir);
-    if (!in_path("skopeo")) {
-        err_set(err, ERR_CANNOT, "skopeo, which pulls images, is not installed");
-        return err_hint(err, "install the package skopeo");
-    }
-    int number = try_user_namespace();
-    if (number != 0)
-        return refuse_user_namespace(number, err);
-    if (file_mkdirs(dir, 0700, err) != 0)
-        return -1;
-    if (!mkdtemp(place))
-        return err_sys(err, "%s", place);
-    int rc = try_root(place, many, err);
-    (void)file_remove_tree(place, NULL);
-    return rc;
+    if (in_path("skopeo"))
+        return 0;
+    err_set(err, ERR_CANNOT, "skopeo, which pulls images, is not installed");
+    return err_hint(err, "install the package skopeo");
 }
 
-const struct runtime runtimes[] = { { "host", host_works }, { "bwrap", bwrap_works } };
+static int bwrap_works(const char *dir, bool *many, struct err *err)
+{
+    int number = try_user_namespace();
+    return number != 0 ? refuse_user_namespace(number, err) : try_in(dir, NULL, many, err);
+}
+
+static int has_podman(struct err *err)
+{
+    if (in_path("podman"))
+        return can_pull(err);
+    err_set(err, ERR_CANNOT, "podman is not installed");
+    return err_hint(err, "install the package podman");
+}
+
+static int podman_works(const char *dir, bool *many, struct err *err)
+{
+    char holder[CONTAINER_PATH];
+    const struct container container = { .holder = container_holder(holder) };
+    return try_in(dir, &container, many, err);
+}
+
+const struct runtime runtimes[] = { { .name = "host" },
+                                    { "bwrap", can_pull, bwrap_works },
+                                    { "podman", has_podman, podman_works } };
 const size_t n_runtimes = ARRAY_LEN(runtimes);
 
-int runtimes_main(const char *dir)
+static int say_all(const char *dir, bool once)
 {
+    bool found = false;
     for (size_t i = 0; i < n_runtimes; i++) {
         struct err err = { .code = ERR_NONE };
         bool many = true;
-        if (runtimes[i].works(dir, &many, &err) == 0)
+        int rc = runtimes[i].is_there ? runtimes[i].is_there(&err) : 0;
+        if (rc == 0 && runtimes[i].works && !(once && found)) {
+            rc = runtimes[i].works(dir, &many, &err);
+            found = found || rc == 0;
+        }
+        if (rc == 0)
             printf("%s works%s%s\n", runtimes[i].name, many ? "" : " " RUNTIMES_ONE_USER,
                    runtimes[i].works == bwrap_works && !pids_work() ? " " RUNTIMES_SHARES_PIDS
                                                                     : "");
@@ -139,4 +173,14 @@ int runtimes_main(const char *dir)
             printf("%s no %s%s%s\n", runtimes[i].name, err.what, *err.hint ? ": " : "", err.hint);
     }
     return fflush(stdout) != 0;
+}
+
+int runtimes_main(const char *dir)
+{
+    return say_all(dir, false);
+}
+
+int runtimes_first_main(const char *dir)
+{
+    return say_all(dir, true);
 }

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "node/plain.h"
+#include "node/runtime/container.h"
 #include "node/runtime/pids.h"
 
 #include <errno.h>
@@ -114,10 +115,11 @@ static void run_program(const struct stage *stage, int status)
          stage->image ? " in the image" : "");
 }
 
+/* The job's own, as all of its tasks will find it. */
 static _Noreturn void fail_image(const struct stage *stage, int status, const char *why)
 {
     struct stage_failure failure = { .by = BY_ITSELF };
-    snprintf(failure.reason, sizeof failure.reason, "image %.80s: %.110s", stage->image, why);
+    snprintf(failure.reason, sizeof failure.reason, "image %.60s: %.130s", stage->image, why);
     (void)!write(status, &failure, sizeof failure);
     _exit(127);
 }
@@ -131,10 +133,18 @@ static void begin_pids(const struct stage *stage, int status, pid_t parent)
         fail(status, errno, "cannot begin a process namespace");
 }
 
-/* The root of a task that runs in an image. The job's own, as all of its tasks will find it. */
-static void make_root(const struct stage *stage, int status, pid_t parent)
+/* 0: there is none. Outside of the task's group, which is not to count its processes. */
+static pid_t start_container(const struct stage *stage, int status)
 {
-    struct err err;
+    pid_t holder = 0;
+    char why[ROOT_WHY];
+    if (stage->root && stage->root->container && container_start(stage->root, &holder, why) != 0)
+        fail_image(stage, status, why);
+    return holder;
+}
+
+static void enter_root(const struct stage *stage, int status, pid_t parent)
+{
     bool user_ns = geteuid() != 0;
     char why[ROOT_WHY];
     if (view_leave(&stage->confine->ids, stage->own_pids, why) != 0)
@@ -142,6 +152,17 @@ static void make_root(const struct stage *stage, int status, pid_t parent)
     if (stage->own_pids)
         begin_pids(stage, status, parent);
     if (view_enter_root(stage->root, user_ns, why) != 0)
+        fail_image(stage, status, why);
+}
+
+/* The root of a task that runs in an image. holder: of the container that has it; 0: none has. */
+static void make_root(const struct stage *stage, pid_t holder, int status, pid_t parent)
+{
+    struct err err;
+    char why[ROOT_WHY];
+    if (!holder)
+        enter_root(stage, status, parent);
+    else if (view_enter_container(holder, why) != 0 || container_fill(stage->root, why) != 0)
         fail_image(stage, status, why);
     if (stage->fill && stage->fill(stage->fill_arg, &err) != 0)
         fail_image(stage, status, err.what);
@@ -188,11 +209,15 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
     (void)setsid();
     reset_signals();
     connect_ends(ends, status);
+    pid_t holder = start_container(stage, status);
     if (stage->cgroup)
         cgroup_join(stage->cgroup);
     if (stage->cpus && sched_setaffinity(0, sizeof *stage->cpus, stage->cpus) != 0)
         fail(status, errno, "cannot bind to its cores");
-    (stage->root ? make_root : enter_view)(stage, status, parent);
+    if (stage->root)
+        make_root(stage, holder, status, parent);
+    else
+        enter_view(stage, status, parent);
     if (ends->tty)
         (void)ioctl(STDIN_FILENO, TIOCSCTTY, 0);
     if (view_show_code(&stage->code) != 0)

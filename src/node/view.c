@@ -494,6 +494,23 @@ int view_enter_root(const struct root *root, bool user_ns, char why[ROOT_WHY])
     return root_enter(root, user_ns, why);
 }
 
+int view_enter_container(pid_t holder, char why[ROOT_WHY])
+{
+    bool user_ns = geteuid() != 0;
+    struct view view = { .pid_ns = -1,
+                         .mount_ns = open_of(holder, "ns/mnt", O_RDONLY),
+                         .root = open_of(holder, "root", O_PATH | O_DIRECTORY),
+                         .user_ns = user_ns ? open_of(holder, "ns/user", O_RDONLY) : -1 };
+    bool open = view.mount_ns >= 0 && view.root >= 0 && (!user_ns || view.user_ns >= 0);
+    bool entered = open && view_enter(&view) == 0;
+    int number = errno;
+    view_fini(&view);
+    if (entered)
+        return 0;
+    snprintf(why, ROOT_WHY, "the container cannot be entered: %s", strerror(number));
+    return -1;
+}
+
 int view_enter_pids(const struct view *view, bool ended)
 {
     if (view->pid_ns < 0)

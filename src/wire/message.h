@@ -23,8 +23,8 @@ struct wire_hello { /* agent -> server */
                            * does not say */
 };
 /* 1 says how tasks hold their devices (gpu_hold, parts), 2 in which images they run, 3 which
- * secrets they get; who reads that one reads SECRETS too. */
-#define WIRE_LAUNCH_FORM 3u
+ * secrets they get (who reads that one reads SECRETS too), 4 what runs images. */
+#define WIRE_LAUNCH_FORM 4u
 struct wire_stop {
     bool all; /* else one attempt */
     struct task_ref task;

@@ -17,16 +17,18 @@ struct root_bind {         /* a directory or file of the node */
     bool may_miss;              /* left out where from is not there */
     const struct fs_user *user; /* whose rights `from` is reached with; NULL: one's own */
 };
+struct container;
 struct root {
     const char *tree; /* the image's */
     const char *dir;  /* has the empty directories up and work: the layer */
     const char *at;   /* an empty directory, to mount at; of several tasks the same may be */
     const struct root_bind *binds;
     size_t n_binds;
-    const char *work_dir;             /* made where it is not there; NULL: none */
-    uint64_t shm;                     /* bytes of /dev/shm; 0: the kernel's usual size */
-    const struct memory_dirs *memory; /* NULL: none */
-    bool own_pids;                    /* its /proc is that of the caller's process namespace */
+    const char *work_dir;              /* made where it is not there; NULL: none */
+    uint64_t shm;                      /* bytes of /dev/shm; 0: the kernel's usual size */
+    const struct memory_dirs *memory;  /* NULL: none */
+    const struct container *container; /* makes it (node/runtime/container.h); NULL: root_enter */
+    bool own_pids;                     /* its /proc is that of the caller's process namespace */
 };
 #define ROOT_WHY 160
 

@@ -1,0 +1,125 @@
+/* What is said of containers without one, and what waits in one. Real ones are made by
+ * tests/test_image_semantics.py. */
+#include "node/runtime/container.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char top[] = "/tmp/muster-container.XXXXXX";
+
+static int make_top(void **state)
+{
+    (void)state;
+    return mkdtemp(top) ? 0 : -1;
+}
+
+static int remove_top(void **state)
+{
+    (void)state;
+    struct err err;
+    return file_remove_tree(top, &err);
+}
+
+static char *new_dir(const char *name)
+{
+    struct err err;
+    char *dir = mem_printf("%s/%s/roots/w.0.1", top, name);
+    assert_int_equal(file_mkdirs(dir, 0755, &err), 0);
+    return dir;
+}
+
+static void says_that_podman_is_not_there(void **state)
+{
+    (void)state;
+    char why[ROOT_WHY] = "";
+    pid_t pid = 0;
+    AUTO_FREE char *dir = new_dir("none");
+    const struct container container = { .holder = "/bin/true" };
+    const struct root root = { .tree = top, .dir = dir, .container = &container };
+    AUTO_FREE char *path = mem_strdup(getenv("PATH"));
+    setenv("PATH", top, 1);
+    int rc = container_start(&root, &pid, why);
+    setenv("PATH", path, 1);
+    assert_int_equal(rc, -1);
+    assert_non_null(strstr(why, "podman: cannot be started"));
+    assert_true(container_is_of(dir));
+}
+
+static void refuses_paths_that_cannot_be_said(void **state)
+{
+    (void)state;
+    char why[ROOT_WHY] = "";
+    pid_t pid = 0;
+    AUTO_FREE char *dir = new_dir("colon");
+    const struct container container = { .holder = "/bin/true" };
+    const struct root_bind bind = { .from = "/tmp", .at = "/a:b" };
+    const struct root_bind missing = { .from = "/nonexistent", .at = "/a" };
+    struct root root = { .tree = top, .dir = dir, .container = &container, .n_binds = 1 };
+    root.binds = &bind;
+    assert_int_equal(container_start(&root, &pid, why), -1);
+    assert_non_null(strstr(why, "/a:b"));
+    root.binds = &missing;
+    assert_int_equal(container_start(&root, &pid, why), -1);
+    assert_non_null(strstr(why, "/nonexistent"));
+    assert_false(container_is_of(dir)); /* nothing was started */
+}
+
+static void leaves_what_no_container_was_started_with(void **state)
+{
+    (void)state;
+    AUTO_FREE char *dir = new_dir("plain");
+    AUTO_FREE char *roots = mem_printf("%s/plain/roots", top);
+    AUTO_FREE char *kept = mem_printf("%s/podman", dir);
+    container_remove(dir);
+    container_sweep(roots);
+    container_sweep("/nonexistent");
+    assert_false(file_is_dir(kept)); /* podman was not asked */
+    assert_true(file_is_dir(dir));
+}
+
+static void waits_until_it_is_told_to_end(void **state)
+{
+    (void)state;
+    int status, pair[2];
+    char byte;
+    assert_int_equal(pipe(pair), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(pair[0]);
+        sigset_t end;
+        sigemptyset(&end);
+        sigaddset(&end, SIGTERM);
+        sigprocmask(SIG_BLOCK, &end, NULL);
+        (void)!write(pair[1], "r", 1);
+        _exit(container_hold());
+    }
+    close(pair[1]);
+    assert_int_equal(read(pair[0], &byte, 1), 1);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(pair[0]);
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(says_that_podman_is_not_there),
+        cmocka_unit_test(refuses_paths_that_cannot_be_said),
+        cmocka_unit_test(leaves_what_no_container_was_started_with),
+        cmocka_unit_test(waits_until_it_is_told_to_end),
+    };
+    return cmocka_run_group_tests(tests, make_top, remove_top);
+}
