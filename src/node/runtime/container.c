@@ -108,8 +108,9 @@ static int write_storage(const char *dir, const char *conf)
     struct err err;
     AUTO_FREE char *text = mem_printf("[storage]\ndriver = 'vfs'\n"
                                       "graphroot = '%s/" PROGRAM "/root'\n"
+                                      "rootless_storage_path = '%s/" PROGRAM "/root'\n"
                                       "runroot = '%s/" PROGRAM "/run'\n",
-                                      dir, dir);
+                                      dir, dir, dir);
     return file_replace(conf, text, strlen(text), 0600, &err);
 }
 
