@@ -150,8 +150,6 @@ static int run(const char *dir, struct words *words, int said)
 struct starting {
     const struct root *root;
     struct words words;
-    int *sources; /* open until podman has looked at them */
-    size_t n_sources;
     char *why;
 };
 
@@ -176,29 +174,24 @@ static int check_path(const char *path, char *why)
     return -1;
 }
 
-static int open_source(const struct root_bind *bind)
-{
-    AS_FS_USER(bind->user);
-    return open(bind->from, O_PATH | O_CLOEXEC);
-}
-
-/* What an account may not reach is not shown to it: podman of root's gets what was opened with the
- * account's rights. */
+/* podman of root's would show an account what that may not reach itself: it takes names, and what
+ * they lead to may change until it does. A descriptor is of another namespace than it mounts in. */
 static int add_bind(struct starting *s, const struct root_bind *bind, const char *more)
 {
-    AUTO_CLOSE int source = open_source(bind);
-    if (source < 0 && errno == ENOENT && bind->may_miss)
-        return 0;
-    if (source < 0)
-        return fail(s->why, "cannot show %.60s", bind->from);
-    if (check_path(bind->at, s->why) != 0 || (!bind->user && check_path(bind->from, s->why) != 0))
+    if (bind->user && bind->user->uid != 0) {
+        snprintf(s->why, ROOT_WHY,
+                 PROGRAM " runs no tasks of other accounts: say runtime: bwrap, or start a server "
+                         "of the account's own");
         return -1;
-    AUTO_FREE char *from =
-        bind->user ? mem_printf("/proc/%d/fd/%d", (int)getpid(), source) : mem_strdup(bind->from);
-    add_pair(&s->words, "--volume",
-             mem_printf("%s:%s:rbind,%s%s", from, bind->at, bind->read_only ? "ro" : "rw", more));
-    if (bind->user)
-        s->sources[s->n_sources++] = mem_give_fd(&source);
+    }
+    if (access(bind->from, F_OK) != 0)
+        return errno == ENOENT && bind->may_miss ? 0
+                                                 : fail(s->why, "cannot show %.60s", bind->from);
+    if (check_path(bind->at, s->why) != 0 || check_path(bind->from, s->why) != 0)
+        return -1;
+    add_pair(
+        &s->words, "--volume",
+        mem_printf("%s:%s:rbind,%s%s", bind->from, bind->at, bind->read_only ? "ro" : "rw", more));
     return 0;
 }
 
@@ -312,11 +305,7 @@ int container_start(const struct root *root, pid_t *pid, char why[ROOT_WHY])
 {
     size_t n = root->n_binds + root->container->n_binds + 2;
     struct starting s = { .root = root, .words = words_new(n), .why = why };
-    s.sources = mem_new(n * sizeof *s.sources);
     int rc = start(&s, pid);
-    for (size_t i = 0; i < s.n_sources; i++)
-        close(s.sources[i]);
-    free(s.sources);
     words_free(&s.words);
     return rc;
 }

@@ -57,7 +57,7 @@ static void says_that_podman_is_not_there(void **state)
     assert_true(container_is_of(dir));
 }
 
-static void refuses_paths_that_cannot_be_said(void **state)
+static void refuses_what_cannot_be_shown(void **state)
 {
     (void)state;
     char why[ROOT_WHY] = "";
@@ -66,6 +66,8 @@ static void refuses_paths_that_cannot_be_said(void **state)
     const struct container container = { .holder = "/bin/true" };
     const struct root_bind bind = { .from = "/tmp", .at = "/a:b" };
     const struct root_bind missing = { .from = "/nonexistent", .at = "/a" };
+    const struct fs_user somebody = { .uid = 1, .gid = 1 };
+    const struct root_bind of_account = { .from = "/tmp", .at = "/a", .user = &somebody };
     struct root root = { .tree = top, .dir = dir, .container = &container, .n_binds = 1 };
     root.binds = &bind;
     assert_int_equal(container_start(&root, &pid, why), -1);
@@ -73,6 +75,9 @@ static void refuses_paths_that_cannot_be_said(void **state)
     root.binds = &missing;
     assert_int_equal(container_start(&root, &pid, why), -1);
     assert_non_null(strstr(why, "/nonexistent"));
+    root.binds = &of_account;
+    assert_int_equal(container_start(&root, &pid, why), -1);
+    assert_non_null(strstr(why, "other accounts"));
     assert_false(container_is_of(dir)); /* nothing was started */
 }
 
@@ -117,7 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_that_podman_is_not_there),
-        cmocka_unit_test(refuses_paths_that_cannot_be_said),
+        cmocka_unit_test(refuses_what_cannot_be_shown),
         cmocka_unit_test(leaves_what_no_container_was_started_with),
         cmocka_unit_test(waits_until_it_is_told_to_end),
     };
