@@ -29,6 +29,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: nvml.pretend_no_more(folder))
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """A run of many minutes says at once what failed, also when it is broken off."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nFAILED {report.nodeid} ({report.when})", flush=True)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Nothing here can run without the program: say so once, in the place of each test."""
     if program().exists():
