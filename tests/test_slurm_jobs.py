@@ -215,7 +215,7 @@ def test_a_batch_script_with_no_server_there(cluster: Slurm, tmp_path: Path) -> 
         words = ("run", "--engine", "slurm", script)
         done = muster(*words, state=state, cwd=code, env=cluster.env())
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "1: 1 in main" in done.stdout and "an allocation of its own" in done.stderr
+        assert "1: 1 in main" in done.stdout and "1 waits: " in done.stderr
         wait_for(lambda: not asked(cluster), what="the allocation to be given back")
     finally:
         muster("server", "stop", state=state)
