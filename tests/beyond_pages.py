@@ -38,4 +38,4 @@ class Beyond(Page):
                         note="in the simulator; the time of the last save is not known",
                         )  # fmt: skip
         yield absent(9, "goodput", "no ledger of it is kept")
-        yield absent(10, "laptop, Slurm, Kubernetes alike", "tasks run on the server's machine")
+        yield absent(10, "laptop, Slurm, Kubernetes alike", "on Kubernetes nothing runs yet")

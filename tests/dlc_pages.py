@@ -261,12 +261,6 @@ class DlcPage(Page):
         expect(len(said) == 3 and "tensorflow-training" in "".join(said), str(said))
         return "the two of the page are listed, with their labels"
 
-    def credentials(self) -> str:
-        spec = [{**QUOTA_SPEC, "ImageConfig": {"Username": "u", "Password": "hush-hush"}}]
-        said = self.warned(dlc_job(JobSpecs=spec), "ImageConfig")
-        expect("hush-hush" not in said, said)
-        return said
-
     def data_sets(self, version: str = "") -> str:
         """Written where it is mounted, and found where it lies."""
         source = {"DataSourceId": "d-own"} | ({"DataSourceVersion": version} if version else {})
@@ -486,14 +480,16 @@ class DlcPage(Page):
                         "test_dlc_command.py::test_stop_list_delete")  # fmt: skip
 
     def environment(self) -> Iterator[Example]:
-        yield Example(4, "官方镜像", "listed; none is run", self.images, How.SHOWN)
-        image = partial(self.warned, dlc_job(), "not used")
-        yield Example(5, "自定义镜像, 镜像地址", "recorded, with a warning", image, How.SHOWN)
-        yield Example(6, "镜像仓库用户名, 密码", "a warning", self.credentials, How.SHOWN)
+        yield Example(4, "官方镜像", "listed", self.images, How.SHOWN)
+        with_image = "test_images.py::test_the_image_config_of_dlc"
+        yield by_tests(5, "自定义镜像, 镜像地址", "tasks run in it", with_image, how=How.CHANGED,
+                       note="a stand-in from a registry of this machine")  # fmt: skip
+        yield by_tests(6, "镜像仓库用户名, 密码", "the registry is asked with them", with_image,
+                       how=How.CHANGED, note="a registry of this machine")  # fmt: skip
         yield by_tests(6, "镜像仓库密码: on the disk", "never in clear",
-                        "test_secrets_at_rest.py::test_nothing_is_in_clear", how=How.SHOWN,
-                        note="kept sealed, no registry is asked")  # fmt: skip
-        yield absent(7, "镜像加速", "no image is pulled")
+                       "test_secrets_at_rest.py::test_nothing_is_in_clear",
+                       note="kept sealed")  # fmt: skip
+        yield absent(7, "镜像加速", "a service of the cloud")
         here = "a directory of this machine"
         yield Example(8, "自定义数据集", "at its mount path", self.data_sets, How.CHANGED, here)
         yield Example(9, "数据集: 版本", "v2", partial(self.data_sets, "v2"), How.CHANGED, here)
@@ -625,7 +621,7 @@ class DlcPage(Page):
         every = "test_dlc_client.py::test_every_operation_well_and_badly"
         yield by_tests(55, "pip: versions of the page", "and the newest ones", every)
         yield by_tests(58, "详情, 操作日志", "GetJob, GetJobEvents", every, how=How.CHANGED,
-                        note="the job's events; nobody keeps who did what")  # fmt: skip
+                        note="the job's events")  # fmt: skip
         yield absent(59, "资源视图 (GetJobMetrics)", "no curves are recorded")
         yield by_tests(60, "克隆", "the same job again",
                         "test_first_run.py::test_submit_several_and_like", how=How.CHANGED,

@@ -209,8 +209,8 @@ class ElasticJob(Page):
                       How.CHANGED, "the command prints it")  # fmt: skip
         yield Example(14, "pod of the master", "shown without a process", self.master, How.SHOWN)
         yield Example(15, "restartPolicy, imagePullPolicy", "Always", self.policies, How.SHOWN)
-        yield absent(15, "imagePullPolicy: Always", "no image is pulled")
-        yield absent(16, "pods on a Kubernetes cluster", "tasks run on this machine")
+        yield absent(15, "imagePullPolicy: Always", "a job keeps the image of its submission")
+        yield absent(16, "pods on a Kubernetes cluster", "on Kubernetes nothing runs yet")
         yield by_tests(17, "PodGroup", "a gang that a template names",
                         "test_golden_elasticjob.py::test_native", how=How.SHOWN,
                         note="read with the job, compared; nothing is started")  # fmt: skip

@@ -305,11 +305,6 @@ class JobReference(Page):
     def warned(self, tree: Json, words: str) -> str:
         return warning(self.server, self.ended(tree)["number"], words)
 
-    def auth_file(self) -> str:
-        (self.server.state / "fs").mkdir(exist_ok=True)
-        (self.server.state / "fs/auth").write_text("docker.io\nuser\npassword\n")
-        return self.warned(job(authFile="$PAI_DEFAULT_FS_URI/auth"), "credentials")
-
     def rdma(self) -> str:
         said = self.checked(job(jobEnvs={"paiAzRDMA": True}))
         expect("warning" in said and "paiAzRDMA" in said, said[-300:])
@@ -495,11 +490,17 @@ class JobReference(Page):
                         "test_openpai_run.py::test_a_name_in_use_is_refused", how=How.REFUSED,
                         note="while the first lives; when it has ended the name is free",
                         )  # fmt: skip
-        warned = partial(self.warned, job(image="r.example/x:1"), "not used")
-        yield Example(5, "image", "recorded, shown with a warning", warned, How.SHOWN)
-        yield absent(6, "each task in one Docker container", "tasks are processes of this machine")
-        yield Example(7, "authFile", "three lines", self.auth_file, How.SHOWN)
-        yield absent(8, "docker.io for Docker Hub", "no registry is ever asked")
+        here = "a stand-in from a registry of this machine"
+        yield by_tests(5, "image", "tasks run in it",
+                       "test_images.py::test_openpai_jobs_name_their_image",
+                       how=How.CHANGED, note=here)  # fmt: skip
+        yield by_tests(6, "each task in one Docker container", "files of its own",
+                       "test_images.py::test_what_tasks_write_is_their_own", how=How.CHANGED,
+                       note="a container that muster makes, without Docker")  # fmt: skip
+        yield by_tests(7, "authFile", "three lines",
+                       "test_images.py::test_the_auth_file_of_openpai",
+                       how=How.CHANGED, note=here)  # fmt: skip
+        yield absent(8, "docker.io for Docker Hub", "no test asks the internet")
         yield Example(9, "dataDir", "PAI_DATA_DIR is its address", self.foreign_data, note=OWN)
         yield by_tests(10, "outputDir: default", "Output/$jobName is made",
                         "test_openpai_run.py::test_output_directory_is_made", how=How.CHANGED,
