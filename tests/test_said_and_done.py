@@ -263,6 +263,10 @@ def test_a_program_of_an_environment_is_found(server: Server, tmp_path: Path) ->
     done = server.muster("run", "--", "hurry-up", cwd=tmp_path)
     assert done.returncode == 1
     assert "env/bin/python" in done.stdout and "--python" in done.stdout, done.stdout
+    # A program of an image is looked for in no folder of this machine.
+    image = ("--image", "127.0.0.1:1/none:1", "--runtime", "bwrap", "--set", "retry.platform=0")
+    done = server.muster("run", *image, "--", "hurry-up", cwd=tmp_path)
+    assert done.returncode != 0 and "--python" not in done.stdout, done.stdout
 
 
 # ---- other programs ----

@@ -11,6 +11,8 @@
 #include "cli/call.h"
 #include "cli/python_choice.h"
 #include "cli/summary.h"
+#include "job/ending.h"
+#include "job/runtime.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -230,14 +232,18 @@ static void put_found(const struct cli *cli, const struct python_list *f, size_t
     put_line(cli, best, out);
 }
 
-/* What the first task that failed would have run, where that is a bare name and could not be
- * started: it left neither a code nor a signal. NULL: that is not what happened. */
+/* What the first task that failed would have run, where that is a bare name of this machine and
+ * could not be started: it left neither a code nor a signal, and nothing else kept it from that.
+ * NULL: that is not what happened. */
 static const char *missing_program(struct cli *cli, const struct text_node *job,
                                    const struct text_node *first, const char *task)
 {
     struct arena *a = cli->arena;
     struct err err;
-    if (answer_has(first, "exit_code") || answer_has(first, "signal"))
+    if (answer_has(first, "exit_code") || answer_has(first, "signal") ||
+        strcmp(answer_text(first, "by", ""), end_by_word(BY_ITSELF)) != 0 ||
+        strcmp(answer_text(job, "runtime", runtime_word(RUNTIME_HOST)),
+               runtime_word(RUNTIME_HOST)) != 0)
         return NULL;
     const char *path = arena_printf(a, "/v1/jobs/%llu?spec=1",
                                     (unsigned long long)answer_number(job, "number", 0));
