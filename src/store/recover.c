@@ -126,8 +126,9 @@ static uint64_t highest(sqlite3 *db, const char *floor, const char *with_members
 /* How far the rows go. */
 static void read_reach(sqlite3 *db, struct reading *r)
 {
-    r->number = highest(db, FLOOR("number", "job", "number"), HIGHEST("number"));
-    r->job_id = highest(db, FLOOR("id", "job", "job_id"), HIGHEST("id"));
+    r->number =
+        highest(db, FLOOR("number", "job", "number"), "SELECT " HIGHEST("number") FROM_LAST_JOB);
+    r->job_id = highest(db, FLOOR("id", "job", "job_id"), "SELECT " HIGHEST("id") FROM_LAST_JOB);
     r->event = ask_number(db, FLOOR("seq", "event", "event"));
     r->event_at = ask_number(db, "SELECT at FROM event ORDER BY seq DESC LIMIT 1");
     r->jobs = ask_number(db, "SELECT count(*) FROM job");

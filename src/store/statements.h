@@ -7,11 +7,13 @@
     "id, number, owner, project, name, queue, dialect, priority, state, outcome, reason,"          \
     " generation, restarts, tasks, gpu_milli, submitted, started, ended, not_before,"              \
     " array, idx, members, named"
-/* Of the numbers or ids that the rows give out: an array's row gives out those of its members too,
- * whether their rows are there or not. */
+/* Of the numbers or ids that the rows give out, FROM_LAST_JOB: an array's row gives out those of
+ * its members too, whether their rows are there or not. */
 #define HIGHEST(column) "max(j." column " + j.members, ifnull(a." column " + a.members, 0))"
-#define IS_LIVE         " IN ('suspended', 'queued', 'starting', 'running', 'restarting', 'stopping')"
-#define IN_RANGE        " WHERE job = ? AND (role, idx) >= (?, ?) AND (role, idx) <= (?, ?)"
+#define FROM_LAST_JOB                                                                              \
+    " FROM job j LEFT JOIN job a ON a.id = j.array WHERE j.id = (SELECT max(id) FROM job)"
+#define IS_LIVE  " IN ('suspended', 'queued', 'starting', 'running', 'restarting', 'stopping')"
+#define IN_RANGE " WHERE job = ? AND (role, idx) >= (?, ?) AND (role, idx) <= (?, ?)"
 #define LIST_FILTER                                                                                \
     " AND (?3 IS NULL OR queue = ?3)"                                                              \
     " AND (?4 IS NULL OR dialect = ?4 OR substr(dialect, 1, length(?4) + 2) = ?4 || '-v')"         \
@@ -154,10 +156,7 @@
                 " LIMIT 1")                                                                        \
     X(OLD_AUDIT, "SELECT seq, hash, at FROM audit WHERE seq < ?1 ORDER BY seq LIMIT ?2")           \
     X(CUT_AUDIT, "DELETE FROM audit WHERE seq <= ?1")                                              \
-    X(MAX_JOB,                                                                                     \
-      "SELECT " HIGHEST("number") ", " HIGHEST(                                                    \
-          "id") " FROM job j"                                                                      \
-                " LEFT JOIN job a ON a.id = j.array WHERE j.id = (SELECT max(id) FROM job)")       \
+    X(MAX_JOB, "SELECT " HIGHEST("number") ", " HIGHEST("id") FROM_LAST_JOB)                       \
     X(SEAL_MARKS, "SELECT CAST(value AS TEXT), name FROM secret"                                   \
                   " WHERE owner = '' AND name IN ('seal', 'seal.2') ORDER BY name DESC LIMIT 1")   \
     X(MAX_EVENT, "SELECT ifnull(max(seq), 0) FROM event")

@@ -266,6 +266,26 @@ static void an_older_log_takes_no_rows_away(void **state)
     assert_int_equal(out.jobs, JOBS);
 }
 
+/* An array gives out the numbers and ids of its members before they have rows. */
+static void numbers_of_members_are_given_out(void **state)
+{
+    struct fix *f = *state;
+    struct recovery_report out;
+    struct recover_ask ask_for = { .path = f->path };
+    sqlite3 *db = make(f->path, STORE_VERSION, 1024);
+    run(db, "UPDATE job SET members = 40 WHERE number = 300");
+    sqlite3_close(db);
+    overwrite(f->path, 1024, 0);
+    assert_int_equal(store_recover(&ask_for, f->arena, &out, &f->err), 0);
+    assert_int_equal(out.number, JOBS + 40);
+    assert_true(out.next_number > JOBS + 40);
+    assert_int_equal(out.missing.n, 0);
+    db = open_at(f->path);
+    assert_int_equal(ask(db, "SELECT value FROM meta WHERE name = 'job_id'"),
+                     1000000000 + JOBS * 3 + 40);
+    sqlite3_close(db);
+}
+
 static void what_is_no_database_has_no_rows(void **state)
 {
     struct fix *f = *state;
@@ -370,6 +390,7 @@ int main(void)
         TEST(what_was_deleted_stays_away),      TEST(commits_in_the_log_count),
         TEST(an_older_log_takes_no_rows_away),  TEST(missing_jobs_are_named),
         TEST(what_is_no_database_has_no_rows),  TEST(broken_pages_are_passed_over),
+        TEST(numbers_of_members_are_given_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
