@@ -8,7 +8,6 @@
 #include "store/end_mark.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
