@@ -19,13 +19,18 @@
 
 #define RELAUNCH_MS 200ull /* what is found dead is reported first */
 
+/* What a question to the records came to: 1, 0, or -1 with err, which is logged. */
+static bool found_job(int found, uint64_t id, const struct err *err)
+{
+    if (found < 0)
+        log_error("store.read", "job=%llu: %s", (unsigned long long)id, err->what);
+    return found == 1;
+}
+
 int core_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *row)
 {
     struct err err;
-    int found = store_get_job(ctl->config.store, arena, id, row, &err);
-    if (found < 0)
-        log_error("store.read", "job=%llu: %s", (unsigned long long)id, err.what);
-    return found == 1 ? 0 : -1;
+    return found_job(store_get_job(ctl->config.store, arena, id, row, &err), id, &err) ? 0 : -1;
 }
 
 void load_spec(struct live_job *job, const struct text_node *tree)
@@ -40,6 +45,7 @@ const struct job_spec *core_spec(struct ctl *ctl, struct live_job *job)
     const struct live_array *array = array_find(ctl->arrays, job->row.array);
     struct arena *scratch = arena_create();
     struct job_row row;
+    struct err err;
     const char *text;
     if (array) { /* its own: nodes it avoids are not avoided by the others */
         job->spec = ARENA_NEW(job->arena, struct job_spec);
@@ -47,7 +53,8 @@ const struct job_spec *core_spec(struct ctl *ctl, struct live_job *job)
     } else if (job->row.array) {
         if (core_row(ctl, scratch, job->row.id, &row) == 0)
             job->spec = job_of_text(job->arena, row.spec);
-    } else if (store_get_spec(ctl->config.store, scratch, job->row.id, &text, NULL) == 1) {
+    } else if (found_job(store_get_spec(ctl->config.store, scratch, job->row.id, &text, &err),
+                         job->row.id, &err)) {
         job->spec = job_of_text(job->arena, text);
     }
     if (job->spec && job_task_count(job->spec) != job->row.tasks)
