@@ -51,12 +51,12 @@ const char *images_of_launch(const struct live_job *job, struct arena *arena,
     return digest ? arena_printf(arena, "%s@sha256:%s", name, digest) : name;
 }
 
-void images_add_how(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
-                    struct launch *launch)
+void images_add_to_launch(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
+                          struct launch *launch)
 {
     if (!are_used(job))
         return;
-    /* As of servers that knew no other. */
+    /* Said as servers said it that knew no runtime but bwrap: agents of their time take it. */
     launch->runtime = job->notes.runtime == RUNTIME_BWRAP ? RUNTIME_SERVER : job->notes.runtime;
     launch->registry_auth = registry_auth_find(ctl->config.store, arena, &job->row);
     launch->registry_auth_len = launch->registry_auth ? strlen(launch->registry_auth) : 0;

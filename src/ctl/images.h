@@ -27,8 +27,9 @@ void images_answer(struct ctl *, const struct engine_fact *); /* of who was aske
 void images_hear(struct ctl *, struct live_job *, const struct engine_fact *); /* of an agent */
 /* As tasks of the role are told: by its digest where that is known; NULL: they run on the host. */
 const char *images_of_launch(const struct live_job *, struct arena *, const struct role *);
-/* The credentials that the agent pulls with. */
-void images_add_how(const struct ctl *, const struct live_job *, struct arena *, struct launch *);
+/* How they are run, and the credentials that the agent pulls with. */
+void images_add_to_launch(const struct ctl *, const struct live_job *, struct arena *,
+                          struct launch *);
 /* The path of an image that was packed for that live job, in arena; else NULL. */
 const char *ctl_packed_image(struct ctl *, struct arena *, uint64_t job, const char *digest);
 struct image_news *images_copy(struct arena *, const struct image_news *); /* of NULL: NULL */

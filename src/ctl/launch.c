@@ -608,7 +608,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
             sizeof launch.token); /* the key file is another: the agent's own copy holds */
     for (size_t i = 0; i < n; i++)
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
-    images_add_how(ctl, job, arena, &launch);
+    images_add_to_launch(ctl, job, arena, &launch);
     note_told(agent);
     int rc = make_user_dir(ctl, &launch, &err) || secrets_add(ctl, job, arena, &launch, &err) ||
                      add_mounts(ctl, job, round, arena, &launch, &err) ||
