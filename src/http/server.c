@@ -195,7 +195,6 @@ static int start(struct http_server *s, enum listener_kind kind, struct err *err
     return 0;
 }
 
-static void run_daemon(void *arg, enum listener_kind kind);
 static void add_accepted(void *arg, enum listener_kind kind, int fd, const struct peer *peer);
 static void add_tls(void *arg, int fd, const struct peer *peer);
 static void drop_accepted(void *arg, int fd);

@@ -9,7 +9,6 @@
  */
 #include "sched/node_class.h"
 
-#include "base/hash.h"
 #include "base/mem.h"
 
 #include <string.h>
