@@ -11,7 +11,7 @@ struct cli_simulation {
     size_t n_policies;
     const char *a, *b; /* more of them, run one after the other and put side by side; NULL: not */
     uint64_t seed;
-    uint64_t explain;        /* of every so manieth job, what explain would say; 0: of none */
+    uint64_t explain;        /* what explain would say, of one job in so many; 0: of none */
     const char *json, *html; /* files; "-": stdout; NULL: not wanted */
     bool quiet;              /* no table */
 };

@@ -1,6 +1,5 @@
 /* The canonical job as a whole: making one with its defaults, reading it from and writing it to the
- * native tree. The members' own rules are in the field tables, rules across
- * members in check.c. */
+ * native tree. The members' own rules are in the field tables, rules across members in check.c. */
 #include "job/job.h"
 
 #include "base/arena.h"
