@@ -83,6 +83,16 @@ int store_lock(const char *dir, const char *digest, int *out, struct err *err)
     return 0;
 }
 
+/* Whoever looks whether it is in use has its lock for a moment; who removes it for as long as that
+ * takes, of which the tree's new name is the beginning. */
+static bool take_shared(int fd, const struct store_tree *tree)
+{
+    int rc = flock(fd, LOCK_SH | LOCK_NB);
+    while (rc != 0 && (errno == EWOULDBLOCK || errno == EINTR) && store_has(tree))
+        rc = flock(fd, LOCK_SH);
+    return rc == 0;
+}
+
 int store_use(const char *dir, const char *digest, struct err *err)
 {
     struct store_tree tree;
@@ -90,7 +100,7 @@ int store_use(const char *dir, const char *digest, struct err *err)
     if (fd < 0)
         return -1;
     store_tree_init(&tree, dir, digest);
-    bool there = flock(fd, LOCK_SH | LOCK_NB) == 0 && store_has(&tree);
+    bool there = take_shared(fd, &tree) && store_has(&tree);
     if (there)
         (void)utimensat(AT_FDCWD, tree.tree, NULL, AT_SYMLINK_NOFOLLOW);
     store_tree_fini(&tree);
@@ -225,6 +235,13 @@ bool store_add_up(const char *dir, struct store_sum *out)
     return true;
 }
 
+/* Who wants to use it meanwhile is not to wait until it has been looked through. */
+static bool is_unused(const char *dir, const char *digest)
+{
+    AUTO_CLOSE int made = -1, used = -1;
+    return take_unused(dir, digest, &used, &made);
+}
+
 uint64_t store_unused(const char *dir)
 {
     uint64_t sum;
@@ -232,11 +249,9 @@ uint64_t store_unused(const char *dir)
     struct kept *all = mem_new(TREES_MAX * sizeof *all);
     size_t n = list_trees(dir, all, &sum);
     for (size_t i = 0; i < n; i++) {
-        AUTO_CLOSE int made = -1, used = -1;
         AUTO_FREE char *tree = mem_printf("%s/trees/%s", dir, all[i].name);
         unsigned long long one = 0;
-        if (take_unused(dir, all[i].name, &used, &made) &&
-            file_tree_disk(tree, UINT64_MAX, &one, NULL) == 0)
+        if (is_unused(dir, all[i].name) && file_tree_disk(tree, UINT64_MAX, &one, NULL) == 0)
             unused += one;
     }
     free(all);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -124,6 +125,36 @@ static void what_is_in_use_stays(void **state)
     assert_int_equal(err.code, ERR_UNAVAILABLE);
 }
 
+/* By another process, again and again. */
+static void what_is_looked_at_can_be_used(void **state)
+{
+    char digest[IMAGE_DIGEST_LEN + 1], word;
+    struct err err;
+    int ready[2];
+    (void)state;
+    make('a', 40, 100);
+    for (int i = 0; i < 200; i++) {
+        AUTO_FREE char *path = mem_printf("%s/trees/%s/root/%d", dir, digest_of('a', digest), i);
+        assert_int_equal(file_replace_unsynced(path, "x", 1, 0600, &err), 0);
+    }
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
+        for (;;)
+            if (store_unused(dir) > 0)
+                (void)!write(ready[1], "x", 1);
+    assert_int_equal(read(ready[0], &word, 1), 1);
+    for (int i = 0; i < 500; i++) {
+        int use = store_use(dir, digest, &err);
+        assert_true(use >= 0);
+        close(use);
+    }
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 /* Killed while it unpacks: another process makes it again, from nothing. */
 static void a_killed_maker_leaves_nothing_to_use(void **state)
 {
@@ -193,6 +224,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_is_added_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_grant_is_for_its_credentials, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_in_use_stays, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_looked_at_can_be_used, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_killed_maker_leaves_nothing_to_use, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("node/fetch/store", tests, NULL, NULL);
