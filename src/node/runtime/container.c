@@ -26,12 +26,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROGRAM   "podman"
-#define NAME      "task" /* of its container, in a store of its own */
-#define HOLDER_AT "/run/.muster"
-#define SAID_MOST (64u << 10)
-#define LIMIT     16384u /* of files and processes of the one that waits, which needs few */
-#define FIXED     64u    /* words beside binds */
+#define PROGRAM      "podman"
+#define NAME         "task" /* of its container, in a store of its own */
+#define HOLDER_AT    "/run/.muster"
+#define STORAGE      "CONTAINERS_STORAGE_CONF"
+#define CONF         "storage.conf"
+#define SAID_MOST    (64u << 10)
+#define ENVIRON_MOST (4u << 20)
+#define LIMIT        16384u /* of files and processes of the one that waits, which needs few */
+#define FIXED        64u    /* words beside binds */
 
 struct words { /* malloc'ed each */
     char **at;
@@ -120,8 +123,7 @@ static _Noreturn void become(char **argv, const char *runtime_dir, const char *c
     (void)setsid();
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
         dup2(said < 0 ? null : said, STDERR_FILENO) < 0 ||
-        setenv("XDG_RUNTIME_DIR", runtime_dir, 1) != 0 ||
-        setenv("CONTAINERS_STORAGE_CONF", conf, 1) != 0)
+        setenv("XDG_RUNTIME_DIR", runtime_dir, 1) != 0 || setenv(STORAGE, conf, 1) != 0)
         _exit(127);
     execvp(argv[0], argv);
     dprintf(STDERR_FILENO, "cannot be started: %s\n", strerror(errno));
@@ -133,7 +135,7 @@ static int run(const char *dir, struct words *words, int said)
 {
     int status = -1;
     struct err err;
-    AUTO_FREE char *runtime_dir = place_of(dir, "xdg"), *conf = place_of(dir, "storage.conf");
+    AUTO_FREE char *runtime_dir = place_of(dir, "xdg"), *conf = place_of(dir, CONF);
     if (file_mkdirs(runtime_dir, 0700, &err) != 0 || write_storage(dir, conf) != 0)
         return -1;
     add(words, NULL);
@@ -324,10 +326,30 @@ int container_fill(const struct root *root, char why[ROOT_WHY])
 
 /* ---- the end ---- */
 
+/* Was that process started with this directory? Its number may be another's by now, as after the
+ * machine was started anew. */
+static bool is_of(const char *dir, pid_t pid)
+{
+    AUTO_FREE char *path = mem_printf("/proc/%d/environ", (int)pid), *text = NULL;
+    AUTO_FREE char *conf = place_of(dir, CONF);
+    AUTO_FREE char *entry = mem_printf(STORAGE "=%s", conf);
+    size_t len;
+    return file_read(path, ENVIRON_MOST, &text, &len, NULL) == 0 &&
+           memmem(text, len, entry, strlen(entry) + 1) != NULL;
+}
+
+/* It holds the user namespace of a plain user's. */
+static void end_pause(const char *dir)
+{
+    AUTO_FREE char *path = place_of(dir, "tmp/pause.pid");
+    pid_t pid;
+    if (read_pid(path, &pid) == 0 && is_of(dir, pid))
+        (void)kill(pid, SIGKILL);
+}
+
 void container_remove(const char *dir)
 {
     static const char *const fixed[] = { "rm", "--force", "--ignore", "--time", "0" };
-    pid_t pid;
     if (!container_is_of(dir))
         return;
     struct words words = words_new(0);
@@ -335,11 +357,12 @@ void container_remove(const char *dir)
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         add(&words, mem_strdup(fixed[i]));
     add(&words, mem_strdup(NAME));
-    (void)run(dir, &words, -1);
+    if (run(dir, &words, -1) == 0) {
+        AUTO_FREE char *mark = mark_of(dir);
+        (void)unlink(mark);
+    }
     words_free(&words);
-    AUTO_FREE char *pause = place_of(dir, "tmp/pause.pid");
-    if (read_pid(pause, &pid) == 0) /* holds the user namespace */
-        (void)kill(pid, SIGKILL);
+    end_pause(dir);
 }
 
 void container_sweep(const char *dirs)

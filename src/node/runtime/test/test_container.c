@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,6 +95,52 @@ static void leaves_what_no_container_was_started_with(void **state)
     assert_true(file_is_dir(dir));
 }
 
+static void write_file(const char *dir, const char *name, const char *text)
+{
+    struct err err;
+    AUTO_FREE char *path = mem_printf("%s/%s", dir, name);
+    assert_int_equal(file_replace(path, text, strlen(text), 0600, &err), 0);
+}
+
+/* What holds the namespace of a plain user's is ended by its number, which another process may have
+ * by then. */
+static void ends_no_process_of_others(void **state)
+{
+    (void)state;
+    struct err err;
+    char text[16];
+    AUTO_FREE char *dir = new_dir("reused");
+    AUTO_FREE char *tmp = mem_printf("%s/podman/tmp", dir);
+    AUTO_FREE char *path = mem_strdup(getenv("PATH"));
+    assert_int_equal(file_mkdirs(tmp, 0700, &err), 0);
+    pid_t pid = fork();
+    if (pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
+        for (;;)
+            (void)pause();
+    snprintf(text, sizeof text, "%d", (int)pid);
+    write_file(dir, "container", "");
+    write_file(tmp, "pause.pid", text);
+    setenv("PATH", top, 1); /* only its number is left */
+    container_remove(dir);
+    setenv("PATH", path, 1);
+    assert_true(container_is_of(dir)); /* to be tried again */
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WTERMSIG(status), SIGTERM);
+}
+
+static void is_removed_once(void **state)
+{
+    (void)state;
+    if (access("/usr/bin/podman", X_OK) != 0)
+        skip();
+    AUTO_FREE char *dir = new_dir("once");
+    write_file(dir, "container", "");
+    container_remove(dir);
+    assert_false(container_is_of(dir));
+}
+
 static void waits_until_it_is_told_to_end(void **state)
 {
     (void)state;
@@ -124,6 +171,8 @@ int main(void)
         cmocka_unit_test(says_that_podman_is_not_there),
         cmocka_unit_test(refuses_what_cannot_be_shown),
         cmocka_unit_test(leaves_what_no_container_was_started_with),
+        cmocka_unit_test(ends_no_process_of_others),
+        cmocka_unit_test(is_removed_once),
         cmocka_unit_test(waits_until_it_is_told_to_end),
     };
     return cmocka_run_group_tests(tests, make_top, remove_top);
