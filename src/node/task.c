@@ -439,7 +439,7 @@ static void finish(struct task *task)
     task->sink.ended(task->sink.arg, task, fill(task, &ending, tail));
 }
 
-/* Ending what it left takes a while, and who died first is not to depend on that. */
+/* The end is told later, and who died first is not to depend on that. */
 static void tell_death(struct task *task)
 {
     if (task->told_death || task->failed || task->stopped)
@@ -468,8 +468,7 @@ static void on_settle(uv_timer_t *timer)
         finish(task);
         return;
     }
-    if (!gone)
-        tell_death(task);
+    tell_death(task);
     uint64_t next = waited < SETTLE_FIRST_MS ? SETTLE_FIRST_MS : waited;
     uv_timer_start(timer, on_settle, next < SETTLE_SLOWEST_MS ? next : SETTLE_SLOWEST_MS, 0);
 }

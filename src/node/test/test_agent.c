@@ -117,7 +117,7 @@ static void grace_then_kill(void **state)
 }
 
 /* In an allocation of Slurm: should all of the step be killed, nobody is left to say that the task
- * was. */
+ * was. Who died first is told at once. */
 static void a_kill_in_an_allocation_is_told_when_the_agent_outlives_it(void **state)
 {
     (void)state;
@@ -128,6 +128,8 @@ static void a_kill_in_an_allocation_is_told_when_the_agent_outlives_it(void **st
     struct wire_fact fact = player_fact(player, WIRE_FACT_STARTED, NULL);
     uint64_t before = clock_mono_ms();
     assert_int_equal(kill((pid_t)fact.pid, SIGKILL), 0);
+    fact = player_fact(player, WIRE_FACT_DIED, NULL);
+    assert_int_equal(fact.ending.signal, SIGKILL);
     fact = player_fact(player, WIRE_FACT_ENDED, NULL);
     assert_true(clock_mono_ms() - before >= 900);
     assert_int_equal(fact.ending.signal, SIGKILL);
