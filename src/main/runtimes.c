@@ -62,8 +62,8 @@ static void take_line(struct arena *arena, char *line, struct runtime_checks *ch
     }
 }
 
-/* In which images can be run, or why they cannot; a muster-node of another version may name none.
- */
+/* Has it said of any way to run images whether it works? A muster-node of another version may know
+ * none of this server's. */
 static bool names_one(const struct runtime_checks *checks)
 {
     for (size_t i = 0; i < checks->n; i++)
@@ -83,13 +83,13 @@ static void ask(struct arena *arena, const char *program, const char *verb, cons
     char *rest = lines;
     for (char *line; told && (line = strsep(&rest, "\n"));)
         take_line(arena, line, checks);
-    if (checks->n == RUNTIME_N)
-        checks->n--;
-    if (!names_one(checks))
-        checks->at[checks->n++] =
-            (struct runtime_check){ .runtime = RUNTIME_BWRAP,
-                                    .why = program ? "muster-node does not say whether it works"
-                                                   : "there is no muster-node" };
+    if (names_one(checks))
+        return;
+    checks->n = 1; /* nothing but the host is lost */
+    checks->at[0] =
+        (struct runtime_check){ .runtime = RUNTIME_BWRAP,
+                                .why = program ? "muster-node does not say whether it works"
+                                               : "there is no muster-node" };
 }
 
 void runtimes_ask(struct arena *arena, const char *program, const char *dir,
