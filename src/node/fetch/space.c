@@ -93,11 +93,13 @@ static int look(const char *dir, const char *digest, uint64_t bytes, uint64_t mo
 static int make_room(const char *dir, const char *digest, uint64_t bytes, struct err *err)
 {
     int rc = look(dir, digest, bytes, 0, err);
+    if (rc == 0) {
+        store_drop_remains(dir);
+        rc = look(dir, digest, bytes, 0, err);
+    }
     if (rc != 0)
         return rc < 0 ? -1 : 0;
-    store_drop_remains(dir);
-    rc = look(dir, digest, bytes, store_unused(dir), err);
-    if (rc <= 0)
+    if (look(dir, digest, bytes, store_unused(dir), err) <= 0)
         return -1;
     while ((rc = look(dir, digest, bytes, 0, err)) == 0)
         if (!store_drop_oldest(dir))
