@@ -196,7 +196,9 @@ static void hear_full(struct child *c)
     if (c->command != SLURM_SBATCH || c->full ||
         slurm_read_problem(buf_str(&c->problem)) != SLURM_PROBLEM_FULL)
         return;
-    c->full = true;
+    c->full = !c->good; /* good: it has ended, and was taken */
+    if (c->ended)
+        return;
     if (c->all && c->all->n_prefix)
         uv_timer_start(&c->deadline, on_late, FULL_MS, 0);
     else

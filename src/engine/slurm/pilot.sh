@@ -33,7 +33,7 @@ everywhere() {
 # shellcheck disable=SC2016  # for the shells there
 begin='
 is_it() { [ "$(sha256sum <"$1" 2>/dev/null | cut -d" " -f1)" = "$2" ]; }
-if [ -f "$1" ] && is_it "$1" "$2"; then exec "$1" pilot >&2; fi
+if [ -f "$1" ] && is_it "$1" "$2" && "$1" version >/dev/null 2>&1; then exec "$1" pilot >&2; fi
 seen=:
 tries=0
 n=0
@@ -45,7 +45,8 @@ while :; do
         rest=${rest#*:}
         case $seen in *":$file:"*) continue ;; esac
         if [ ! -f "$file" ] || ! is_it "$file" "$4"; then continue; fi
-        if "$file" version >/dev/null 2>&1; then
+        # Whoever else could have made it in a folder of all users can change it behind the look.
+        if [ ! -L "$file" ] && [ -O "$file" ] && "$file" version >/dev/null 2>&1; then
             export MUSTER_PILOT_COPY="$file"
             exec "$file" pilot >&2
         fi

@@ -182,6 +182,23 @@ static void one_that_leaves_something_behind_has_answered(void **state)
     assert_int_equal(kill((pid_t)strtol(left, NULL, 10), SIGKILL), 0);
 }
 
+/* What it leaves says "no more" behind its end: it was taken all the same, and nobody is ended who
+ * may have its number by then. */
+static void what_is_said_behind_the_end_changes_nothing(void **state)
+{
+    struct trial *t = *state;
+    struct err err;
+    write_command(t, "sbatch",
+                  "echo 7\n"
+                  "{ while kill -0 $$ 2>/dev/null; do :; done\n"
+                  "  echo 'sbatch: error: Slurm temporarily unable to accept job, sleeping and "
+                  "retrying' >&2; } &");
+    assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SBATCH }, &err), 0);
+    wait_answers(t, 1);
+    assert_true(t->good);
+    assert_false(t->full);
+}
+
 /* sbatch tries again and again by itself: it is ended. One behind a prefix cannot be. */
 static void one_that_is_not_taken_is_ended(void **state)
 {
@@ -274,6 +291,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_fails_says_why, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_that_is_cut_off_is_not_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_that_leaves_something_behind_has_answered, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_is_said_behind_the_end_changes_nothing, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(one_that_is_not_taken_is_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_is_late_is_killed, set_up, tear_down),
