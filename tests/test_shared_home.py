@@ -31,7 +31,7 @@ def call(place: Lab) -> str:
 
 
 def muster(machine: Machine, words: str) -> str:
-    return machine.run("sh", "-c", f"{call(machine.lab)} {words}")
+    return machine.run("timeout", "60", "sh", "-c", f"{call(machine.lab)} {words}")
 
 
 def server_of(machine: Machine) -> int:
@@ -56,6 +56,15 @@ def test_one_server_for_all_login_nodes(login: Lab) -> None:
     assert not list((login.shared / "home").rglob("muster.db"))
     (file,) = (login.shared / "home").rglob("elsewhere.json")
     assert file.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(RuntimeError, match="your server runs on m1"):
+        muster(other, "server run")
+    with pytest.raises(RuntimeError, match="type it on m1"):
+        muster(other, "nodes set 4x1cpu,1Gi")
+    # What needs no server starts none: a backup becomes its records while it is ended.
+    muster(first, "backup /var/tmp/backup.tar")
+    first.run("kill", "-9", str(server_of(first)))
+    muster(first, "restore --force /var/tmp/backup.tar")
+    assert "two" in muster(first, "ls --all")
     # One that was ended is started again by the next command there, and by none here.
     first.run("kill", "-9", str(server_of(first)))
     with pytest.raises(RuntimeError, match="your server is on m1"):

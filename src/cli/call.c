@@ -67,6 +67,12 @@ static int call_open(struct cli *cli, struct err *err)
 {
     if (cli->client)
         return 0;
+    if (cli->found && !*cli->url) {
+        err_set(err, ERR_UNAVAILABLE, "your server is on %s, and listens to that machine alone",
+                cli->found->host);
+        return err_hint(err, "type it there; `muster server start --listen 0.0.0.0:6878` there "
+                             "lets other machines in");
+    }
     AUTO_FREE char *socket = cli->url ? NULL : socket_of(cli);
     AUTO_FREE char *token = cli->url ? token_for(cli) : NULL;
     struct http_client_config config = { .socket_path = socket,
@@ -76,6 +82,23 @@ static int call_open(struct cli *cli, struct err *err)
                                          .timeout_ms = CALL_TIMEOUT_MS };
     cli->client = http_client_create(&config, err);
     return cli->client ? 0 : -1;
+}
+
+int call_hint_local(const struct cli *cli, struct err *err)
+{
+    if (cli->found)
+        return err_hint(err, "type it on %s, where your server is", cli->found->host);
+    return err_hint(err, "leave out --server and MUSTER_SERVER, or type it there");
+}
+
+/* One that was ended on this machine, at a logout say, and that commands on others wait for. What
+ * needs no server does not start it. */
+static int start_ended(struct cli *cli, struct err *err)
+{
+    bool may = cli->starts_ended && !cli->url && !cli->client;
+    AUTO_FREE char *shared = may ? state_dir_shared(cli->state_dir) : NULL;
+    cli->starts_ended = false;
+    return shared && shared_home_is_here(shared) ? cli->host->server_ensure(cli, err) : 0;
 }
 
 void call_drop(struct cli *cli)
@@ -267,7 +290,7 @@ struct text_node *call_send(struct cli *cli, const struct call *call, struct err
         pairs_set(&headers, cli->arena, "Idempotency-Key", call->key);
     if (call->type)
         pairs_set(&headers, cli->arena, "Content-Type", call->type);
-    if (check_job(call->path, err) < 0 || call_open(cli, err) < 0)
+    if (check_job(call->path, err) < 0 || start_ended(cli, err) < 0 || call_open(cli, err) < 0)
         return NULL;
     struct http_ask ask = { .method = call->method,
                             .path = call->path,
@@ -341,7 +364,7 @@ static bool on_piece(void *arg, const void *data, size_t len)
 static int stream(struct cli *cli, const struct http_ask *ask, struct err *err)
 {
     struct http_response response;
-    if (check_job(ask->path, err) < 0 || call_open(cli, err) < 0)
+    if (check_job(ask->path, err) < 0 || start_ended(cli, err) < 0 || call_open(cli, err) < 0)
         return -1;
     int rc = http_call(cli->client, ask, &response, err);
     if (rc < 0) {

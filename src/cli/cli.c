@@ -72,16 +72,6 @@ static void find_server(struct cli *cli)
     cli->url = arena_strdup(cli->arena, found->address);
 }
 
-/* One that was ended on this machine, at a logout say, and that commands on others wait for. */
-static int start_ended(struct cli *cli, const struct cmd *cmd, struct err *err)
-{
-    AUTO_FREE char *shared = cli->url ? NULL : state_dir_shared(cli->state_dir);
-    if (cmd->hidden || cmd->raw || strcmp(cmd->name, "server") == 0 || !shared ||
-        !shared_home_is_here(shared))
-        return 0;
-    return cli->host->server_ensure(cli, err);
-}
-
 static int read_common(struct cli *cli, const struct common_opts *o, struct err *err)
 {
     const char *none = getenv("NO_COLOR");
@@ -118,8 +108,9 @@ static int run_parsed(struct cli *cli, const struct cmd *cmd, const void *opts, 
         out_buf(&text);
         return EXIT_OK;
     }
-    if (read_common(cli, common, err) < 0 || start_ended(cli, cmd, err) < 0)
+    if (read_common(cli, common, err) < 0)
         return -1;
+    cli->starts_ended = !cmd->hidden && strcmp(cmd->name, "server") != 0;
     return cmd->run(cli, opts, argc, argv, err);
 }
 

@@ -59,6 +59,8 @@ struct cli {
     const struct shared_server *found; /* url is that of this user's own server on another machine,
                                         * which the home they share says; NULL: it is not */
     bool named_dir;                    /* state_dir is that of --state-dir */
+    bool starts_ended; /* the first call starts the server of a home that machines share, when it
+                        * was on this one */
     bool json, wide, quiet;
     bool dashes;            /* "--" was among the arguments: what follows is a command */
     bool tty, color;        /* of stdout */

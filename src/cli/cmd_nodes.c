@@ -446,7 +446,7 @@ static int set(struct cli *cli, int argc, char **argv, struct err *err)
         return -1;
     if (cli->url) {
         err_set(err, ERR_INPUT, "nodes of a server elsewhere (%s) are not set from here", cli->url);
-        return err_hint(err, "leave out --server and MUSTER_SERVER");
+        return call_hint_local(cli, err);
     }
     pairs_set(&given, cli->arena, "nodes", argv[1]);
     return server_set(cli, &given, err) < 0 ? -1 : list(cli, false, err);

@@ -3,6 +3,7 @@
 #include "cli/cmd.h"
 
 #include "base/scan.h"
+#include "cli/call.h"
 #include "cli/names.h"
 #include "cli/records.h"
 
@@ -49,7 +50,7 @@ static int run_restore(struct cli *cli, const void *opts_, int argc, char **argv
     if (cli->url) {
         err_set(err, ERR_INPUT, "a server elsewhere (%s) is restored where its records are",
                 cli->url);
-        return err_hint(err, "leave out --server and MUSTER_SERVER, or type it there");
+        return call_hint_local(cli, err);
     }
     if (names_need(argv[0], err) < 0)
         return -1;

@@ -10,6 +10,7 @@
 #include "cli/records.h"
 #include "cli/server_start.h"
 #include "cli/shared_home.h"
+#include "cli/state_dir.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -43,27 +44,40 @@ static const char *const *flags_of(struct cli *cli, const struct server_verb_opt
     return flags;
 }
 
-static int run_here(struct cli *cli, const struct server_verb_opts *o, struct err *err)
+/* One on another machine that shares this one's home must have ended; whoever starts one here gives
+ * it up. */
+static int leave_found(struct cli *cli, bool for_good, struct err *err)
 {
-    return cli->host->server_run(cli->host->version, flags_of(cli, o), err);
-}
-
-/* One that was found in a home that machines share and does not answer is given up by this. */
-static int need_local(struct cli *cli, struct err *err)
-{
-    if (cli->found && call_server_lives(cli)) {
+    if (!cli->found)
+        return 0;
+    if (call_server_lives(cli)) {
         err_set(err, ERR_CONFLICT, "your server runs on %s", cli->found->host);
         return err_remedy(err, REMEDY_SERVER_STOP);
     }
-    if (cli->found) {
-        call_drop(cli);
-        cli->found = NULL;
-        cli->url = NULL;
-    }
+    AUTO_FREE char *shared = for_good ? state_dir_shared(cli->state_dir) : NULL;
+    if (shared)
+        shared_home_give_up(shared, cli->found->host);
+    call_drop(cli);
+    cli->found = NULL;
+    cli->url = NULL;
+    return 0;
+}
+
+static int need_local(struct cli *cli, bool starts, struct err *err)
+{
+    if (leave_found(cli, starts, err) < 0)
+        return -1;
     if (!cli->url)
         return 0;
     err_set(err, ERR_INPUT, "a server elsewhere (%s) is not started from here", cli->url);
     return err_hint(err, "leave out --server and MUSTER_SERVER");
+}
+
+static int run_here(struct cli *cli, const struct server_verb_opts *o, struct err *err)
+{
+    if (leave_found(cli, true, err) < 0)
+        return -1;
+    return cli->host->server_run(cli->host->version, flags_of(cli, o), err);
 }
 
 static void print_runs_as(const struct text_node *s)
@@ -150,7 +164,7 @@ static void read_given(struct cli *cli, const struct server_verb_opts *o, struct
 static int start(struct cli *cli, const struct server_verb_opts *o, struct err *err)
 {
     struct pairs given = { .n = 0 };
-    if (need_local(cli, err) < 0)
+    if (need_local(cli, true, err) < 0)
         return -1;
     read_given(cli, o, &given);
     return server_set(cli, &given, err) < 0 ? -1 : status(cli, err);
@@ -194,7 +208,7 @@ static int run_server(struct cli *cli, const void *opts_, int argc, char **argv,
     if (strcmp(what, "check") == 0)
         return records_check(cli, err);
     if (strcmp(what, "recover") == 0)
-        return need_local(cli, err) < 0 ? -1 : records_recover(cli, o->dry_run, err);
+        return need_local(cli, false, err) < 0 ? -1 : records_recover(cli, o->dry_run, err);
     const char *near = scan_nearest(what, subs, ARRAY_LEN(subs));
     err_set(err, ERR_INPUT, "server %s: start, stop, status, run, check or recover", what);
     return near ? err_remedy_of(err, REMEDY_SERVER_SUB, "%s", near) : -1;

@@ -1,6 +1,7 @@
 /* The file has a token: mode 0600, and one that others may use is not believed. It is replaced as a
- * whole. What stays of a server that was ended says where its records are, so no second one is
- * begun on another machine while jobs of the first go on. */
+ * whole, and only by servers of the machine that it names: those of others do not start. What stays
+ * of a server that was ended says where its records are, so no second one is begun on another
+ * machine while jobs of the first go on. */
 #include "cli/shared_home.h"
 
 #include "base/file.h"
@@ -21,12 +22,19 @@
 #define TRUSTED  "elsewhere.pem"
 #define FILE_MAX (64u << 10)
 
+int shared_home_check(struct err *err)
+{
+    const char *said = getenv("MUSTER_SHARED_HOME");
+    if (!said || !*said || strcmp(said, "yes") == 0)
+        return 0;
+    err_set(err, ERR_INPUT, "MUSTER_SHARED_HOME is \"%.40s\"", said);
+    return err_hint(err, "yes: other machines have this home, too; else unset it");
+}
+
 bool shared_home_has(const char *dir)
 {
     const char *said = getenv("MUSTER_SHARED_HOME");
-    if (said && (strcmp(said, "yes") == 0 || strcmp(said, "no") == 0))
-        return *said == 'y';
-    return network_fs_of(dir) != NULL;
+    return (said && strcmp(said, "yes") == 0) || network_fs_of(dir) != NULL;
 }
 
 char *shared_home_local(struct err *err)
@@ -51,26 +59,6 @@ char *shared_home_host(void)
     char name[HOST_NAME_MAX + 1] = "";
     (void)gethostname(name, sizeof name - 1);
     return mem_strdup(name);
-}
-
-int shared_home_write(const char *dir, const struct shared_server *server, struct err *err)
-{
-    struct arena *a = arena_create();
-    AUTO_FREE char *path = file_join(dir, NAME);
-    AUTO_FREE char *trusted = file_join(dir, TRUSTED);
-    AUTO_BUF struct buf text = BUF_INIT(FILE_MAX);
-    struct text_node *root = text_map(a, NULL, NULL);
-    text_str(a, root, "host", server->host);
-    text_str(a, root, "address", server->address);
-    text_str(a, root, "token", server->token);
-    json_print(root, 2, &text);
-    buf_putc(&text, '\n');
-    bool done =
-        file_mkdirs(dir, 0700, err) == 0 &&
-        file_replace(trusted, server->authority, strlen(server->authority), 0600, err) == 0 &&
-        file_replace(path, text.data, text.len, 0600, err) == 0;
-    arena_destroy(a);
-    return done ? 0 : -1;
 }
 
 static const char *word_of(const struct text_node *root, const char *name)
@@ -100,6 +88,45 @@ static bool read_file(struct arena *a, const char *dir, struct shared_server *ou
     return *out->host;
 }
 
+/* Of several machines that begin at once the first has it; what is there of another one stays. */
+static int put_file(struct arena *a, const char *dir, const struct shared_server *server,
+                    const struct buf *text, struct err *err)
+{
+    AUTO_FREE char *path = file_join(dir, NAME);
+    AUTO_FREE char *own = mem_printf("%s.%s", path, server->host);
+    struct shared_server other;
+    if (file_replace(own, text->data, text->len, 0600, err) != 0)
+        return -1;
+    bool first = link(own, path) == 0;
+    if (!first && read_file(a, dir, &other) && strcmp(other.host, server->host) != 0) {
+        err_set(err, ERR_CONFLICT, "your server is on %s", other.host);
+        (void)err_remedy(err, REMEDY_SERVER_STOP);
+    } else if (first || rename(own, path) == 0) {
+        first = true;
+    } else {
+        err_sys(err, "%s", path);
+    }
+    (void)unlink(own);
+    return first ? 0 : -1;
+}
+
+int shared_home_write(const char *dir, const struct shared_server *server, struct err *err)
+{
+    struct arena *a = arena_create();
+    AUTO_FREE char *trusted = file_join(dir, TRUSTED);
+    AUTO_BUF struct buf text = BUF_INIT(FILE_MAX);
+    struct text_node *root = text_map(a, NULL, NULL);
+    text_str(a, root, "host", server->host);
+    text_str(a, root, "address", server->address);
+    text_str(a, root, "token", server->token);
+    json_print(root, 2, &text);
+    buf_putc(&text, '\n');
+    bool done = file_mkdirs(dir, 0700, err) == 0 && put_file(a, dir, server, &text, err) == 0 &&
+                file_replace(trusted, server->authority, strlen(server->authority), 0600, err) == 0;
+    arena_destroy(a);
+    return done ? 0 : -1;
+}
+
 bool shared_home_read(struct arena *a, const char *dir, struct shared_server *out)
 {
     struct shared_server found;
@@ -120,9 +147,18 @@ bool shared_home_is_here(const char *dir)
     return is;
 }
 
+void shared_home_give_up(const char *dir, const char *host)
+{
+    struct arena *a = arena_create();
+    struct shared_server found;
+    AUTO_FREE char *path = file_join(dir, NAME);
+    if (read_file(a, dir, &found) && strcmp(found.host, host) == 0)
+        (void)unlink(path);
+    arena_destroy(a);
+}
+
 void shared_home_forget(const char *dir)
 {
-    AUTO_FREE char *path = file_join(dir, NAME);
-    if (shared_home_is_here(dir))
-        (void)unlink(path);
+    AUTO_FREE char *here = shared_home_host();
+    shared_home_give_up(dir, here);
 }

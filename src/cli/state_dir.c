@@ -53,6 +53,8 @@ char *state_dir_find(const char *dir, struct err *err)
     if (own && *own)
         return absolute(own, err);
     AUTO_FREE char *usual = usual_place();
+    if (shared_home_check(err) < 0)
+        return NULL;
     if (usual)
         return shared_home_has(usual) ? shared_home_local(err) : TAKE(usual);
     err_set(err, ERR_INPUT, "there is no home directory to keep state in");

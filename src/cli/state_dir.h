@@ -11,7 +11,7 @@
 /* dir, else $MUSTER_STATE_DIR, else $XDG_STATE_HOME/muster, else ~/.local/state/muster; absolute,
  * malloc'ed. In the place of the last two one on a disk of this machine, where they are in a home
  * that it shares with others (cli/shared_home.h). NULL with err when there is no home directory to
- * put it in. */
+ * put it in, among others. */
 char *state_dir_find(const char *dir, struct err *err);
 /* The directory that such a one is in the place of, with what says where the server is; malloc'ed.
  * NULL: dir is in the place of none. */

@@ -104,11 +104,57 @@ static void a_server_of_another_machine_is_found(void **state)
     assert_int_equal(st.st_mode & 0777, 0600);
     shared_home_forget(f->usual); /* it is the other's to say */
     assert_true(shared_home_read(f->arena, f->usual, &found));
+    shared_home_give_up(f->usual, "a-third");
+    assert_true(shared_home_read(f->arena, f->usual, &found));
     assert_int_equal(chmod(path, 0640), 0); /* others may have written it */
     assert_false(shared_home_read(f->arena, f->usual, &found));
     assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(file_replace(path, "{", 1, 0600, NULL), 0);
     assert_false(shared_home_read(f->arena, f->usual, &found));
+}
+
+/* Two that begin at once, or one in the foreground: jobs of the first are not lost from sight. */
+static void one_of_another_machine_is_not_replaced(void **state)
+{
+    const struct fix *f = *state;
+    struct shared_server found;
+    struct err err;
+    AUTO_FREE char *path = file_join(f->usual, "elsewhere.json");
+    AUTO_FREE char *own = mem_printf("%s.here", path);
+    const struct shared_server here = {
+        .host = "here", .address = "", .authority = "OTHER\n", .token = "x"
+    };
+    write_file(f, "another-machine");
+    assert_int_equal(shared_home_write(f->usual, &here, &err), -1);
+    assert_int_equal(err.code, ERR_CONFLICT);
+    assert_string_equal(err.what, "your server is on another-machine");
+    assert_true(shared_home_read(f->arena, f->usual, &found));
+    assert_string_equal(found.host, "another-machine");
+    AUTO_FREE char *pem = NULL;
+    size_t len;
+    assert_int_equal(file_read(found.authority, 100, &pem, &len, NULL), 0);
+    assert_string_equal(pem, "PEM\n");
+    assert_int_not_equal(access(own, F_OK), 0);
+    write_file(f, "another-machine"); /* that one again */
+    shared_home_give_up(f->usual, "another-machine");
+    assert_int_equal(shared_home_write(f->usual, &here, &err), 0);
+    assert_true(shared_home_read(f->arena, f->usual, &found));
+    assert_string_equal(found.host, "here");
+}
+
+static void what_is_said_of_a_home_is_yes(void **state)
+{
+    const struct fix *f = *state;
+    struct err err;
+    static const char *const others[] = { "no", "1", "YES" };
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        setenv("MUSTER_SHARED_HOME", others[i], 1);
+        assert_null(state_dir_find(NULL, &err));
+        assert_int_equal(err.code, ERR_INPUT);
+    }
+    setenv("MUSTER_SHARED_HOME", "", 1);
+    AUTO_FREE char *own = state_dir_find(NULL, &err);
+    assert_string_equal(own, f->usual);
 }
 
 static void one_of_this_machine_is_no_other(void **state)
@@ -129,6 +175,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(records_are_on_this_machine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_server_of_another_machine_is_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_of_another_machine_is_not_replaced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_said_of_a_home_is_yes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_of_this_machine_is_no_other, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
