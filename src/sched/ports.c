@@ -1,8 +1,9 @@
 /* Port maps of physical hosts.
  *
  * Programs bind all interfaces, so nodes of one physical host share one map. A map is a bitmap over
- * all ports plus a short list of ports seen taken from outside; it is counted and copied on the
- * first write, because a scheduling pass writes few of them. */
+ * all ports, in blocks that are there when a port of theirs was held, plus a short list of ports
+ * seen taken from outside; it is counted and copied on the first write, because a scheduling pass
+ * writes few of them. */
 #include "sched/ports.h"
 
 #include "base/mem.h"
@@ -11,6 +12,8 @@
 #include <string.h>
 
 #define WORD_BITS   64u
+#define BLOCK_WORDS 16u
+#define BLOCK_PORTS (BLOCK_WORDS * WORD_BITS)
 #define BLOCKED_MAX 256u
 
 struct blocked_port {
@@ -24,13 +27,27 @@ struct ports {
     uint32_t next; /* dynamic ports are looked for from here */
     uint32_t held_in_pool;
     uint32_t n_blocked;
-    struct blocked_port blocked[BLOCKED_MAX];
-    uint64_t bits[PORTS_MAX / WORD_BITS];
+    struct blocked_port *blocked;              /* NULL: there never was one */
+    uint64_t *blocks[PORTS_MAX / BLOCK_PORTS]; /* NULL: none of its ports is held */
 };
 
 static bool in_range(struct port_range r, uint32_t port)
 {
     return port >= r.first && port <= r.last;
+}
+
+static void copy(struct ports *to, const struct ports *from)
+{
+    *to = *from;
+    if (from->blocked) {
+        to->blocked = mem_new(BLOCKED_MAX * sizeof *to->blocked);
+        memcpy(to->blocked, from->blocked, from->n_blocked * sizeof *to->blocked);
+    }
+    for (uint32_t i = 0; i < PORTS_MAX / BLOCK_PORTS; i++)
+        if (from->blocks[i]) {
+            to->blocks[i] = mem_new(BLOCK_WORDS * sizeof(uint64_t));
+            memcpy(to->blocks[i], from->blocks[i], BLOCK_WORDS * sizeof(uint64_t));
+        }
 }
 
 struct ports *ports_own(struct ports **at, struct port_range pool, uint32_t start)
@@ -40,7 +57,7 @@ struct ports *ports_own(struct ports **at, struct port_range pool, uint32_t star
         return p;
     struct ports *own = mem_new(sizeof *own);
     if (p) {
-        memcpy(own, p, sizeof *own);
+        copy(own, p);
         p->refs--;
     } else {
         own->pool = pool;
@@ -69,13 +86,31 @@ struct ports *ports_share(struct ports *p)
 
 void ports_unshare(struct ports *p)
 {
-    if (p && --p->refs == 0)
-        free(p);
+    if (!p || --p->refs)
+        return;
+    for (uint32_t i = 0; i < PORTS_MAX / BLOCK_PORTS; i++)
+        free(p->blocks[i]);
+    free(p->blocked);
+    free(p);
+}
+
+static uint64_t *block_of(struct ports *p, uint32_t port)
+{
+    uint64_t **block = &p->blocks[port / BLOCK_PORTS];
+    if (!*block)
+        *block = mem_new(BLOCK_WORDS * sizeof **block);
+    return *block;
+}
+
+static uint32_t word_of(uint32_t port)
+{
+    return port / WORD_BITS % BLOCK_WORDS;
 }
 
 bool ports_held(const struct ports *p, uint32_t port)
 {
-    return p && (p->bits[port / WORD_BITS] >> (port % WORD_BITS) & 1);
+    const uint64_t *block = p ? p->blocks[port / BLOCK_PORTS] : NULL;
+    return block && (block[word_of(port)] >> (port % WORD_BITS) & 1);
 }
 
 bool ports_busy(const struct ports *p, uint32_t port)
@@ -92,7 +127,7 @@ bool ports_busy(const struct ports *p, uint32_t port)
 
 void ports_hold(struct ports *p, uint32_t port)
 {
-    p->bits[port / WORD_BITS] |= UINT64_C(1) << (port % WORD_BITS);
+    block_of(p, port)[word_of(port)] |= UINT64_C(1) << (port % WORD_BITS);
     if (!in_range(p->pool, port))
         return;
     p->held_in_pool++;
@@ -101,23 +136,33 @@ void ports_hold(struct ports *p, uint32_t port)
 
 void ports_drop(struct ports *p, uint32_t port)
 {
-    p->bits[port / WORD_BITS] &= ~(UINT64_C(1) << (port % WORD_BITS));
+    block_of(p, port)[word_of(port)] &= ~(UINT64_C(1) << (port % WORD_BITS));
     if (in_range(p->pool, port))
         p->held_in_pool--;
+}
+
+static void join_block(struct ports *p, const uint64_t *other, uint32_t first)
+{
+    const uint64_t *own = block_of(p, first);
+    for (uint32_t i = 0; i < BLOCK_WORDS; i++)
+        for (uint64_t new = other[i] & ~own[i]; new; new &= new - 1)
+            ports_hold(p, first + i * WORD_BITS + (uint32_t)__builtin_ctzll(new));
 }
 
 void ports_join(struct ports *p, const struct ports *other)
 {
     uint32_t next = p->next;
-    for (uint32_t i = 0; i < PORTS_MAX / WORD_BITS; i++)
-        for (uint64_t new = other->bits[i] & ~p->bits[i]; new; new &= new - 1)
-            ports_hold(p, i * WORD_BITS + (uint32_t)__builtin_ctzll(new));
+    for (uint32_t first = 0; first < PORTS_MAX; first += BLOCK_PORTS)
+        if (other->blocks[first / BLOCK_PORTS])
+            join_block(p, other->blocks[first / BLOCK_PORTS], first);
     p->next = next;
 }
 
 void ports_block(struct ports *p, uint32_t port, uint64_t until_ms)
 {
     uint32_t slot = p->n_blocked, earliest = 0;
+    if (!p->blocked)
+        p->blocked = mem_new(BLOCKED_MAX * sizeof *p->blocked);
     for (uint32_t i = 0; i < p->n_blocked; i++) {
         if (p->blocked[i].port == port)
             slot = i;
