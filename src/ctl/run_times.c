@@ -31,8 +31,8 @@ struct pending_time {
 };
 struct run_times {
     struct smap *groups;
-    struct ended_job window[RUN_TIMES_JOBS];
-    size_t n, next; /* next: where the next one goes, and the oldest is when it is full */
+    VEC(struct ended_job) window;
+    size_t oldest; /* in it, when it is full */
     VEC(struct pending_time) pending; /* of the open turn */
 };
 
@@ -67,6 +67,7 @@ void run_times_destroy(struct run_times *r)
     smap_destroy_with(r->groups, drop_group);
     drop_pending(r);
     vec_fini(&r->pending);
+    vec_fini(&r->window);
     free(r);
 }
 
@@ -117,16 +118,17 @@ static void leave(struct run_times *r, struct group *g)
 
 static void learn(struct run_times *r, const struct pending_time *p)
 {
-    struct ended_job *at = &r->window[r->next];
-    const struct ended_job oldest = *at;
-    r->next = (r->next + 1) % RUN_TIMES_JOBS;
-    *at = (struct ended_job){ .name = join(r, p->name, p->ms), .queue = join(r, p->queue, p->ms) };
-    if (r->n == RUN_TIMES_JOBS) {
-        leave(r, oldest.name);
-        leave(r, oldest.queue);
-    } else {
-        r->n++;
+    const struct ended_job job = { .name = join(r, p->name, p->ms),
+                                   .queue = join(r, p->queue, p->ms) };
+    if (r->window.n < RUN_TIMES_JOBS) {
+        vec_push(&r->window, job);
+        return;
     }
+    const struct ended_job oldest = r->window.at[r->oldest];
+    r->window.at[r->oldest] = job;
+    r->oldest = (r->oldest + 1) % RUN_TIMES_JOBS;
+    leave(r, oldest.name);
+    leave(r, oldest.queue);
 }
 
 /* Neither owners nor names of jobs and queues have a line break in them. */

@@ -6,6 +6,7 @@
  * in a pool of bounded size; when it is full, all of it is forgotten. */
 #include "sched/potential.h"
 
+#include "base/buf.h"
 #include "base/hash.h"
 #include "base/hash_index.h"
 #include "base/mem.h"
@@ -51,11 +52,9 @@ struct potential {
     struct column columns[POTENTIAL_SHAPES];
     uint32_t n_columns;
     uint64_t questions;
-    struct state_value *known;
+    VEC(struct state_value) known;
     struct hash_index known_at; /* known by contents */
-    unsigned char *pool;
-    uint32_t n_known;
-    size_t pool_used;
+    struct buf pool;
     struct potential_work work;
 };
 
@@ -119,8 +118,8 @@ bool node_state_put(struct node_state *s, const struct shape *t, uint16_t slot)
 static void forget_known(struct potential *p)
 {
     hash_index_clear(&p->known_at);
-    p->n_known = 0;
-    p->pool_used = 0;
+    vec_clear(&p->known);
+    buf_clear(&p->pool);
 }
 
 static int32_t waste_of(struct potential *p, const struct node_state *s)
@@ -131,19 +130,19 @@ static int32_t waste_of(struct potential *p, const struct node_state *s)
     contents_of(s, &c);
     for (uint32_t i = hash_index_first(&p->known_at, c.hash); i != HASH_INDEX_NONE;
          i = hash_index_next(&p->known_at, i)) {
-        const struct state_value *k = &p->known[i];
-        if (k->len == c.len && !memcmp(p->pool + k->at, c.bytes, c.len))
+        const struct state_value *k = &p->known.at[i];
+        if (k->len == c.len && !memcmp(p->pool.data + k->at, c.bytes, c.len))
             return k->waste;
     }
     p->work.states++;
     int32_t waste = rollout_waste(p->rollout, s);
-    if (p->n_known == KNOWN_MOST || p->pool_used + c.len > POOL)
+    if (p->known.n == KNOWN_MOST || p->pool.len + c.len > POOL)
         forget_known(p);
-    p->known[p->n_known] =
-        (struct state_value){ .at = (uint32_t)p->pool_used, .len = c.len, .waste = waste };
-    hash_index_add(&p->known_at, p->n_known++, c.hash);
-    memcpy(p->pool + p->pool_used, c.bytes, c.len);
-    p->pool_used += c.len;
+    hash_index_add(&p->known_at, (uint32_t)p->known.n, c.hash);
+    vec_push(&p->known, ((struct state_value){ .at = (uint32_t)p->pool.len,
+                                               .len = c.len,
+                                               .waste = waste }));
+    buf_add(&p->pool, c.bytes, c.len);
     return waste;
 }
 
@@ -294,8 +293,7 @@ struct potential *potential_create(void)
 {
     struct potential *p = mem_new(sizeof *p);
     p->spare = NONE;
-    p->known = mem_new(KNOWN_MOST * sizeof *p->known);
-    p->pool = mem_new(POOL);
+    buf_init(&p->pool, POOL);
     return p;
 }
 
@@ -310,8 +308,8 @@ void potential_destroy(struct potential *p)
     vec_fini(&p->stamps);
     hash_index_fini(&p->held);
     hash_index_fini(&p->known_at);
-    free(p->known);
-    free(p->pool);
+    vec_fini(&p->known);
+    buf_fini(&p->pool);
     free(p);
 }
 
