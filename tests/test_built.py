@@ -44,6 +44,7 @@ def test_fortify_is_of_the_highest_level() -> None:
     assert of_main and all("-D_FORTIFY_SOURCE=3" in one["command"] for one in of_main)
 
 
+@pytest.mark.slow
 def test_sbom(tmp_path: Path) -> None:
     out = tmp_path / "sbom.json"
     said(ROOT / "tools/sbom", "--output", out)

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from conftest import Starter
 from harness import Json, Server, native, wait_for
 
@@ -188,6 +189,7 @@ def test_sixty(start: Starter, tmp_path: Path) -> None:
     assert len(c.reasons) >= 2 and evicted(server) >= 2, (c.reasons, evicted(server))
 
 
+@pytest.mark.slow
 def test_two_hundred(start: Starter, tmp_path: Path) -> None:
     server = start(nodes="16x8cpu,8Gi,1gpu")
     c = crowd(server, tmp_path, 200)

@@ -67,6 +67,7 @@ def targets(tree: Path) -> set[str]:
     return {target["name"] for target in json.loads(said.stdout)}
 
 
+@pytest.mark.slow
 def test_packages_that_come_later_are_seen(tmp_path: Path) -> None:
     """The tree was built before those of the tests were there."""
     if subprocess.run(["pkg-config", "--exists", "cmocka"], check=False).returncode:

@@ -189,6 +189,7 @@ def test_what_was_acknowledged_and_is_not_there(
         assert numbers(other) == set(jobs)
 
 
+@pytest.mark.slow
 def test_in_several_parts(start: Starter, proxy: Proxy, store: Store) -> None:
     """Records that are larger than a part, with parts that fail."""
     server = start(nodes="2cpu,2Gi")
@@ -211,6 +212,7 @@ def test_in_several_parts(start: Starter, proxy: Proxy, store: Store) -> None:
     shutil.rmtree(other.state)
 
 
+@pytest.mark.slow
 def test_upload_that_fails_is_given_up(start: Starter, proxy: Proxy, store: Store) -> None:
     """Its parts do not stay in the store, which would have to be paid for."""
     server = start(nodes="2cpu,2Gi")

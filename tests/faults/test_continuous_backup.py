@@ -384,6 +384,7 @@ def test_full(start: Starter, tmp_path: Path) -> None:
             assert numbers(other) == set(jobs)
 
 
+@pytest.mark.slow
 def test_away_for_too_long(start: Starter, tmp_path: Path) -> None:
     """More is committed than is kept for it: a new base follows."""
     target = place(tmp_path)
