@@ -3,8 +3,10 @@ and allocations whose time is over: jobs go on with what is left."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +21,12 @@ from harness import (
     Server,
     alive,
     native,
+    proc_bytes,
+    processes,
     until_there,
     wait_for,
 )
-from slurm_cluster import Slurm, end_node, slurm, stop_node, why_none
+from slurm_cluster import Slurm, end_node, processes_on, slurm, stop_node, why_none
 from test_silent_machines import Job
 from test_slurm_jobs import asked, on_slurm
 
@@ -92,6 +96,81 @@ def test_a_node_that_is_switched_off_is_left(
         elastic.end()
         for job in (fixed, elastic):
             server.wait(job.number, "succeeded")
+
+
+def spread_job(server: Server, go: Path, **more: object) -> int:
+    """Two tasks, on a node each, until they are let go. The first one is on the node with the batch
+    script."""
+    fields: Json = {"place": ON_SLURM, "resources": {"cpu": 5, "memory": "64Mi"}, **more}
+    return server.submit(native("two", until_there(go), 2, retry={"platform": "always"}, **fields))
+
+
+def nodes_of(cluster: Slurm) -> tuple[str, str, list[str]]:
+    """Of the only allocation of ours: its number, the node with its script, the others."""
+    rows = [line.split() for line in cluster.run("squeue", "-h", "-o", "%i %B %N %j").splitlines()]
+    ((allocation, batch, names, _),) = [row for row in rows if "muster-pilot-" in row[3]]
+    all_names = cluster.run("scontrol", "show", "hostnames", names).split()
+    return allocation, batch, [name for name in all_names if name != batch]
+
+
+def folder_of(allocation: str, node: str) -> Path:
+    """The directory of muster-node on a node: what its host was started with."""
+    words = [line.split() for line in processes("muster-node").values()]
+    (folder,) = [w[2] for w in words if w[1] == "host" and f"/{allocation}.{node}." in w[2]]
+    return Path(folder)
+
+
+def attempts(server: Server, number: int) -> list[int]:
+    return sorted(len(task["attempts"]) for task in server.job(number)["task_list"])
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_node_that_is_back_before_it_is_missed(
+    server: Server, cluster: Slurm, tmp_path: Path, kept: bool
+) -> None:
+    """Slurm sees nothing of it, so it never gives the node up: it is started again there, and finds
+    what was on its disk (or that there is nothing) and that nothing of it lives."""
+    go = tmp_path / "go"
+    number = spread_job(server, go)
+    server.wait(number, "running")
+    allocation, _, (lost,) = nodes_of(cluster)
+    folder = folder_of(allocation, lost)
+    with switched_off(cluster, lost):
+        pass
+    if not kept:
+        shutil.rmtree(folder)  # it lay in memory
+    wait_for(lambda: attempts(server, number)[-1] == 2, what="another try")
+    wait_for(lambda: server.state_of(number) == "running", what="the job to go on")
+    assert nodes_of(cluster)[0] == allocation and nodes_of(cluster)[2] == [lost]
+    now = folder_of(allocation, lost)
+    assert (now == folder) == kept
+    go.touch()
+    assert server.wait(number)["state"] == "succeeded"
+    wait_for(lambda: not now.exists(), what="its directory to go")
+
+
+def test_a_node_that_only_stands_still_is_not_doubled(
+    server: Server, cluster: Slurm, tmp_path: Path
+) -> None:
+    """For its server it is silent, as one that was off; for Slurm it is there. What is started
+    there again finds that its tasks live, and leaves them alone."""
+    go = tmp_path / "go"
+    number = spread_job(server, go)
+    server.wait(number, "running")
+    allocation, _, (lost,) = nodes_of(cluster)
+    stopped = [p for p in processes_on(lost, {allocation}) if b"slurmstepd" not in proc_bytes(p, "cmdline")]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_for(lambda: server.said().count("pilot.again") >= 2, what="two tries")
+        assert server.state_of(number) == "running" and attempts(server, number) == [1, 1]
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: server.get("/v1/pilots")["pilots"][-1]["up"] == 2, what="it to be heard")
+    go.touch()
+    assert server.wait(number)["state"] == "succeeded"
+    assert attempts(server, number) == [1, 1]
 
 
 def test_a_job_is_told_before_its_time_is_over(

@@ -60,7 +60,7 @@ static void on_closed(void *arg, struct conn *conn, const char *why)
 static int take_ask(struct joiner *j, const struct wire_frame *frame)
 {
     struct wire_host_join join;
-    if (wire_get(frame, j->all->scratch, &join) < 0 || join.version != WIRE_VERSION || !*join.node)
+    if (wire_get(frame, j->all->scratch, &join) < 0 || join.version != WIRE_VERSION)
         return -1;
     if (!j->ticket) {
         conn_admit(j->conn);

@@ -53,10 +53,11 @@ static int host(int argc, char **argv)
 
 static int pilot(int argc, char **argv)
 {
-    (void)argv;
     if (argc == 2)
         return pilot_run();
-    fputs("muster-node pilot: takes no arguments\n", stderr);
+    if (argc == 3 && strcmp(argv[2], "again") == 0)
+        return pilot_print_again();
+    fputs("muster-node pilot: takes \"again\", or no argument\n", stderr);
     return 2;
 }
 

@@ -13,9 +13,9 @@ struct asking {
     uv_loop_t loop;
     const struct joining *what;
     struct uplink *link;
+    uv_timer_t limit;
     bool joined;
-    char *name;
-    size_t size;
+    struct joining_answer *answer;
     struct err *err;
 };
 
@@ -33,6 +33,7 @@ static void on_connected(void *arg, struct buf *out)
 static void finish(struct asking *ask)
 {
     uplink_destroy(TAKE(ask->link));
+    uv_close((uv_handle_t *)&ask->limit, NULL);
 }
 
 static int take_answer(struct asking *ask, const struct wire_frame *frame)
@@ -41,10 +42,10 @@ static int take_answer(struct asking *ask, const struct wire_frame *frame)
     struct wire_host_joined_answer said;
     int rc = wire_get(frame, arena, &said);
     if (rc == 0) {
-        ask->joined = *said.node && strlen(said.node) < ask->size;
-        if (ask->joined)
-            snprintf(ask->name, ask->size, "%s", said.node);
-        else
+        ask->joined = *said.node && strlen(said.node) < sizeof ask->answer->name;
+        snprintf(ask->answer->name, sizeof ask->answer->name, "%s", said.node);
+        snprintf(ask->answer->reason, sizeof ask->answer->reason, "%s", said.reason);
+        if (!ask->joined)
             err_set(ask->err, ERR_DENIED, "the server does not take this node: %.160s",
                     said.reason);
         finish(ask);
@@ -80,9 +81,16 @@ static void on_refused(void *arg, int status)
     finish(ask);
 }
 
-int joining_run(const struct joining *what, char *name, size_t size, struct err *err)
+static void on_limit(uv_timer_t *timer)
 {
-    struct asking ask = { .what = what, .name = name, .size = size, .err = err };
+    struct asking *ask = timer->data;
+    err_set(ask->err, ERR_UNAVAILABLE, "the server does not answer");
+    finish(ask);
+}
+
+int joining_run(const struct joining *what, struct joining_answer *answer, struct err *err)
+{
+    struct asking ask = { .what = what, .answer = answer, .err = err };
     if (uv_loop_init(&ask.loop) != 0)
         BUG("no event loop");
     ask.link = uplink_create_host(&ask.loop, what->dir,
@@ -92,6 +100,10 @@ int joining_run(const struct joining *what, char *name, size_t size, struct err 
                                                         .lost = on_nothing,
                                                         .refused = on_refused,
                                                         .arg = &ask });
+    uv_timer_init(&ask.loop, &ask.limit);
+    ask.limit.data = &ask;
+    if (what->limit_ms)
+        uv_timer_start(&ask.limit, on_limit, what->limit_ms, 0);
     uplink_start(ask.link);
     uv_run(&ask.loop, UV_RUN_DEFAULT);
     uv_loop_close(&ask.loop);

@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "node/conf.h"
+#include "node/earlier.h"
 #include "node/joining.h"
 
 #include <errno.h>
@@ -32,6 +34,7 @@
 #define DAY_S        86400
 #define FOREVER_S    INT64_C(0x7fffffff) /* no limit is known */
 #define CHILDREN_MAX 65536u
+#define ASK_MS       60000u /* for an answer about other nodes */
 
 /* ---- what the environment says ---- */
 
@@ -53,6 +56,7 @@ int pilot_read(struct pilot_site *site, struct err *err)
         { "SLURM_STEP_GPUS", &site->gpus, true },
         { "MUSTER_PILOT_LEFT", &site->left, true },
         { "MUSTER_PILOT_COPY", &site->copy, true },
+        { "MUSTER_PILOT_AGAIN", &site->again, true },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const char *value = getenv(rows[i].name);
@@ -119,7 +123,7 @@ static void forget_slurm(void)
 /* A folder of this user's own in that one, where programs may run. */
 static char *find_folder(const char *in, size_t len)
 {
-    AUTO_FREE char *folder = mem_printf("%.*s/muster-%u", (int)len, in, (unsigned)geteuid());
+    AUTO_FREE char *folder = earlier_folder(in, len);
     struct statvfs fs;
     struct stat st;
     if (len == 0 || *in != '/' || (mkdir(folder, 0700) < 0 && errno != EEXIST))
@@ -169,7 +173,8 @@ static int write_conf(const struct pilot_site *site, const char *dir, const char
 static int join(const struct pilot_site *site, const char *dir, struct err *err)
 {
     unsigned char token[JOINING_TOKEN];
-    char hex[2 * JOINING_TOKEN + 1], name[PILOT_NAME];
+    char hex[2 * JOINING_TOKEN + 1];
+    struct joining_answer answer;
     if (write_conf(site, dir, site->node, site->join, err) < 0)
         return -1;
     if (getrandom(token, sizeof token, 0) != (ssize_t)sizeof token)
@@ -179,12 +184,46 @@ static int join(const struct pilot_site *site, const char *dir, struct err *err)
     const struct joining what = {
         .dir = dir, .node = site->node, .allocation = site->allocation, .own = token
     };
-    int rc = joining_run(&what, name, sizeof name, err);
+    int rc = joining_run(&what, &answer, err);
     if (rc == 0)
-        rc = write_conf(site, dir, name, hex, err);
+        rc = write_conf(site, dir, answer.name, hex, err);
     memset(token, 0, sizeof token);
     memset(hex, 0, sizeof hex);
     return rc;
+}
+
+/* Its tasks are found there, and the server knows it by that token: nobody has to ask. */
+static int take_over(const struct pilot_site *site, const char *dir, struct err *err)
+{
+    struct conf conf;
+    int rc = conf_read_host(dir, &conf, err);
+    if (rc == 0)
+        rc = write_conf(site, dir, conf.node, conf.token, err);
+    explicit_bzero(conf.token, sizeof conf.token);
+    return rc;
+}
+
+int pilot_print_again(void)
+{
+    static const unsigned char no_token[JOINING_TOKEN] = { 0 };
+    struct pilot_site site;
+    struct joining_answer answer;
+    struct err err = { .what = "" };
+    AUTO_FREE char *dir = pilot_read(&site, &err) == 0 ? make_dir(&site, &err) : NULL;
+    const struct joining what = { .dir = dir,
+                                  .node = "",
+                                  .allocation = site.allocation,
+                                  .own = no_token,
+                                  .limit_ms = ASK_MS };
+    bool ready = dir && write_conf(&site, dir, site.node, site.join, &err) == 0;
+    bool named = ready && joining_run(&what, &answer, &err) == 0;
+    if (named)
+        printf("%s %s\n", answer.name, answer.reason);
+    else
+        log_info("pilot.again", "%s", err.what);
+    if (dir)
+        (void)file_remove_tree(dir, NULL);
+    return ready ? 0 : 2;
 }
 
 /* ---- the host ---- */
@@ -295,6 +334,39 @@ static void look_after(const char *dir, const char *program, int64_t bound_s)
     }
 }
 
+static enum earlier find_earlier(const struct pilot_site *site, char **dir, int *lock)
+{
+    const struct earlier_search search = { .dirs = site->dirs,
+                                           .allocation = site->allocation,
+                                           .node = site->node,
+                                           .token_hash = site->again };
+    return site->again ? earlier_find(&search, dir, lock) : EARLIER_NONE;
+}
+
+static int run_site(const struct pilot_site *site, struct err *err)
+{
+    AUTO_FREE char *dir = NULL;
+    AUTO_CLOSE int lock = -1;
+    const enum earlier earlier = find_earlier(site, &dir, &lock);
+    if (earlier == EARLIER_LIVES) {
+        log_info("pilot.lives", "node=%s note=\"the one before it does, or may\"", site->node);
+        return 0;
+    }
+    if (earlier == EARLIER_NONE && (dir = make_dir(site, err)))
+        lock = earlier_lock(dir, err);
+    AUTO_FREE char *program = dir && site->copy ? pilot_take_program(dir, site->copy) : NULL;
+    int rc = lock < 0 ? -1 : earlier == EARLIER_NONE ? join(site, dir, err)
+                                                     : take_over(site, dir, err);
+    const int64_t bound_s = pilot_bound(site->left);
+    if (rc == 0) {
+        forget_slurm();
+        look_after(dir, program, bound_s);
+    }
+    if (dir)
+        (void)file_remove_tree(dir, NULL);
+    return rc;
+}
+
 int pilot_run(void)
 {
     struct pilot_site site;
@@ -303,17 +375,10 @@ int pilot_run(void)
         log_error("pilot.failed", "%s", err.what);
         return 2;
     }
-    AUTO_FREE char *dir = make_dir(&site, &err);
-    AUTO_FREE char *program = dir && site.copy ? pilot_take_program(dir, site.copy) : NULL;
     AUTO_FREE char *copy = site.copy ? mem_strdup(site.copy) : NULL;
-    int rc = dir ? join(&site, dir, &err) : -1;
+    int rc = run_site(&site, &err);
     if (rc < 0)
         log_error("pilot.failed", "node=%s %s", site.node, err.what);
-    forget_slurm();
-    if (rc == 0)
-        look_after(dir, program, pilot_bound(site.left));
-    if (dir)
-        (void)file_remove_tree(dir, NULL);
     if (copy)
         (void)unlink(copy);
     return rc == 0 ? 0 : STATUS_NEVER;

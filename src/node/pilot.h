@@ -7,7 +7,6 @@
 
 #include <stdint.h>
 
-#define PILOT_NAME 256u
 struct pilot_site {               /* as the environment says it */
     const char *tcp, *pin, *join; /* of host.conf; join: the token of the allocation */
     const char *dirs;             /* where its directory may lie, apart by colons, the first that
@@ -16,6 +15,7 @@ struct pilot_site {               /* as the environment says it */
     const char *cpus, *memory, *memory_per_cpu, *gpus; /* of Slurm; NULL: it does not say */
     const char *left; /* of the allocation's time, as squeue says it; NULL: it does not */
     const char *copy; /* its program, which was brought and goes with it; NULL: not so */
+    const char *again; /* there was a pilot here, by a token of that SHA-256; NULL: it is the first */
 };
 /* Names the variable that is missing. */
 int pilot_read(struct pilot_site *, struct err *);
@@ -31,7 +31,12 @@ int64_t pilot_bound(const char *left);
 /* All that was started below this process, when it is the subreaper of that. */
 void pilot_end_children(void);
 
-/* Runs until the allocation ends, or the server does not want the node. The exit status. */
+/* Runs until the allocation ends, or the server does not want the node. One that is started again
+ * takes over what the one before it left, and ends at once while that lives, or may. The exit
+ * status. */
 int pilot_run(void);
+/* Prints which node of the allocation is to be started again, and what MUSTER_PILOT_AGAIN is to be
+ * there. The exit status: 0, also when there is none. */
+int pilot_print_again(void);
 
 #endif

@@ -77,16 +77,20 @@ const struct codec_row wire_host_ended_rows[] = {
 const struct codec_row wire_host_clean_rows[] = { GENERATION(struct wire_host_clean), ROW_END };
 const struct codec_row wire_host_join_rows[] = {
     ROW(U32, struct wire_host_join, version, "of the protocol: 1"),
-    ROW(TEXT, struct wire_host_join, node, "as the engine of its allocation calls it",
+    ROW(TEXT, struct wire_host_join, node,
+        "as the engine of its allocation calls it; empty: which node is to be started again?",
         .max = TEXT_MAX),
     ROW(TEXT, struct wire_host_join, allocation, "the same of the allocation", .max = TEXT_MAX),
     ROW_BYTES(BYTES, struct wire_host_join, own, own_len, "32: the token it made"),
     ROW_END,
 };
 const struct codec_row wire_host_joined_rows[] = {
-    ROW(TEXT, struct wire_host_joined_answer, node, "its name from here on; empty: it may not join",
+    ROW(TEXT, struct wire_host_joined_answer, node, "its name from here on, or the one that is to be started again; empty: it may not "
+        "join, or there is none",
         .max = TEXT_MAX),
-    ROW(TEXT, struct wire_host_joined_answer, reason, "why not, for people", .max = TEXT_MAX),
+    ROW(TEXT, struct wire_host_joined_answer, reason,
+        "why not, for people; of one that is to be started again the SHA-256 of its host's token",
+        .max = TEXT_MAX),
     ROW_END,
 };
 

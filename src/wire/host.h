@@ -74,14 +74,16 @@ struct wire_host_clean { /* server -> host */
  * has made one of its own. */
 struct wire_host_join { /* host -> server: the only one of its connection */
     uint32_t version;
-    const char *node;       /* as the engine of the allocation calls it */
+    const char *node;       /* as the engine of the allocation calls it; "": the allocation itself,
+                             * which asks which of its nodes is to be started again */
     const char *allocation; /* the same of the allocation */
     const void *own;        /* HOST_TOKEN bytes: the token that it comes by from then on */
     uint32_t own_len;
 };
 struct wire_host_joined_answer { /* server -> host: the answer */
-    const char *node;            /* what it is called from here on; "": it may not join */
-    const char *reason;          /* why not */
+    const char *node;            /* what it is called from here on; "": it may not join. The one
+                                  * to be started again, as the allocation's engine calls it */
+    const char *reason;          /* why not; of one to be started again: SHA-256 of its token */
 };
 
 #define WIRE_HOST_TYPES(X)                                                                         \

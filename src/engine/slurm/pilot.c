@@ -166,6 +166,7 @@ struct pilot *pilot_create(const char *name, const char *nonce, const char *by,
     p->partition = mem_strdup(ask->partition);
     p->nodes = mem_strdup("");
     p->reason = mem_strdup("");
+    p->hears_again = true;
     p->ask = *ask;
     p->ask.partition = arena_strdup(p->arena, ask->partition);
     p->ask.flags.at = ARENA_ARRAY(p->arena, ask->flags.n + 1, const char *);
@@ -315,6 +316,8 @@ struct text_node *pilot_row(struct arena *a, const struct pilot *p)
         text_str(a, map, "end", end_words[p->end]);
     if (p->given_back)
         text_bool(a, map, "given_back", true);
+    if (p->hears_again)
+        text_bool(a, map, "hears_again", true);
     text_str(a, map, "id", p->id);
     text_str(a, map, "in", p->partition);
     text_str(a, map, "nodes", p->nodes);
@@ -365,6 +368,7 @@ struct pilot *pilot_of_row(const char *name, const struct text_node *map)
         if (strcmp(end_words[i], text_word(map, "end")) == 0)
             p->end = (enum pilot_end)i;
     p->given_back = text_flag(map, "given_back");
+    p->hears_again = text_flag(map, "hears_again");
     p->start_ms = text_number(map, "start");
     p->ends_ms = text_number(map, "ends");
     p->submitted = true;

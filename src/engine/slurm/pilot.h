@@ -5,6 +5,7 @@
 #define ENGINE_SLURM_PILOT_H
 
 #include "base/vec.h"
+#include "engine/slurm/again.h"
 #include "engine/slurm/answers.h"
 #include "text/tree.h"
 
@@ -54,6 +55,7 @@ struct pilot_host { /* a node of it that has joined */
     char *name;     /* here */
     unsigned char token_hash[32];
     bool gone;
+    struct again again; /* in no row */
 };
 struct pilot {
     char *name, *nonce, *by;
@@ -75,6 +77,7 @@ struct pilot {
     unsigned absent;  /* answers in a row without it */
     uint64_t full_ms; /* wall clock: Slurm took no more jobs then; 0: it did not say so */
     bool submitted;   /* sbatch was started, by this server or an earlier one */
+    bool hears_again; /* its batch script starts nodes again; those of older servers did not */
 };
 /* nonce: makes its name in Slurm no other's. */
 struct pilot *pilot_create(const char *name, const char *nonce, const char *by,

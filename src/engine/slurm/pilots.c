@@ -11,6 +11,7 @@
 #include "engine/slurm/script.h"
 #include "link/joins.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <uv.h>
@@ -50,6 +51,8 @@ struct ask { /* of a node that wants to join */
 struct joining { /* until its row is committed */
     struct pilots *all;
     struct ask ask;
+    bool had; /* the node was one before, by this token: */
+    unsigned char had_hash[32];
 };
 struct slot { /* a node that is to come */
     bool there;
@@ -72,6 +75,7 @@ struct pilots {
     uint64_t sinfo_ms;        /* when it was asked; 0: never */
     struct arena *shape_of;   /* texts of: */
     struct slurm_shape shape; /* of the partition looked for last */
+    uint64_t pace_ms;         /* of again.h */
 };
 
 static void look_soon(struct pilots *all, uint64_t ms);
@@ -390,10 +394,48 @@ static void remove_lost(struct entry *e)
     }
 }
 
+static void on_told_again(void *arg, const struct slurm_answer *answer)
+{
+    (void)arg;
+    if (answer->err)
+        log_warn("pilot.again", "reason=\"%s\"", answer->err->what);
+}
+
+/* Nodes that Slurm says are there, and that are silent: of those that may be back, one at a time.
+ * What is known of the old host and its tasks stays as it is, until there is a new one. */
+static void start_again(struct entry *e)
+{
+    const struct pilots *all = e->all;
+    const uint64_t now = uv_now(all->loop);
+    struct pilot_host *due = NULL;
+    const char *args[] = { "--batch", "--signal=USR2", e->pilot->id, NULL };
+    struct err err;
+    for (size_t i = 0; i < e->pilot->hosts.n; i++) {
+        struct pilot_host *host = &e->pilot->hosts.at[i];
+        const bool silent =
+            !host->gone && e->pilot->hears_again &&
+            !all->sink.reached(all->sink.arg, host->name) && pilot_has_node(e->pilot, host->slurm);
+        if (again_is_due(&host->again, silent, all->pace_ms, now) &&
+            (!due || host->again.tries < due->again.tries))
+            due = host;
+    }
+    if (!due || *all->trouble || slurm_is_busy(all->commands, SLURM_SCANCEL))
+        return;
+    again_tell(&due->again, now);
+    log_info("pilot.again", "pilot=%s node=%s try=%u note=\"it is silent, and Slurm has it\"",
+             e->pilot->name, due->name, due->again.tries);
+    if (slurm_run(all->commands,
+                  &(struct slurm_call){
+                      .command = SLURM_SCANCEL, .args = args, .done = on_told_again },
+                  &err) < 0)
+        log_warn("pilot.again", "pilot=%s reason=\"%s\"", e->pilot->name, err.what);
+}
+
 static void go_on_running(struct entry *e)
 {
     uint64_t left;
     remove_lost(e);
+    start_again(e);
     tell_lasts(e, false);
     if (pilot_left(e->pilot, clock_wall_ms(), &left) && left <= margin_of(e->pilot))
         give_back(e, "its time is nearly over");
@@ -540,9 +582,10 @@ static void free_joining(struct joining *j)
 static void add_joined(struct entry *e, const struct ask *ask)
 {
     struct pilots *all = e->all;
-    const struct pilot_host *host = pilot_find_host(e->pilot, ask->node);
+    struct pilot_host *host = pilot_find_host(e->pilot, ask->node);
     if (!host || host->gone)
         return;
+    host->again = (struct again){ .silent = false };
     all->sink.add(all->sink.arg, e->pilot, host);
     tell_lasts(e, true);
     own_changed(e);
@@ -553,12 +596,17 @@ static void add_joined(struct entry *e, const struct ask *ask)
 
 /* Its row was not committed, so it is no node of the pilot; it is let in with one of the next looks
  * at Slurm, unless it has gone. */
-static void join_again(struct entry *e, struct ask *ask)
+static void join_again(struct entry *e, struct joining *j)
 {
     struct pilots *all = e->all;
+    struct ask *ask = &j->ask;
+    struct pilot_host *host = pilot_find_host(e->pilot, ask->node);
     log_warn("pilot.joining", "pilot=%s node=%s note=\"its row cannot be kept, it waits\"",
              e->pilot->name, ask->node);
-    pilot_drop_host(e->pilot, ask->node);
+    if (j->had && host)
+        memcpy(host->token_hash, j->had_hash, sizeof host->token_hash);
+    else
+        pilot_drop_host(e->pilot, ask->node);
     if (all->asks.n == ASKS_MOST)
         return;
     ask->looks = 0;
@@ -579,21 +627,24 @@ static void on_joined(void *arg, bool kept)
     if (e && kept)
         add_joined(e, &j->ask);
     else if (e)
-        join_again(e, &j->ask);
+        join_again(e, j);
     free_joining(j);
 }
 
-static void let_in(struct entry *e, const struct ask *ask)
+/* before: the node as it was until now, whose name it keeps; NULL: it is new. */
+static void let_in(struct entry *e, const struct ask *ask, const struct pilot_host *before)
 {
     struct pilots *all = e->all;
     char name[300];
     struct joining *j = mem_new(sizeof *j);
-    snprintf(name, sizeof name, "%s", ask->node);
+    *j = (struct joining){ .all = all, .ask = *ask, .had = before != NULL };
+    if (before)
+        memcpy(j->had_hash, before->token_hash, sizeof j->had_hash);
+    snprintf(name, sizeof name, "%s", before ? before->name : ask->node);
     /* One that joins another pilot at this moment is no node yet, and has its name. */
-    if (pilots_of_node(all, name) || all->sink.taken(all->sink.arg, name))
+    if (!before && (pilots_of_node(all, name) || all->sink.taken(all->sink.arg, name)))
         snprintf(name, sizeof name, "%.200s.%.60s", ask->node, e->pilot->name);
     pilot_add_host(e->pilot, ask->node, name, ask->own_hash);
-    *j = (struct joining){ .all = all, .ask = *ask };
     j->ask.pilot = mem_strdup(ask->pilot);
     j->ask.node = mem_strdup(ask->node);
     j->ask.allocation = mem_strdup(ask->allocation);
@@ -612,6 +663,13 @@ static bool is_joining(const struct pilots *all, const struct ask *ask)
     return false;
 }
 
+/* It was started again, and has found nothing of the host before it (node/earlier.h). */
+static bool may_replace(const struct entry *e, const struct pilot_host *host)
+{
+    const struct pilots_sink *sink = &e->all->sink;
+    return host->again.tries && !sink->reached(sink->arg, host->name);
+}
+
 /* true: it was answered, or will be. */
 static bool try_ask(struct pilots *all, struct ask *ask)
 {
@@ -627,7 +685,8 @@ static bool try_ask(struct pilots *all, struct ask *ask)
     struct pilot_host *host = pilot_find_host(e->pilot, ask->node);
     if (host && host->gone)
         host = NULL; /* it may come again */
-    if (host && memcmp(host->token_hash, ask->own_hash, 32) != 0) {
+    const bool other = host && memcmp(host->token_hash, ask->own_hash, 32) != 0;
+    if (other && (!may_replace(e, host) || is_joining(all, ask))) {
         log_warn("pilot.twice", "pilot=%s node=%s note=\"it has joined already\"", e->pilot->name,
                  ask->node);
         joins_answer(all->joins, ask->ticket, NULL, "that node has joined already");
@@ -635,12 +694,12 @@ static bool try_ask(struct pilots *all, struct ask *ask)
     }
     if (host && is_joining(all, ask))
         return false;
-    if (host) {
+    if (host && !other) {
         joins_answer(all->joins, ask->ticket, host->name, "");
         return true;
     }
     if (*e->pilot->id && pilot_has_node(e->pilot, ask->node)) {
-        let_in(e, ask);
+        let_in(e, ask, host);
         return true;
     }
     if (ask->looks < ASK_LOOKS)
@@ -660,9 +719,31 @@ static void try_asks(struct pilots *all)
     }
 }
 
+/* The batch script was told that a node is to be started again, and asks which: by its name in
+ * Slurm, with what it is known by. */
+static void name_silent(struct pilots *all, const struct joins_ask *asked)
+{
+    const struct entry *e = find_entry(all, asked->name);
+    char hex[65];
+    for (size_t i = 0; e && e->pilot->state == PILOT_RUNNING && i < e->pilot->hosts.n; i++) {
+        struct pilot_host *host = &e->pilot->hosts.at[i];
+        if (host->gone || host->again.named || !may_replace(e, host))
+            continue;
+        host->again.named = true;
+        sodium_bin2hex(hex, sizeof hex, host->token_hash, sizeof host->token_hash);
+        joins_answer(all->joins, asked->ticket, host->slurm, hex);
+        return;
+    }
+    joins_answer(all->joins, asked->ticket, NULL, "no node is to be started again");
+}
+
 static void on_ask(void *arg, const struct joins_ask *asked)
 {
     struct pilots *all = arg;
+    if (!*asked->node) {
+        name_silent(all, asked);
+        return;
+    }
     struct ask ask = { .ticket = asked->ticket,
                        .pilot = mem_strdup(asked->name),
                        .node = mem_strdup(asked->node),
@@ -887,6 +968,7 @@ struct pilots *pilots_create(const struct pilots_config *config)
     struct pilots *all = mem_new(sizeof *all);
     all->sink = config->sink;
     all->loop = config->loop;
+    all->pace_ms = config->pace_ms ? config->pace_ms : AGAIN_PACE_MS;
     all->shape_of = arena_create();
     all->commands = slurm_commands_create(config->loop, config->prefix);
     all->joins = joins_create(config->link, (struct joins_sink){ .ask = on_ask, .arg = all });

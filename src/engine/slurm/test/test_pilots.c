@@ -29,6 +29,8 @@ struct trial {
     struct link_hub *hub;
     struct pilots *pilots;
     unsigned kept, expected, gone, scripts, added;
+    const char *reached;        /* the node whose host is connected; NULL: none's */
+    unsigned char added_hash[32]; /* of the token of the last */
     bool cannot_pack;           /* there is no script */
     bool cannot_keep;           /* no row that somebody waits for is committed */
     void (*done)(void *, bool); /* of the last of them, to be called from the loop */
@@ -95,6 +97,7 @@ static void add(void *arg, const struct pilot *p, const struct pilot_host *host)
 {
     struct trial *t = arg;
     assert_ptr_equal(pilot_find_host(p, host->slurm), host);
+    memcpy(t->added_hash, host->token_hash, sizeof t->added_hash);
     t->added++;
 }
 
@@ -116,6 +119,12 @@ static bool never(void *arg, const char *node)
     (void)arg;
     (void)node;
     return false;
+}
+
+static bool reached(void *arg, const char *node)
+{
+    const struct trial *t = arg;
+    return t->reached && strcmp(t->reached, node) == 0;
 }
 
 static uint32_t no_tasks(void *arg, const char *node)
@@ -179,12 +188,13 @@ static int set_up(void **state)
     t->pilots = pilots_create(&(struct pilots_config){ .loop = &t->loop,
                                                        .link = t->hub,
                                                        .prefix = &none,
+                                                       .pace_ms = 1,
                                                        .sink = { .keep = keep,
                                                                  .drop = drop,
                                                                  .add = add,
                                                                  .limit = limit,
                                                                  .remove = remove_host,
-                                                                 .reached = never,
+                                                                 .reached = reached,
                                                                  .taken = never,
                                                                  .tasks = no_tasks,
                                                                  .vacate = vacate,
@@ -335,9 +345,10 @@ static struct pilot *pilot_with_token(void)
 }
 
 /* It asks under that name, over a connection of its own. */
-static int come(struct trial *t, const char *node)
+static int come_by(struct trial *t, const char *node, char first)
 {
-    static const char own[HOST_TOKEN] = "0123456789abcdef0123456789abcde";
+    char own[HOST_TOKEN] = "0123456789abcdef0123456789abcde";
+    own[0] = first;
     AUTO_BUF struct buf out = BUF_INIT(4096);
     struct err err;
     int ends[2];
@@ -351,6 +362,39 @@ static int come(struct trial *t, const char *node)
                                        .own_len = sizeof own });
     assert_int_equal(write(ends[1], out.data, out.len), out.len);
     return ends[1];
+}
+
+static int come(struct trial *t, const char *node)
+{
+    return come_by(t, node, '0');
+}
+
+/* What it is told, as "NAME|REASON". It goes then. */
+static void hear(struct trial *t, int fd, char out[256])
+{
+    struct arena *arena = arena_create();
+    AUTO_BUF struct buf in = BUF_INIT(65536);
+    for (bool done = false; !done;) {
+        unsigned char piece[512];
+        struct wire_frame frame;
+        size_t used;
+        ssize_t n = read(fd, piece, sizeof piece);
+        if (n > 0)
+            buf_add(&in, piece, (size_t)n);
+        while (!done && in.len && wire_next(in.data, in.len, &frame, &used) == 1) {
+            struct wire_host_joined_answer said;
+            done = frame.kind == WIRE_HOST_JOINED;
+            if (done) {
+                assert_int_equal(wire_get(&frame, arena, &said), 0);
+                snprintf(out, 256, "%s|%s", said.node, said.reason);
+            }
+            buf_drop(&in, used);
+        }
+        if (!done)
+            uv_run(&t->loop, UV_RUN_ONCE);
+    }
+    close(fd);
+    arena_destroy(arena);
 }
 
 static void fail_row(struct trial *t)
@@ -384,6 +428,80 @@ static void a_node_whose_row_was_not_kept_gets_in(void **state)
     close(fd);
 }
 
+static bool is_refused(struct trial *t, int fd)
+{
+    char said[256];
+    hear(t, fd, said);
+    return *said == '|';
+}
+
+static void hash_own(char first, unsigned char hash[32], char hex[65])
+{
+    char own[HOST_TOKEN] = "0123456789abcdef0123456789abcde";
+    own[0] = first;
+    crypto_hash_sha256(hash, (const unsigned char *)own, sizeof own);
+    sodium_bin2hex(hex, 65, hash, 32);
+}
+
+/* A pilot of one node, which has joined. */
+static void begin_with_a_node(struct trial *t, bool hears_again)
+{
+    char said[256];
+    struct pilot *p = pilot_with_token();
+    p->hears_again = hears_again;
+    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n2@muster-pilot-ab12@None\n");
+    pilots_start(t->pilots, p, TOKEN);
+    UNTIL(t, state_of(t) == PILOT_RUNNING);
+    t->reached = "n2";
+    hear(t, come_by(t, "n2", '0'), said);
+    assert_string_equal(said, "n2|");
+    assert_int_equal(t->added, 1);
+}
+
+/* Slurm says that it is there, and nobody connects: it may be back, with nothing on it. */
+static void a_silent_node_is_started_again(void **state)
+{
+    struct trial *t = *state;
+    char said[256], hex[65], want[256];
+    unsigned char hash[32], next[32];
+    begin_with_a_node(t, true);
+    assert_true(is_refused(t, come_by(t, "n2", '1')));
+    assert_true(is_refused(t, come(t, ""))); /* it does not ask for one that is heard */
+    t->reached = NULL;
+    UNTIL(t, was_told(t, "scancel", "--batch --signal=USR2 7\n"));
+    hear(t, come(t, ""), said);
+    hash_own('0', hash, hex);
+    snprintf(want, sizeof want, "n2|%s", hex);
+    assert_string_equal(said, want);
+    t->cannot_keep = true;
+    int fd = come_by(t, "n2", '1');
+    UNTIL(t, t->done);
+    assert_true(is_refused(t, come_by(t, "n2", '2'))); /* one at a time */
+    fail_row(t);
+    const struct pilot_host *host = pilot_find_host(pilots_find(t->pilots, "p1"), "n2");
+    assert_memory_equal(host->token_hash, hash, 32); /* nothing has changed */
+    t->cannot_keep = false;
+    hear(t, fd, said);
+    assert_string_equal(said, "n2|");
+    hash_own('1', next, hex);
+    assert_memory_equal(t->added_hash, next, 32);
+    assert_int_equal(t->added, 2);
+    t->reached = "n2";
+    assert_true(is_refused(t, come_by(t, "n2", '0')));
+}
+
+/* Its batch script would be ended by that signal; nor is one asked that Slurm has taken away. */
+static void one_of_an_older_server_is_not(void **state)
+{
+    struct trial *t = *state;
+    begin_with_a_node(t, false);
+    t->reached = NULL;
+    const unsigned kept = t->kept;
+    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n1@muster-pilot-ab12@None\n");
+    UNTIL(t, t->kept > kept && pilot_find_host(pilots_find(t->pilots, "p1"), "n2")->gone);
+    assert_false(was_told(t, "scancel", "USR2"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +513,8 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_asked_is_not_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_node_whose_row_was_not_kept_gets_in, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_silent_node_is_started_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_of_an_older_server_is_not, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
