@@ -136,6 +136,12 @@ def copies_of(allocation: str) -> list[Path]:
     return list(Path("/tmp").glob(f"muster-*.{allocation}.*"))
 
 
+def folders_of(allocation: str) -> list[Path]:
+    """The directories of its nodes: what their hosts were started with."""
+    words = [line.split() for line in processes("muster-node").values()]
+    return [Path(w[2]) for w in words if w[1:2] == ["host"] and f"/{allocation}." in w[2]]
+
+
 @pytest.fixture
 def unseen(cluster: Slurm, start: Starter, tmp_path: Path) -> Iterator[Server]:
     """Its muster-node lies where no node has it: gone, once the server has packed it."""
@@ -162,6 +168,8 @@ def test_a_program_that_was_brought_goes_with_it(unseen: Server, cluster: Slurm,
     assert copy.stat().st_size < program().resolve().with_name("muster-node").stat().st_size / 2
     job = unseen.run(native("all", "true", 3, resources={"cpu": 5}))
     assert job["state"] == "succeeded"
+    folders = folders_of(made["allocation"])
+    assert len(folders) == 3 and all(folder.exists() for folder in folders)
     if how == "cancelled":
         cluster.run("scancel", made["allocation"])
     else:
@@ -169,6 +177,7 @@ def test_a_program_that_was_brought_goes_with_it(unseen: Server, cluster: Slurm,
     wait_pilot(unseen, "over", "p2")
     wait_for(lambda: not left_of(made), what="its processes to end")
     wait_for(lambda: not copies_of(made["allocation"]), what="what was brought to go")
+    assert not [folder for folder in folders if folder.exists()]
 
 
 def test_what_slurm_refuses_is_said(server: Server) -> None:

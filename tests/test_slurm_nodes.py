@@ -107,7 +107,8 @@ def spread_job(server: Server, go: Path, **more: object) -> int:
 
 def nodes_of(cluster: Slurm) -> tuple[str, str, list[str]]:
     """Of the only allocation of ours: its number, the node with its script, the others."""
-    rows = [line.split() for line in cluster.run("squeue", "-h", "-o", "%i %B %N %j").splitlines()]
+    told = cluster.run("squeue", "-h", "-t", "RUNNING", "-o", "%i %B %N %j")
+    rows = [line.split() for line in told.splitlines()]
     ((allocation, batch, names, _),) = [row for row in rows if "muster-pilot-" in row[3]]
     all_names = cluster.run("scontrol", "show", "hostnames", names).split()
     return allocation, batch, [name for name in all_names if name != batch]

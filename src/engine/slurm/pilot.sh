@@ -24,8 +24,25 @@ tell() {
         kill -TERM "$one" 2>/dev/null
     done
 }
+lives() {
+    for one in $pilots $more; do
+        if kill -0 "$one" 2>/dev/null; then return 0; fi
+    done
+    return 1
+}
+# A srun that is told to end kills what it holds, which then leaves its directories: all steps are
+# told by Slurm first. One that holds what was on a node that was switched off waits for it.
+leave() {
+    scancel --signal=TERM "$SLURM_JOB_ID" 2>/dev/null
+    tries=0
+    while [ "$tries" -lt 20 ] && lives; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    tell
+}
 trap 'ended=1' TERM
-trap 'given=1; tell' USR1
+trap 'given=1; leave &' USR1
 trap 'again & more="$more $!"' USR2
 
 lead= # exec, where the srun is to be the process that is waited for
@@ -191,7 +208,7 @@ lead="exec"
 everywhere sh -c "$begin" sh "$shared" "$hash" "$copy" "$packed_hash" "$dirs" >"$said" &
 pilots=$!
 lead=
-[ "$given" = 0 ] || tell
+[ "$given" = 0 ] || leave &
 {
     hear
     failed=$?
