@@ -122,7 +122,7 @@ def lend(tree: Path) -> None:
 WALK = (
     "help", "bench ONLY=sched", "clean", "seeds",
     "torture KILLS=3 TIMES=1 ONLY=gone SEEDS=4000", "torture-machines FAULTS=3",
-    "torture-slurm FAULTS=1", "chaos",
+    "torture-slurm FAULTS=1 SEED=1", "chaos",
     "install PREFIX={prefix}", "uninstall PREFIX={prefix}", "demo", "format",
     "lint ONLY=layers", "lint-all ONLY=shellcheck", "fuzz SECONDS_PER_TARGET=1", "check ONLY=unit",
     "check-all ONLY=build", "build", "sbom", "clean",
