@@ -29,7 +29,7 @@ static void end_untold(struct ctl *ctl, struct live_job *job, uint32_t flat)
         .node = task->place.node,
         .task = { .role = (uint16_t)task->place.role, .index = task->place.index },
         .attempt = task->attempt,
-        .ending = { .by = job->notes.end_by, .reason = "ended before it started" },
+        .ending = { .by = job->notes.end_by, .cause = CAUSE_UNSTARTED },
     };
     task->end_asked = true;
     facts_hear(ctl, &fact);

@@ -127,9 +127,14 @@ void event_task_note(struct ctl *, struct live_job *, uint32_t flat, const char 
 /* An event that changes no state. */
 void event_job_note(struct ctl *, const struct live_job *, const char *type, const struct reason *);
 void event_say(struct live_job *, const struct reason *); /* only the reason in memory changes */
-/* Writes the row of the current attempt; ending NULL while it lives. */
-void event_attempt_row(struct ctl *, struct live_job *, uint32_t flat, const struct ending *,
-                       uint64_t ended_ms);
+struct attempt_end { /* an attempt that ended, or whose program is gone */
+    uint32_t flat;
+    const struct ending *ending;
+    const char *remark; /* of others on it: an agent, an engine; NULL or "": none */
+    uint64_t at_ms, wakeup;
+};
+/* Writes the row of the current attempt; NULL while it lives. */
+void event_attempt_row(struct ctl *, struct live_job *, uint32_t flat, const struct attempt_end *);
 void event_job_row(struct ctl *, struct live_job *);
 /* A queued job, new here or to its queue: it waits for its turn, for other jobs or its array. */
 void event_queued(struct ctl *, struct live_job *);
@@ -150,11 +155,6 @@ void facts_committed(struct ctl *);                        /* acknowledges and f
 void facts_drop_agent(struct ctl *, struct live_job *, struct live_agent *); /* and its row */
 
 /* ---- settle.c ---- */
-struct attempt_end { /* an attempt that ended, or whose program is gone */
-    uint32_t flat;
-    const struct ending *ending;
-    uint64_t at_ms, wakeup;
-};
 /* An attempt ended: its state, its task's next state, retry or not. */
 void settle_attempt(struct ctl *, struct live_job *, const struct attempt_end *);
 /* Its program is gone: when it fails for good, that is when it died. */

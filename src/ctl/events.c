@@ -230,7 +230,7 @@ void event_job_note(struct ctl *ctl, const struct live_job *job, const char *typ
 }
 
 void event_attempt_row(struct ctl *ctl, struct live_job *job, uint32_t flat,
-                       const struct ending *ending, uint64_t ended_ms)
+                       const struct attempt_end *end)
 {
     const struct live_task *task = &job->tasks[flat];
     if (!store_keeps_details(ctl->config.store))
@@ -244,11 +244,13 @@ void event_attempt_row(struct ctl *ctl, struct live_job *job, uint32_t flat,
                                .place = notes_of_place(ctl->scratch, task),
                                .placed_ms = task->placed_ms,
                                .started_ms = task->started_ms,
-                               .ended_ms = ended_ms,
                                .pid = task->pid,
                                .log_end = task->log_end };
-    if (ending)
-        row.ending = *ending;
+    if (end) {
+        row.ended_ms = end->at_ms;
+        row.ending = *end->ending;
+        row.reason = words_beside(end->ending, end->remark);
+    }
     store_put_attempt(ctl->config.store, &row, NULL);
 }
 

@@ -50,8 +50,7 @@ void facts_hear(struct ctl *ctl, const struct engine_fact *fact)
     heard->reason = arena_strdup(ctl->hearing, fact->reason);
     heard->spec = nodes_copy(ctl->hearing, fact->spec);
     heard->image = images_copy(ctl->hearing, fact->image);
-    heard->ending.reason =
-        arena_strdup(ctl->hearing, fact->ending.reason ? fact->ending.reason : "");
+    heard->remark = arena_strdup(ctl->hearing, fact->remark);
     heard->ending.tail = arena_strdup(ctl->hearing, fact->ending.tail ? fact->ending.tail : "");
 }
 
@@ -86,7 +85,7 @@ static void task_started(struct ctl *ctl, struct live_job *job, const struct eng
     task->began_ms = core_now(ctl);
     event_task(ctl, job, flat, TASK_EV_STARTED);
     event_task_row(ctl, job, flat);
-    event_attempt_row(ctl, job, flat, NULL, 0);
+    event_attempt_row(ctl, job, flat, NULL);
     event_task_note(
         ctl, job, flat, task_event_word(TASK_EV_STARTED),
         &(struct reason){ .kind = REASON_STARTED, .job = job, .flat = flat, .n = fact->pid }, NULL);
@@ -107,6 +106,7 @@ static void task_ended(struct ctl *ctl, struct live_job *job, const struct engin
         task->log_end = fact->log_end;
     struct attempt_end end = { .flat = flat,
                                .ending = &fact->ending,
+                               .remark = fact->remark,
                                .at_ms = fact->at_ms ? fact->at_ms : core_date(ctl),
                                .wakeup = fact->wakeup };
     if (fact->kind == FACT_DIED)
@@ -124,9 +124,7 @@ static bool end_attempts(struct ctl *ctl, struct live_job *job, const struct eng
     bool released = fact->kind == FACT_RELEASED;
     struct ending ending = { .lost = !released,
                              .by = released && job->notes.end_by ? job->notes.end_by : BY_PLATFORM,
-                             .reason = released                        ? "ended before it started"
-                                       : fact->reason && *fact->reason ? fact->reason
-                                                                       : "its agent is gone",
+                             .cause = released ? CAUSE_UNSTARTED : CAUSE_AGENT_GONE,
                              .tail = "" };
     uint32_t n = job->row.tasks;
     for (uint32_t flat = 0; flat < n; flat++) {
@@ -139,6 +137,7 @@ static bool end_attempts(struct ctl *ctl, struct live_job *job, const struct eng
         settle_attempt(ctl, job,
                        &(struct attempt_end){ .flat = flat,
                                               .ending = &ending,
+                                              .remark = released ? NULL : fact->reason,
                                               .at_ms = fact->at_ms ? fact->at_ms : core_date(ctl),
                                               .wakeup = ALL_AT_ONCE });
     }

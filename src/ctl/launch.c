@@ -463,8 +463,8 @@ static void report_failure(struct ctl *ctl, struct live_job *job, const struct d
             .task = { .role = (uint16_t)task->place.role, .index = task->place.index },
             .attempt = task->attempt,
             .ending = { .by = err->code == ERR_INPUT ? BY_ITSELF : BY_PLATFORM,
-                        .cause = err->code == ERR_FULL ? CAUSE_NODE_FULL : CAUSE_NONE,
-                        .reason = err->what },
+                        .cause = err->code == ERR_FULL ? CAUSE_NODE_FULL : CAUSE_NONE },
+            .remark = err->what,
         };
         facts_hear(ctl, &fact);
     }

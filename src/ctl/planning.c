@@ -93,7 +93,7 @@ void planning_place(struct ctl *ctl, struct live_job *job, uint32_t flat, uint32
     agent->changed = true;
     slices_spend(&ctl->slices.rows, 1);
     event_task_row(ctl, job, flat);
-    event_attempt_row(ctl, job, flat, NULL, 0);
+    event_attempt_row(ctl, job, flat, NULL);
     if (later)
         say_moved(ctl, job, flat);
 }

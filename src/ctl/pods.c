@@ -106,7 +106,7 @@ static void put_life(struct pods *p, struct pod_view *pod, const struct attempt_
         put_event(p, pod, &event);
     }
     if (attempt_state_final(a->state) && a->state != ATTEMPT_SUCCEEDED) {
-        const char *why = a->ending.reason && *a->ending.reason ? a->ending.reason : "it ended";
+        const char *why = *a->reason ? a->reason : "it ended";
         struct remedies logs = { .n = 0 };
         remedies_add(
             &logs, REMEDY_LOGS_OF_TASK,

@@ -49,7 +49,7 @@ enum reason_kind {
     REASON_UNREADABLE,  /* its record */
     /* tasks: job, flat */
     REASON_STARTED,     /* n: its process */
-    REASON_ENDED,       /* ending: of an attempt */
+    REASON_ENDED,       /* ending: of an attempt; text: what others remark of it, or NULL */
     REASON_AGAIN,       /* because; ms: later; n: the next attempt, of most, 0: of any number */
     REASON_FIRST,       /* the first of the job that died, or several */
     REASON_AVOIDS,      /* n: its failures on its node */

@@ -34,6 +34,7 @@
 
 struct attempt_outcome { /* one end, with everything that is decided about it */
     const struct ending *ending;
+    const char *remark; /* of others on it */
     struct end_words words;
     uint64_t at_ms, wakeup;
     uint32_t flat;
@@ -67,8 +68,9 @@ static struct text_node *end_body(struct ctl *ctl, const struct attempt_outcome 
     text_str(ctl->scratch, body, "class", end_class_word(end->words.class));
     if (end->words.phrase)
         text_str(ctl->scratch, body, "phrase", end->words.phrase);
-    if (ending->reason && *ending->reason)
-        text_str(ctl->scratch, body, "reason", ending->reason);
+    const char *beside = words_beside(ending, end->remark);
+    if (*beside)
+        text_str(ctl->scratch, body, "reason", beside);
     return body;
 }
 
@@ -333,6 +335,7 @@ static struct attempt_outcome judge(struct ctl *ctl, const struct live_job *job,
                                     const struct attempt_end *at)
 {
     struct attempt_outcome end = { .ending = at->ending,
+                                   .remark = at->remark,
                                    .words = dialect_classify(ctl->config.dialects, job->spec,
                                                              at->ending),
                                    .at_ms = at->at_ms,
@@ -345,9 +348,11 @@ static struct attempt_outcome judge(struct ctl *ctl, const struct live_job *job,
 
 static struct reason how_it_ended(const struct live_job *job, const struct attempt_outcome *end)
 {
-    return (struct reason){
-        .kind = REASON_ENDED, .job = job, .flat = end->flat, .ending = end->ending
-    };
+    return (struct reason){ .kind = REASON_ENDED,
+                            .job = job,
+                            .flat = end->flat,
+                            .ending = end->ending,
+                            .text = end->remark };
 }
 
 /* Would such an end lead to another attempt? */
@@ -377,7 +382,7 @@ void settle_attempt(struct ctl *ctl, struct live_job *job, const struct attempt_
     const struct reason what = how_it_ended(job, &end);
     task->attempt_state = attempt_outcome(&end);
     task->end_asked = false;
-    event_attempt_row(ctl, job, at->flat, at->ending, at->at_ms);
+    event_attempt_row(ctl, job, at->flat, at);
     if (end.words.class == END_CONFLICT)
         block_ports(ctl, job, at->flat);
     if (!goes_on(ctl, job, &end, &what))
@@ -606,11 +611,11 @@ static void settle_cut_off(struct ctl *ctl, struct live_job *job)
 /* Nothing of the attempt was launched: another one follows elsewhere. */
 static void withdraw_task(struct ctl *ctl, struct live_job *job, uint32_t flat, const char *why)
 {
-    struct ending ending = { .by = BY_POLICY, .reason = why, .tail = "" };
+    const struct ending ending = { .by = BY_POLICY, .tail = "" };
     settle_turn(ctl, job, flat);
-    settle_attempt(
-        ctl, job,
-        &(struct attempt_end){ .flat = flat, .ending = &ending, .at_ms = core_date(ctl) });
+    settle_attempt(ctl, job,
+                   &(struct attempt_end){
+                       .flat = flat, .ending = &ending, .remark = why, .at_ms = core_date(ctl) });
 }
 
 /* Devices that are not given out any more are taken back from what is still to be launched there,
@@ -743,9 +748,8 @@ static void give_assigned(struct ctl *ctl, struct live_job *job)
  * free, the outcome is a fact. */
 static void finish(struct ctl *ctl, struct live_job *job)
 {
-    struct ending ending = { .by = job->notes.end_by,
-                             .reason = "ended before it started",
-                             .tail = "" };
+    const struct ending ending = { .by = job->notes.end_by, .cause = CAUSE_UNSTARTED, .tail = "" };
+    const struct attempt_end end = { .ending = &ending, .at_ms = core_date(ctl) };
     give_assigned(ctl, job);
     forget_unlaunched(ctl, job);
     if (job->agents.n > 0)
@@ -763,7 +767,7 @@ static void finish(struct ctl *ctl, struct live_job *job)
         live_set_phase(job, task, PHASE_OVER);
         if (live_attempt(task)) {
             task->attempt_state = ATTEMPT_STOPPED;
-            event_attempt_row(ctl, job, flat, &ending, core_date(ctl));
+            event_attempt_row(ctl, job, flat, &end);
         }
         event_task(ctl, job, flat, TASK_EV_STOP);
         event_task_row(ctl, job, flat);

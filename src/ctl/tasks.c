@@ -61,7 +61,7 @@ static void add_end(const struct ctl *ctl, const struct job_spec *spec,
     view->foreign_code = words.code;
     view->phrase = words.phrase;
     view->text = words.text;
-    view->reason = end->reason;
+    view->reason = row->reason;
     view->memory_peak = end->memory_peak;
     view->tail = end->tail;
 }

@@ -32,10 +32,23 @@ static const char *const who[END_BY_N] = {
     [BY_CONFLICT] = " by a conflict",
 };
 
-const char *words_end(char out[WORDS_MAX], const struct ending *end)
+static const char *const causes[END_CAUSE_N] = {
+    [CAUSE_UNSTARTED] = "ended before it started",
+    [CAUSE_AGENT_GONE] = "its agent is gone",
+};
+
+const char *words_beside(const struct ending *end, const char *remark)
+{
+    const char *own = end->cause < END_CAUSE_N ? causes[end->cause] : NULL;
+    if (remark && *remark)
+        return remark;
+    return own ? own : "";
+}
+
+const char *words_end(char out[WORDS_MAX], const struct ending *end, const char *remark)
 {
     char signal[24];
-    const char *reason = end->reason && *end->reason ? end->reason : NULL;
+    const char *beside = words_beside(end, remark), *reason = *beside ? beside : NULL;
     const char *more = end->oom ? ", out of memory" : "";
     if (end->lost)
         snprintf(out, WORDS_MAX, "was lost%s%s", reason ? ": " : "", reason ? reason : "");
@@ -56,8 +69,8 @@ static void say_ended(struct draft *draft, const struct reason *r)
     char name[160], how[WORDS_MAX];
     enum device_error error = device_error_of(r->ending);
     draft_add(draft, "%.100s on %.60s %.150s%s%s", live_task_name(name, r->job, r->flat),
-              r->job->tasks[r->flat].place.node, words_end(how, r->ending), error ? ": " : "",
-              error ? device_error_text(error) : "");
+              r->job->tasks[r->flat].place.node, words_end(how, r->ending, r->text),
+              error ? ": " : "", error ? device_error_text(error) : "");
 }
 
 static void say_again(struct draft *draft, const struct reason *r)

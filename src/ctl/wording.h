@@ -10,9 +10,12 @@
 /* A new draft. */
 void draft_reason(struct draft *, const struct reason *);
 
+/* What is said of an ending besides its numbers: the remark of others (NULL or "": none) as it is,
+ * else what its cause says by itself. "": nothing. */
+const char *words_beside(const struct ending *, const char *remark);
 #define WORDS_MAX 320
 /* "exited with 1", "killed (SIGKILL by the kernel, out of memory)", "lost: agent gone", "could not
- * start: ...". */
-const char *words_end(char out[WORDS_MAX], const struct ending *);
+ * start: ...": with that. */
+const char *words_end(char out[WORDS_MAX], const struct ending *, const char *remark);
 
 #endif

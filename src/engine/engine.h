@@ -92,6 +92,7 @@ struct engine_fact {
     struct ending ending; /* ENDED REFUSED DIED */
     uint64_t wakeup;      /* ENDED DIED: ends of one node with the same number were seen at the same
                            * moment; 0: not known */
+    const char *remark;   /* ENDED REFUSED DIED: of who reports it, for people; NULL or "": none */
     const char *reason;   /* NODE_DOWN, AGENT_GONE */
     const struct node_spec *spec; /* NODE_UP: what the node is; NULL: what it was. Its report
                                    * outlives the core, the rest only the call */

@@ -42,6 +42,5 @@ struct ending ending_of_fault(const struct err *err)
 {
     bool own = err->code == ERR_INPUT || err->code == ERR_CANNOT || err->code == ERR_TOO_LARGE;
     return (struct ending){ .by = own ? BY_ITSELF : BY_PLATFORM,
-                            .cause = err->code == ERR_FULL ? CAUSE_NODE_FULL : CAUSE_NONE,
-                            .reason = err->what };
+                            .cause = err->code == ERR_FULL ? CAUSE_NODE_FULL : CAUSE_NONE };
 }

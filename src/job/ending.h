@@ -1,4 +1,6 @@
-/* How an attempt ended: the facts an agent reports. Dialects class it and put it into words. */
+/* How an attempt ended: the facts an agent reports. Dialects class it and put it into words. It has
+ * no sentence about the end: what an agent or an engine remarks of it stands beside it where it is
+ * reported, and is handed on to people as it is (ctl/wording.h). */
 #ifndef JOB_ENDING_H
 #define JOB_ENDING_H
 
@@ -22,8 +24,10 @@ enum end_by end_by_parse(const char *word);
 
 /* What it was, where who ended it does not say all that is decided by: stored words. */
 #define END_CAUSES(X)                                                                              \
-    X(MEMORY, "memory")       /* LIMIT: a watch saw more memory than the limit */                  \
-    X(NODE_FULL, "node_full") /* PLATFORM: the node had no disk space to start it */
+    X(MEMORY, "memory")         /* LIMIT: a watch saw more memory than the limit */                \
+    X(NODE_FULL, "node_full")   /* PLATFORM: the node had no disk space to start it */             \
+    X(UNSTARTED, "unstarted")   /* it was ended before it was started */                           \
+    X(AGENT_GONE, "agent_gone") /* PLATFORM: lost with its agent */
 #define END_CAUSE_ENUM(id, word) CAUSE_##id,
 enum end_cause { CAUSE_NONE, END_CAUSES(END_CAUSE_ENUM) END_CAUSE_N };
 #undef END_CAUSE_ENUM
@@ -38,13 +42,11 @@ struct ending {
     bool lost; /* nobody saw the end */
     enum end_by by;
     enum end_cause cause;
-    const char *reason;   /* for people: "cannot start: no such file" ...; "" when code or signal
-                             say all */
     uint64_t memory_peak; /* bytes, 0: unknown */
     const char *tail;     /* last lines of output, at most ENDING_TAIL_MAX; "" when none */
 };
-/* Of what could not be done: what will be the same at the next try is the job's own. The reason is
- * err's. */
+/* Of what could not be done: what will be the same at the next try is the job's own. The remark on
+ * it is err's. */
 struct err;
 struct ending ending_of_fault(const struct err *err);
 

@@ -13,10 +13,10 @@ static const struct {
     { BY_PLATFORM, "No space left", CAUSE_NODE_FULL },
 };
 
-enum end_cause old_end_cause(enum end_by by, const char *reason)
+enum end_cause old_end_cause(enum end_by by, const char *remark)
 {
-    for (size_t i = 0; reason && i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].by == by && strstr(reason, rows[i].says))
+    for (size_t i = 0; remark && i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].by == by && strstr(remark, rows[i].says))
             return rows[i].cause;
     return CAUSE_NONE;
 }

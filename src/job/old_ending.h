@@ -5,6 +5,6 @@
 
 #include "job/ending.h"
 
-enum end_cause old_end_cause(enum end_by, const char *reason);
+enum end_cause old_end_cause(enum end_by, const char *remark);
 
 #endif

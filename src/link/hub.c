@@ -431,6 +431,7 @@ static void on_fact(struct agent *a, uint64_t seq, const struct wire_fact *f)
                                   .pid = f->pid,
                                   .log_end = f->log_end,
                                   .ending = f->ending,
+                                  .remark = f->remark,
                                   .wakeup = f->wakeup,
                                   .image = &f->image });
 }

@@ -149,28 +149,31 @@ static void on_started(void *arg, struct task *task)
     crew->sink.fact(crew->sink.arg, &fact);
 }
 
-static void on_refused(void *arg, struct task *task, const struct ending *ending)
+static void on_refused(void *arg, struct task *task, const struct task_end *end)
 {
     struct crew *crew = arg;
     struct wire_fact fact = fact_of(task, WIRE_FACT_REFUSED);
-    fact.ending = *ending;
+    fact.ending = end->ending;
+    fact.remark = end->remark;
     crew->sink.fact(crew->sink.arg, &fact);
     close_if_over(crew);
 }
 
-static void on_died(void *arg, struct task *task, const struct ending *ending)
+static void on_died(void *arg, struct task *task, const struct task_end *end)
 {
     struct crew *crew = arg;
     struct wire_fact fact = fact_of(task, WIRE_FACT_DIED);
-    fact.ending = *ending;
+    fact.ending = end->ending;
+    fact.remark = end->remark;
     crew->sink.fact(crew->sink.arg, &fact);
 }
 
-static void on_ended(void *arg, struct task *task, const struct ending *ending)
+static void on_ended(void *arg, struct task *task, const struct task_end *end)
 {
     struct crew *crew = arg;
     struct wire_fact fact = fact_of(task, WIRE_FACT_ENDED);
-    fact.ending = *ending;
+    fact.ending = end->ending;
+    fact.remark = end->remark;
     crew->sink.fact(crew->sink.arg, &fact);
     close_if_over(crew);
 }
@@ -372,7 +375,7 @@ static int prepare(struct crew *crew, const struct launch *launch, struct err *e
     return make_python(crew, launch, err);
 }
 
-static void refuse_waiting(struct crew *crew, const struct ending *why)
+static void refuse_waiting(struct crew *crew, const struct task_end *why)
 {
     for (size_t i = 0; i < crew->members.n; i++)
         if (task_waits(crew->members.at[i].task))
@@ -381,7 +384,7 @@ static void refuse_waiting(struct crew *crew, const struct ending *why)
 
 static void refuse_for(struct crew *crew, const struct err *err)
 {
-    const struct ending why = ending_of_fault(err);
+    const struct task_end why = task_fault(err);
     refuse_waiting(crew, &why);
 }
 
@@ -398,7 +401,7 @@ static void on_installed(void *arg, const char *problem)
     install_destroy(TAKE(crew->install));
     crew->installed = problem == NULL;
     if (problem)
-        refuse_waiting(crew, &(struct ending){ .by = BY_ITSELF, .reason = problem });
+        refuse_waiting(crew, &(struct task_end){ .ending.by = BY_ITSELF, .remark = problem });
     else
         start_waiting(crew);
 }
@@ -618,7 +621,7 @@ void crew_launch(struct crew *crew, struct batch *batch)
     add_members(crew, batch);
     if (crew->closing) {
         refuse_waiting(crew,
-                       &(struct ending){ .by = crew->why, .reason = "stopped before it started" });
+                       &(struct task_end){ .ending.by = crew->why, .remark = TASK_UNSTARTED });
         return;
     }
     bool has_code = !launch->archive || code_is_there(crew, launch);
@@ -643,7 +646,7 @@ uint32_t crew_applied(const struct crew *crew)
 
 void crew_stop(struct crew *crew, const struct wire_stop *stop)
 {
-    struct task_stop how = { .now = stop->now, .why = stop->why, .reason = "" };
+    struct task_stop how = { .now = stop->now, .why = stop->why, .remark = "" };
     struct member *one = stop->all ? NULL : member_at(crew, stop->task);
     if (one)
         task_stop(one->task, &how);
@@ -664,7 +667,7 @@ void crew_lose(struct crew *crew)
 {
     const struct task_stop how = { .told = true,
                                    .why = BY_PLATFORM,
-                                   .reason = TASK_ALLOCATION_ENDS };
+                                   .remark = TASK_ALLOCATION_ENDS };
     for (size_t i = 0; i < crew->members.n; i++)
         task_stop(crew->members.at[i].task, &how);
 }

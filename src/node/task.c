@@ -71,7 +71,7 @@ struct task {
     bool stopped, killed;
     enum end_by stop_why;
     enum end_cause stop_cause;
-    char stop_reason[160];
+    char stop_remark[160];
     bool told_death;
     int wait_status;
     uint64_t memory_peak, oom_before, settle_since, wakeup;
@@ -336,13 +336,13 @@ size_t task_signal(const struct task *task, int number)
 
 /* ---- the end ---- */
 
-static const struct ending *fill(const struct task *task, struct ending *ending, char *tail)
+static const struct task_end *fill(const struct task *task, struct task_end *end, char *tail)
 {
-    ending->memory_peak = task->memory_peak;
-    ending->tail = task->output ? output_tail(task->output, tail) : "";
-    if (!ending->reason)
-        ending->reason = "";
-    return ending;
+    end->ending.memory_peak = task->memory_peak;
+    end->ending.tail = task->output ? output_tail(task->output, tail) : "";
+    if (!end->remark)
+        end->remark = "";
+    return end;
 }
 
 static void leave(struct task *task, bool hold)
@@ -362,14 +362,19 @@ static void leave(struct task *task, bool hold)
     drop_view(task);
 }
 
-void task_refuse(struct task *task, const struct ending *why)
+struct task_end task_fault(const struct err *err)
+{
+    return (struct task_end){ .ending = ending_of_fault(err), .remark = err->what };
+}
+
+void task_refuse(struct task *task, const struct task_end *why)
 {
     char tail[ENDING_TAIL_MAX + 1];
-    struct ending ending = *why;
+    struct task_end end = *why;
     leave(task, false);
     if (task->output)
         output_finish(task->output);
-    task->sink.refused(task->sink.arg, task, fill(task, &ending, tail));
+    task->sink.refused(task->sink.arg, task, fill(task, &end, tail));
 }
 
 /* Killed by the kernel for want of memory? The group's own count is sure; without a group the
@@ -391,7 +396,14 @@ static bool is_killed(int status)
     return WIFEXITED(status) ? WEXITSTATUS(status) == 128 + SIGKILL : WTERMSIG(status) == SIGKILL;
 }
 
-static struct ending judge(const struct task *task)
+static struct task_end stopped(const struct task *task, struct ending ending)
+{
+    ending.by = task->stop_why;
+    ending.cause = task->stop_cause;
+    return (struct task_end){ .ending = ending, .remark = task->stop_remark };
+}
+
+static struct task_end judge(const struct task *task)
 {
     int status = task->wait_status;
     struct ending ending = { .exited = WIFEXITED(status), .by = BY_ITSELF };
@@ -400,18 +412,16 @@ static struct ending judge(const struct task *task)
     bool killed = is_killed(status);
     bool well = ending.exited && ending.code == 0;
     ending.oom = !well && !task->killed && out_of_memory(task, killed);
-    if (task->stopped) {
-        ending.by = task->stop_why;
-        ending.cause = task->stop_cause;
-        ending.reason = task->stop_reason;
-    } else if (ending.oom && killed) {
+    if (task->stopped)
+        return stopped(task, ending);
+    if (ending.oom && killed) {
         ending.by = BY_KERNEL;
     } else if (!ending.exited && from_outside(ending.signal)) {
         bool all = task->site->in_allocation && ending.signal == SIGTERM;
         ending.by = all ? BY_PLATFORM : BY_STRANGER;
-        ending.reason = all ? TASK_ALLOCATION_ENDS : ending.reason;
     }
-    return ending;
+    return (struct task_end){ .ending = ending,
+                              .remark = ending.by == BY_PLATFORM ? TASK_ALLOCATION_ENDS : NULL };
 }
 
 static void finish(struct task *task)
@@ -421,22 +431,16 @@ static void finish(struct task *task)
         task->memory_peak = peak;
     if (task->output)
         output_finish(task->output);
-    struct ending ending = judge(task);
     char tail[ENDING_TAIL_MAX + 1];
-    leave(task, task->what->hold_failed && !(ending.exited && ending.code == 0));
-    if (task->failed) {
-        ending = (struct ending){ .by = task->failure.by,
-                                  .cause = task->failure.cause,
-                                  .reason = task->failure.reason };
-        if (task->stopped) {
-            ending.by = task->stop_why;
-            ending.cause = task->stop_cause;
-            ending.reason = task->stop_reason;
-        }
-        task->sink.refused(task->sink.arg, task, fill(task, &ending, tail));
-        return;
-    }
-    task->sink.ended(task->sink.arg, task, fill(task, &ending, tail));
+    struct task_end end = judge(task);
+    leave(task, task->what->hold_failed && !(end.ending.exited && end.ending.code == 0));
+    if (task->failed)
+        end = task->stopped ? stopped(task, (struct ending){ 0 })
+                            : (struct task_end){ .ending.by = task->failure.by,
+                                                 .ending.cause = task->failure.cause,
+                                                 .remark = task->failure.reason };
+    const struct task_end *told = fill(task, &end, tail);
+    (task->failed ? task->sink.refused : task->sink.ended)(task->sink.arg, task, told);
 }
 
 /* The end is told later, and who died first is not to depend on that. */
@@ -445,9 +449,9 @@ static void tell_death(struct task *task)
     if (task->told_death || task->failed || task->stopped)
         return;
     char tail[ENDING_TAIL_MAX + 1];
-    struct ending ending = judge(task);
+    struct task_end end = judge(task);
     task->told_death = true;
-    task->sink.died(task->sink.arg, task, fill(task, &ending, tail));
+    task->sink.died(task->sink.arg, task, fill(task, &end, tail));
 }
 
 /* Was it killed as all of a step of Slurm is? Whoever would tell that does not live to. */
@@ -518,9 +522,9 @@ void task_stop(struct task *task, const struct task_stop *stop)
         return;
     if (task->phase == PHASE_WAITING) {
         char tail[ENDING_TAIL_MAX + 1];
-        struct ending ending = { .by = stop->why, .reason = "stopped before it started" };
+        struct task_end end = { .ending.by = stop->why, .remark = TASK_UNSTARTED };
         leave(task, false);
-        task->sink.ended(task->sink.arg, task, fill(task, &ending, tail));
+        task->sink.ended(task->sink.arg, task, fill(task, &end, tail));
         return;
     }
     task->site->wakeups++; /* a look of its own: who was seen before was earlier */
@@ -531,7 +535,7 @@ void task_stop(struct task *task, const struct task_stop *stop)
         task->stopped = true;
         task->stop_why = stop->why;
         task->stop_cause = stop->cause;
-        snprintf(task->stop_reason, sizeof task->stop_reason, "%s", stop->reason);
+        snprintf(task->stop_remark, sizeof task->stop_remark, "%s", stop->remark);
     }
     if (stop->now) {
         on_grace_over(&task->timers[TIMER_STOP]);
@@ -545,10 +549,10 @@ void task_stop(struct task *task, const struct task_stop *stop)
 static void on_limit(uv_timer_t *timer)
 {
     struct task *task = timer->data;
-    char time[FMT_MAX], reason[160];
-    snprintf(reason, sizeof reason, "ran longer than its limit of %s",
+    char time[FMT_MAX], remark[160];
+    snprintf(remark, sizeof remark, "ran longer than its limit of %s",
              fmt_duration(time, task->what->run_time_ms));
-    task_stop(task, &(struct task_stop){ .why = BY_LIMIT, .reason = reason });
+    task_stop(task, &(struct task_stop){ .why = BY_LIMIT, .remark = remark });
 }
 
 /* Without a cgroup: look, and end it. */
@@ -564,11 +568,11 @@ static void on_watch(uv_timer_t *timer)
         task->memory_peak = bytes;
     if (bytes <= task->what->memory)
         return;
-    char used[FMT_MAX], limit[FMT_MAX], reason[160];
-    snprintf(reason, sizeof reason, "uses %s of memory, its limit is %s", fmt_bytes(used, bytes),
+    char used[FMT_MAX], limit[FMT_MAX], remark[160];
+    snprintf(remark, sizeof remark, "uses %s of memory, its limit is %s", fmt_bytes(used, bytes),
              fmt_bytes(limit, task->what->memory));
     task_stop(task, &(struct task_stop){
-                        .now = true, .why = BY_LIMIT, .cause = CAUSE_MEMORY, .reason = reason });
+                        .now = true, .why = BY_LIMIT, .cause = CAUSE_MEMORY, .remark = remark });
 }
 
 /* ---- starting ---- */
@@ -852,17 +856,17 @@ int task_prepare(struct task *task, struct err *err)
 static bool take_ports(struct task *task)
 {
     uint32_t port = 0;
-    char reason[80];
+    char remark[80];
     switch (ports_take(&task->ports, task->what->ports, task->what->n_ports, &port)) {
     case PORT_FREE: return true;
     case PORT_LISTENED_ON:
-        snprintf(reason, sizeof reason, "port %u is taken by another program", port);
+        snprintf(remark, sizeof remark, "port %u is taken by another program", port);
         break;
     case PORT_OF_A_TASK:
-        snprintf(reason, sizeof reason, "port %u is taken by a task of another server", port);
+        snprintf(remark, sizeof remark, "port %u is taken by a task of another server", port);
         break;
     }
-    task_refuse(task, &(struct ending){ .by = BY_CONFLICT, .reason = reason });
+    task_refuse(task, &(struct task_end){ .ending.by = BY_CONFLICT, .remark = remark });
     return false;
 }
 
@@ -875,11 +879,11 @@ static bool take_gpus(struct task *task)
                                  .share = what->gpu_hold == GPU_HOLD_SHARE,
                                  .server = task->site->server };
     uint32_t minor = 0;
-    char reason[80];
+    char remark[80];
     if (gpu_locks_take(&task->gpus, &ask, &minor))
         return true;
-    snprintf(reason, sizeof reason, "/dev/nvidia%u is held by a task of another server", minor);
-    task_refuse(task, &(struct ending){ .by = BY_CONFLICT, .reason = reason });
+    snprintf(remark, sizeof remark, "/dev/nvidia%u is held by a task of another server", minor);
+    task_refuse(task, &(struct task_end){ .ending.by = BY_CONFLICT, .remark = remark });
     return false;
 }
 
@@ -890,17 +894,14 @@ void task_start(struct task *task)
         return;
     if (!take_ports(task) || !take_gpus(task))
         return;
-    if (task_prepare(task, &err) != 0) {
-        struct ending why = ending_of_fault(&err);
-        task_refuse(task, &why);
-        return;
+    if (task_prepare(task, &err) == 0) {
+        make_cgroup(task);
+        bind_cores(task);
+        if (make_places(task, &err) == 0 && launch_process(task, &err) == 0)
+            return;
     }
-    make_cgroup(task);
-    bind_cores(task);
-    if (make_places(task, &err) != 0 || launch_process(task, &err) != 0) {
-        struct ending why = ending_of_fault(&err);
-        task_refuse(task, &why);
-    }
+    const struct task_end why = task_fault(&err);
+    task_refuse(task, &why);
 }
 
 void task_renew_secrets(struct task *task)

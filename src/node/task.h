@@ -13,13 +13,16 @@
 #include <stdint.h>
 
 struct task;
+struct task_end { /* valid during the call that tells it */
+    struct ending ending;
+    const char *remark; /* for people: "cannot start: no such file"; "": the numbers say all */
+};
 struct task_sink { /* each at most once per task, except grew; refused or ended is the last */
     void (*started)(void *arg, struct task *);
-    void (*refused)(void *arg, struct task *,
-                    const struct ending *); /* ending is valid during the call */
+    void (*refused)(void *arg, struct task *, const struct task_end *);
     /* Its program is gone while others of it live; ended follows. */
-    void (*died)(void *arg, struct task *, const struct ending *);
-    void (*ended)(void *arg, struct task *, const struct ending *);
+    void (*died)(void *arg, struct task *, const struct task_end *);
+    void (*ended)(void *arg, struct task *, const struct task_end *);
     void (*grew)(void *arg, struct task *); /* its log */
     void *arg;
 };
@@ -34,14 +37,16 @@ void task_destroy(struct task *);
 int task_prepare(struct task *, struct err *err);
 void task_start(struct task *);
 /* Instead of a start. */
-void task_refuse(struct task *, const struct ending *why); /* by, cause, reason */
+void task_refuse(struct task *, const struct task_end *why); /* by, cause, remark */
+struct task_end task_fault(const struct err *);              /* of what could not be done */
+#define TASK_UNSTARTED       "stopped before it started"
 #define TASK_ALLOCATION_ENDS "the allocation of its node is being ended"
 struct task_stop {
     bool now;  /* SIGKILL at once; else SIGTERM and the launch's grace */
     bool told; /* somebody else has sent it SIGTERM */
     enum end_by why;
     enum end_cause cause;
-    const char *reason; /* "" when why says all */
+    const char *remark; /* "" when why says all */
 };
 void task_stop(struct task *, const struct task_stop *);
 /* To its processes: a signal that asks for something (job/signals.h) to those that catch it,

@@ -368,7 +368,7 @@ static const struct codec_row ending_rows[] = {
     ROW(U32, struct engine_fact, ending.code, "exit code"),
     ROW(U32, struct engine_fact, ending.signal, "that it died of"),
     ROW(U8, struct engine_fact, ending.by, "who ended it", .max = END_BY_N - 1),
-    MAYBE(struct engine_fact, ending.reason, "where the numbers do not say all"),
+    MAYBE(struct engine_fact, remark, "where the numbers do not say all"),
     ROW(U64, struct engine_fact, ending.memory_peak, "bytes; 0: not known"),
     MAYBE(struct engine_fact, ending.tail, "last lines of output"),
     ROW_END,
@@ -553,7 +553,7 @@ static bool good_fact(struct ctl_input *in)
 {
     struct engine_fact *fact = (struct engine_fact *)(uintptr_t)in->fact;
     if (fact->ending.cause == END_CAUSE_N)
-        fact->ending.cause = old_end_cause(fact->ending.by, fact->ending.reason);
+        fact->ending.cause = old_end_cause(fact->ending.by, fact->remark);
     return fact->kind != FACT_LOG;
 }
 

@@ -149,15 +149,16 @@ int store_task_counts(struct store *st, const struct job_row *job, struct task_c
     return db_step(st, s, err);
 }
 
-static void bind_ending(sqlite3_stmt *s, int i, const struct ending *end)
+static void bind_ending(sqlite3_stmt *s, int i, const struct attempt_row *row)
 {
+    const struct ending *end = &row->ending;
     db_u64(s, i++, end->exited);
     sqlite3_bind_int(s, i++, end->code);
     sqlite3_bind_int(s, i++, end->signal);
     db_u64(s, i++, end->oom);
     db_u64(s, i++, end->lost);
     db_text(s, i++, end->by == BY_NONE ? NULL : end_by_word(end->by));
-    db_text(s, i++, end->reason);
+    db_text(s, i++, row->reason);
     db_u64(s, i++, end->memory_peak);
     db_text(s, i++, end->tail);
 }
@@ -180,16 +181,16 @@ int store_put_attempt(struct store *st, const struct attempt_row *row, struct er
     db_u64(s, 10, row->started_ms);
     db_u64(s, 11, row->ended_ms);
     db_u64(s, 12, row->pid);
-    bind_ending(s, 13, &row->ending);
+    bind_ending(s, 13, row);
     db_u64(s, 22, row->log_end);
     db_text(s, 23, end_cause_word(row->ending.cause));
     return db_run(st, s, err);
 }
 
 /* The column is NULL in rows of versions before 6. */
-static enum end_cause read_cause(sqlite3_stmt *s, int i, const struct ending *end)
+static enum end_cause read_cause(sqlite3_stmt *s, int i, const struct attempt_row *row)
 {
-    return sqlite3_column_type(s, i) == SQLITE_NULL ? old_end_cause(end->by, end->reason)
+    return sqlite3_column_type(s, i) == SQLITE_NULL ? old_end_cause(row->ending.by, row->reason)
                                                     : end_cause_parse(db_get_word(s, i).text);
 }
 
@@ -201,10 +202,8 @@ static struct ending read_ending(sqlite3_stmt *s, int i, struct arena *a)
                           .oom = db_get_u64(s, i + 3) != 0,
                           .lost = db_get_u64(s, i + 4) != 0,
                           .by = end_by_parse(db_get_word(s, i + 5).text),
-                          .reason = db_get_text(s, i + 6, a),
                           .memory_peak = db_get_u64(s, i + 7),
                           .tail = db_get_text(s, i + 8, a) };
-    end.reason = end.reason ? end.reason : "";
     end.tail = end.tail ? end.tail : "";
     return end;
 }
@@ -240,8 +239,11 @@ int store_attempts_in(struct store *st, struct arena *a, const struct task_range
                                             .ended_ms = db_get_u64(s, 9),
                                             .pid = (uint32_t)db_get_u64(s, 10),
                                             .ending = read_ending(s, 11, a),
+                                            .reason = db_get_text(s, 17, a),
                                             .log_end = db_get_u64(s, 20) };
-        at[count - 1].ending.cause = read_cause(s, 21, &at[count - 1].ending);
+        struct attempt_row *row = &at[count - 1];
+        row->ending.cause = read_cause(s, 21, row);
+        row->reason = row->reason ? row->reason : "";
     }
     *rows = at;
     *n = count;

@@ -99,7 +99,7 @@ struct attempt_row {
     struct task_ref ref;
     uint32_t attempt, generation;
     enum attempt_state state;
-    const char *node, *place; /* place: JSON: address, gpus, ports */
+    const char *node, *place, *reason; /* JSON of address, gpus, ports; for people, of the end */
     uint64_t placed_ms, started_ms, ended_ms;
     uint32_t pid;
     struct ending ending; /* valid when final */

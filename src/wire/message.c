@@ -376,23 +376,28 @@ static const struct codec_row stop_rows[] = {
     ROW(U8, struct wire_stop, why, "who ended it", .max = END_BY_N - 1),
     ROW_END,
 };
+#define OF_ENDING(kind, key, member, ...)                                                          \
+    {                                                                                              \
+        .name = (key), .type = CODEC_##kind, .offset = offsetof(struct wire_fact, member),         \
+        .size = sizeof(((struct wire_fact *)0)->member), .doc = __VA_ARGS__                        \
+    }
 static const struct codec_row ending_rows[] = {
-    ROW(FLAG, struct ending, exited, "code is valid; else signal, or neither"),
-    ROW(U32, struct ending, code, "exit code"),
-    ROW(U32, struct ending, signal, "that it died of"),
-    ROW(FLAG, struct ending, oom, "killed for memory"),
-    ROW(FLAG, struct ending, lost, "nobody saw the end"),
-    ROW(U8, struct ending, by, "who ended it", .max = END_BY_N - 1),
-    ROW(TEXT, struct ending, reason, "where the numbers do not say all"),
-    ROW(U64, struct ending, memory_peak, "bytes; 0: not known"),
-    ROW(TEXT, struct ending, tail, "last lines of output", .max = ENDING_TAIL_MAX),
+    OF_ENDING(FLAG, "exited", ending.exited, "code is valid; else signal, or neither"),
+    OF_ENDING(U32, "code", ending.code, "exit code"),
+    OF_ENDING(U32, "signal", ending.signal, "that it died of"),
+    OF_ENDING(FLAG, "oom", ending.oom, "killed for memory"),
+    OF_ENDING(FLAG, "lost", ending.lost, "nobody saw the end"),
+    OF_ENDING(U8, "by", ending.by, "who ended it", .max = END_BY_N - 1),
+    OF_ENDING(TEXT, "reason", remark, "where the numbers do not say all"),
+    OF_ENDING(U64, "memory_peak", ending.memory_peak, "bytes; 0: not known"),
+    OF_ENDING(TEXT, "tail", ending.tail, "last lines of output", .max = ENDING_TAIL_MAX),
     ROW_END,
 };
 /* What an agent of an older version has in words only. */
 static void cause_of_words(void *member)
 {
-    struct ending *ending = &((struct wire_fact *)member)->ending;
-    ending->cause = old_end_cause(ending->by, ending->reason);
+    struct wire_fact *fact = member;
+    fact->ending.cause = old_end_cause(fact->ending.by, fact->remark);
 }
 
 static const struct codec_hooks cause_hooks = { .absent = cause_of_words };
@@ -424,7 +429,7 @@ static const struct codec_row fact_rows[] = {
     ROW(U64, struct wire_fact, at_ms, "when; milliseconds since 1970"),
     ROW(U32, struct wire_fact, pid, "of its program"),
     ROW(U64, struct wire_fact, log_end, "where its log ends"),
-    ROW(STRUCT, struct wire_fact, ending, "how it ended", .table = ending_rows),
+    ROW_SAME(STRUCT, "ending", "how it ended", .table = ending_rows),
     ROW(STRUCT, struct wire_fact, image, "of an image", .table = image_news_rows,
         .only = is_of_image),
     ROW(U64, struct wire_fact, wakeup,

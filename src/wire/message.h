@@ -49,6 +49,7 @@ struct wire_fact {
     uint32_t pid;
     uint64_t log_end;
     struct ending ending;
+    const char *remark; /* of the node on the end, for people; "" when the numbers say all */
     uint64_t wakeup; /* ENDED DIED: of the agent, in which it saw the program's end; 0: an agent of
                       * an older version, which does not say */
     struct image_news image; /* IMAGE */

@@ -244,7 +244,8 @@ static bool task_step(struct fake *f, struct fake_agent *a, struct fake_task *t)
             (struct engine_fact){ .kind = FACT_REFUSED,
                                   .task = t->ref,
                                   .attempt = t->attempt,
-                                  .ending = { .by = BY_CONFLICT, .reason = "a port is taken" } });
+                                  .ending.by = BY_CONFLICT,
+                                  .remark = "a port is taken" });
     } else if (t->phase == FAKE_STARTING) {
         t->phase = FAKE_RUNNING;
         say(f, a,

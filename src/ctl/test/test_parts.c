@@ -161,16 +161,27 @@ static void ends_have_words(void **state)
 {
     char out[WORDS_MAX];
     (void)state;
-    assert_string_equal(words_end(out, &(struct ending){ .exited = true, .code = 3 }),
+    assert_string_equal(words_end(out, &(struct ending){ .exited = true, .code = 3 }, NULL),
                         "exited with 3");
     assert_string_equal(
-        words_end(out, &(struct ending){ .signal = 9, .by = BY_KERNEL, .oom = true }),
+        words_end(out, &(struct ending){ .signal = 9, .by = BY_KERNEL, .oom = true }, ""),
         "killed (SIGKILL by the kernel, out of memory)");
-    assert_string_equal(words_end(out, &(struct ending){ .lost = true, .reason = "gone" }),
-                        "was lost: gone");
-    assert_string_equal(words_end(out, &(struct ending){ .reason = "no such file" }),
+    assert_string_equal(words_end(out, &(struct ending){ .lost = true }, "gone"), "was lost: gone");
+    assert_string_equal(words_end(out, &(struct ending){ 0 }, "no such file"),
                         "did not start: no such file");
-    assert_string_equal(words_end(out, &(struct ending){ .signal = 64 }), "killed (signal 64)");
+    assert_string_equal(words_end(out, &(struct ending){ .signal = 64 }, NULL),
+                        "killed (signal 64)");
+    const struct ending unstarted = { .cause = CAUSE_UNSTARTED };
+    const struct ending gone = { .lost = true, .cause = CAUSE_AGENT_GONE };
+    assert_string_equal(words_end(out, &unstarted, NULL), "did not start: ended before it started");
+    assert_string_equal(words_end(out, &gone, ""), "was lost: its agent is gone");
+    assert_string_equal(words_end(out, &gone, "n1 burnt"), "was lost: n1 burnt");
+    assert_string_equal(words_beside(&unstarted, ""), "ended before it started");
+    assert_string_equal(words_beside(&(struct ending){ .cause = CAUSE_MEMORY }, NULL), "");
+    char remark[400]; /* is nobody's to cut */
+    memset(remark, 'r', sizeof remark);
+    remark[sizeof remark - 1] = '\0';
+    assert_string_equal(words_beside(&unstarted, remark), remark);
 }
 
 /* ---- what launchers find in a task's environment ---- */

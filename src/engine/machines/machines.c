@@ -324,8 +324,8 @@ static void refuse_tasks(const struct machines *m, const struct machine_run *run
             .task = run->tasks.at[i].ref,
             .attempt = run->tasks.at[i].attempt,
             .ending = { .by = own ? BY_ITSELF : BY_PLATFORM,
-                        .cause = why->code == ERR_FULL ? CAUSE_NODE_FULL : CAUSE_NONE,
-                        .reason = why->what },
+                        .cause = why->code == ERR_FULL ? CAUSE_NODE_FULL : CAUSE_NONE },
+            .remark = why->what,
         };
         tell(m, &fact);
     }

@@ -110,7 +110,7 @@ static struct engine_fact fact_of(const struct sim *sim, const struct task_set *
         .task = member->ref,
         .attempt = member->attempt,
         .at_ms = sim->now,
-        .ending = { .reason = "", .tail = "" },
+        .ending = { .tail = "" },
     };
 }
 
@@ -169,7 +169,7 @@ static void released(struct sim *sim, struct task_set *crew, uint32_t post)
                                 .generation = crew->generation,
                                 .node = sim->nodes.at[crew->posts.at[post].node].name,
                                 .at_ms = sim->now,
-                                .ending = { .reason = "", .tail = "" } };
+                                .ending = { .tail = "" } };
     leave(sim, crew, post);
     tell(sim, &fact);
 }
@@ -181,7 +181,7 @@ static void lost(struct sim *sim, struct task_set *crew, uint32_t post, const ch
                                 .node = sim->nodes.at[crew->posts.at[post].node].name,
                                 .at_ms = sim->now,
                                 .reason = reason,
-                                .ending = { .lost = true, .reason = "", .tail = "" } };
+                                .ending = { .lost = true, .tail = "" } };
     for (size_t i = 0; i < crew->members.n; i++) {
         struct member *member = &crew->members.at[i];
         if (member->node != post || member->phase == OVER)
@@ -209,7 +209,7 @@ static void node_fact(struct sim *sim, uint32_t at, bool up)
                                 .node = node->name,
                                 .at_ms = sim->now,
                                 .reason = up ? "" : "lost",
-                                .ending = { .reason = "", .tail = "" } };
+                                .ending = { .tail = "" } };
     VEC(struct task_set *) hit = { 0 };
     size_t cursor = 0;
     uint64_t job;

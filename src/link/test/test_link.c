@@ -121,7 +121,7 @@ static void join(struct fix *f, uint32_t launch_seq)
 static void fact(struct fix *f, uint64_t seq, enum wire_fact_kind kind)
 {
     AUTO_BUF struct buf out = BUF_INIT(4096);
-    struct wire_fact fact = { .kind = kind, .attempt = 1, .ending = { .reason = "", .tail = "" } };
+    struct wire_fact fact = { .kind = kind, .attempt = 1, .ending.tail = "", .remark = "" };
     wire_put(&out, seq, &fact);
     say(f, &out);
 }

@@ -284,7 +284,8 @@ static void send_fact(struct fix *f, uint64_t seq, enum wire_fact_kind kind, uin
                               .task = { .index = 2 },
                               .attempt = 3,
                               .log_end = log_end,
-                              .ending = { .reason = "", .tail = "" } };
+                              .ending.tail = "",
+                              .remark = "" };
     wire_put(&out, seq, &fact);
     say(f, &out);
 }

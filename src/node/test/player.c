@@ -224,7 +224,7 @@ struct wire_fact player_fact(struct player *player, enum wire_fact_kind kind, ui
         assert_int_equal(wire_get(&frame, player->arena, &fact), 0);
     } while (fact.kind == WIRE_FACT_DIED && kind != WIRE_FACT_DIED);
     if (fact.kind != kind)
-        print_message("fact %d: %s\n%s\n", (int)fact.kind, fact.ending.reason, fact.ending.tail);
+        print_message("fact %d: %s\n%s\n", (int)fact.kind, fact.remark, fact.ending.tail);
     assert_int_equal(fact.kind, kind);
     if (seq)
         *seq = frame.seq;
@@ -240,7 +240,7 @@ struct wire_fact player_fact_of(struct player *player, enum wire_fact_kind kind,
         if (fact.task.index == index && fact.kind == kind)
             return fact;
         if (fact.task.index == index && fact.kind == WIRE_FACT_REFUSED)
-            fail_msg("refused: %s", fact.ending.reason);
+            fail_msg("refused: %s", fact.remark);
     }
 }
 

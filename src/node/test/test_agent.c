@@ -52,7 +52,7 @@ static void facts_and_output(void **state)
     assert_true(seq == 2);
     assert_true(fact.ending.exited && fact.ending.code == 3 && !fact.ending.oom);
     assert_int_equal(fact.ending.by, BY_ITSELF);
-    assert_string_equal(fact.ending.reason, "");
+    assert_string_equal(fact.remark, "");
     assert_non_null(strstr(fact.ending.tail, "to err\n"));
     assert_true(fact.ending.memory_peak > 0);
     assert_true(fact.log_end > 0);
@@ -294,7 +294,7 @@ static void refusals_say_why(void **state)
         const char *want[] = { "is taken by another program", "cannot start \"no-such-program\"",
                                "there is no command" };
         const enum end_by by[] = { BY_CONFLICT, BY_ITSELF, BY_ITSELF };
-        assert_non_null(strstr(fact.ending.reason, want[fact.task.index]));
+        assert_non_null(strstr(fact.remark, want[fact.task.index]));
         assert_int_equal(fact.ending.by, by[fact.task.index]);
     }
     close(fd);
@@ -302,7 +302,7 @@ static void refusals_say_why(void **state)
     player_task(player, "worker", 0, "true");
     player_launch(player);
     fact = player_fact_of(player, WIRE_FACT_REFUSED, 0);
-    assert_non_null(strstr(fact.ending.reason, "/no/such/directory: No such file"));
+    assert_non_null(strstr(fact.remark, "/no/such/directory: No such file"));
     release(player);
 }
 
@@ -318,7 +318,7 @@ static void a_missing_mount_refuses(void **state)
     player_launch(player);
     struct wire_fact fact = player_fact(player, WIRE_FACT_REFUSED, NULL);
     assert_int_equal(fact.ending.by, BY_ITSELF);
-    assert_non_null(strstr(fact.ending.reason, "/no/such/source"));
+    assert_non_null(strstr(fact.remark, "/no/such/source"));
     release(player);
 }
 
@@ -356,7 +356,7 @@ static void the_view(void **state)
     struct wire_fact fact;
     assert_int_equal(wire_get(&frame, player->arena, &fact), 0);
     if (fact.kind == WIRE_FACT_REFUSED) {
-        assert_non_null(strstr(fact.ending.reason, "namespace"));
+        assert_non_null(strstr(fact.remark, "namespace"));
     } else {
         fact = player_fact(player, WIRE_FACT_ENDED, NULL);
         assert_string_equal(player_log(player, "worker", 0, 1, OUT),
@@ -386,7 +386,7 @@ static void too_much_code_refuses(void **state)
     player_launch(player);
     struct wire_fact fact = player_fact(player, WIRE_FACT_REFUSED, NULL);
     assert_int_equal(fact.ending.by, BY_ITSELF);
-    assert_non_null(strstr(fact.ending.reason, "1000"));
+    assert_non_null(strstr(fact.remark, "1000"));
     release(player);
 }
 
@@ -408,7 +408,7 @@ static void packages_that_cannot_be_installed_refuse(void **state)
     for (int i = 0; i < 2; i++) {
         struct wire_fact fact = player_fact(player, WIRE_FACT_REFUSED, NULL);
         assert_int_equal(fact.ending.by, BY_ITSELF);
-        assert_non_null(strstr(fact.ending.reason, "pip"));
+        assert_non_null(strstr(fact.remark, "pip"));
     }
     assert_non_null(strstr(player_log(player, "worker", 0, 1, MUSTER), "/no/such/package.whl"));
     release(player);
@@ -462,7 +462,7 @@ static void time_has_a_limit(void **state)
     player_fact(player, WIRE_FACT_STARTED, NULL);
     struct wire_fact fact = player_fact(player, WIRE_FACT_ENDED, NULL);
     assert_int_equal(fact.ending.by, BY_LIMIT);
-    assert_non_null(strstr(fact.ending.reason, "limit of 100ms"));
+    assert_non_null(strstr(fact.remark, "limit of 100ms"));
     release(player);
 }
 

@@ -186,12 +186,11 @@ static void the_longest_fact_fits(void **state)
 {
     (void)state;
     struct outbox *box = outbox_create();
-    char tail[ENDING_TAIL_MAX + 1], reason[256];
+    char tail[ENDING_TAIL_MAX + 1], remark[256];
     memset(tail, 't', sizeof tail);
-    memset(reason, 'r', sizeof reason);
-    tail[sizeof tail - 1] = reason[sizeof reason - 1] = '\0';
-    struct wire_fact fact = { .kind = WIRE_FACT_ENDED,
-                              .ending = { .reason = reason, .tail = tail } };
+    memset(remark, 'r', sizeof remark);
+    tail[sizeof tail - 1] = remark[sizeof remark - 1] = '\0';
+    struct wire_fact fact = { .kind = WIRE_FACT_ENDED, .ending.tail = tail, .remark = remark };
     assert_true(outbox_add(box, &fact) == 1);
     outbox_destroy(box);
 }

@@ -187,12 +187,12 @@ static void facts(struct fixture *f)
         .pid = 7,
         .log_end = 8,
         .reason = "why",
+        .remark = "r",
         .ending = { .exited = true,
                     .code = -9,
                     .signal = 10,
                     .by = BY_CONFLICT,
                     .cause = CAUSE_MEMORY,
-                    .reason = "r",
                     .memory_peak = 11,
                     .tail = "t" },
         .launcher = { .channel = 12, .what = LAUNCHER_DATA, .bytes = "a\0b", .len = 3 }
@@ -228,7 +228,7 @@ static void facts(struct fixture *f)
               (struct ctl_input){ .kind = INPUT_MACHINE, .fact = &up });
     fact.kind = FACT_ENDED;
     fact.wakeup = 13;
-    fact.reason = fact.ending.reason = fact.ending.tail = NULL;
+    fact.reason = fact.remark = fact.ending.tail = NULL;
     fact.ending.oom = true;
     fact.ending.exited = false;
     one_input(f, "fact-oom", in);

@@ -200,9 +200,9 @@ static void attempts_and_tasks_round_trip(void **state)
                                          .oom = true,
                                          .by = BY_KERNEL,
                                          .cause = CAUSE_MEMORY,
-                                         .reason = "out of memory",
                                          .memory_peak = 1u << 30,
-                                         .tail = "last words" } };
+                                         .tail = "last words" },
+                             .reason = "out of memory" };
     assert_int_equal(store_put_attempt(f->store, &a, &f->err), 0);
     struct task_row t = { .job = 7, .ref = { 1, 2 }, .state = TASK_WAITING, .attempt = 3 };
     assert_int_equal(store_put_task(f->store, &t, &f->err), 0);
@@ -219,6 +219,7 @@ static void attempts_and_tasks_round_trip(void **state)
     assert_int_equal(attempts[0].ending.by, BY_KERNEL);
     assert_int_equal(attempts[0].ending.cause, CAUSE_MEMORY);
     assert_string_equal(attempts[0].ending.tail, "last words");
+    assert_string_equal(attempts[0].reason, "out of memory");
     assert_int_equal(attempts[0].log_end, 99);
     assert_int_equal(store_tasks(f->store, f->arena, 7, &tasks, &n, &f->err), 0);
     assert_int_equal(n, 1);

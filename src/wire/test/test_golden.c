@@ -255,9 +255,9 @@ static void facts(struct fixture *f)
                                    .lost = false,
                                    .by = BY_CONFLICT,
                                    .cause = CAUSE_NODE_FULL,
-                                   .reason = "port taken",
                                    .memory_peak = 9,
                                    .tail = "last\nlines" };
+    fact.remark = "port taken";
     fact.image = (struct image_news){ .step = IMAGE_FETCHES,
                                       .name = "host/x:1",
                                       .digest = "d",

@@ -336,9 +336,9 @@ static void facts_survive(void **state)
                         .lost = draw(&chance) % 2,
                         .by = (enum end_by)(draw(&chance) % END_BY_N),
                         .cause = (enum end_cause)(draw(&chance) % END_CAUSE_N),
-                        .reason = draw_text(&chance, arena),
                         .memory_peak = draw(&chance),
                         .tail = draw_text(&chance, arena) },
+            .remark = draw_text(&chance, arena),
             .image = { .step = IMAGE_READY,
                        .name = draw_text(&chance, arena),
                        .digest = draw_text(&chance, arena),
@@ -369,7 +369,7 @@ static void facts_survive(void **state)
             assert_string_equal(got.image.name, sent.image.name);
             assert_true(got.image.bytes == sent.image.bytes);
         }
-        assert_string_equal(got.ending.reason, sent.ending.reason);
+        assert_string_equal(got.remark, sent.remark);
         assert_string_equal(got.ending.tail, sent.ending.tail);
         for (struct wire_frame cut = frame; cut.len-- > 0;)
             assert_int_equal(wire_get(&cut, arena, &got),
@@ -384,9 +384,9 @@ static void older_facts_are_read(void **state)
     (void)state;
     struct arena *arena = arena_create();
     AUTO_BUF struct buf out = BUF_INIT(1u << 16);
-    struct wire_fact sent = { .kind = WIRE_FACT_ENDED,
-                              .wakeup = 7,
-                              .ending = { .by = BY_LIMIT, .reason = "uses 2Gi of memory" } };
+    struct wire_fact sent = {
+        .kind = WIRE_FACT_ENDED, .wakeup = 7, .ending.by = BY_LIMIT, .remark = "uses 2Gi of memory"
+    };
     wire_put(&out, 1, &sent);
     struct wire_frame frame = only_frame(&out);
     struct wire_fact got;

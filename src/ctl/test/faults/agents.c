@@ -201,7 +201,6 @@ static void say(struct agents *w, struct sim_agent *a, struct engine_fact fact)
 
 static void end(struct agents *w, struct sim_agent *a, struct sim_task *t, struct ending ending)
 {
-    ending.reason = ending.reason ? ending.reason : "";
     ending.tail = "";
     t->phase = SIM_ENDED;
     note_end(w, a, t, &ending);
@@ -215,12 +214,15 @@ static void end(struct agents *w, struct sim_agent *a, struct sim_task *t, struc
 
 static void refuse(struct agents *w, struct sim_agent *a, struct sim_task *t, enum end_by by)
 {
-    struct ending ending = { .by = by, .reason = "cannot start", .tail = "" };
+    struct ending ending = { .by = by, .tail = "" };
     t->phase = SIM_ENDED;
     note_end(w, a, t, &ending);
     say(w, a,
-        (struct engine_fact){
-            .kind = FACT_REFUSED, .task = t->ref, .attempt = t->attempt, .ending = ending });
+        (struct engine_fact){ .kind = FACT_REFUSED,
+                              .task = t->ref,
+                              .attempt = t->attempt,
+                              .ending = ending,
+                              .remark = "cannot start" });
 }
 
 static struct ending ending_of(const struct sim_task *t)
@@ -236,7 +238,7 @@ static struct ending ending_of(const struct sim_task *t)
 static const char *begin(struct agents *w, struct sim_agent *a, struct sim_task *t)
 {
     if (t->ending) {
-        end(w, a, t, (struct ending){ .by = t->why, .reason = "ended before it started" });
+        end(w, a, t, (struct ending){ .by = t->why, .cause = CAUSE_UNSTARTED });
         return "ended before it started";
     }
     if (!w->quiet && t->program == PORT_TAKEN) {
@@ -278,7 +280,7 @@ static const char *go_on(struct agents *w, struct sim_agent *a, struct sim_task 
     if (!t->died && dice_below(w->dice, 3) == 0) {
         t->died = true;
         t->itself = by_itself;
-        ending.reason = ending.tail = "";
+        ending.tail = "";
         say(w, a,
             (struct engine_fact){ .kind = FACT_DIED,
                                   .task = t->ref,

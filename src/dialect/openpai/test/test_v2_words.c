@@ -63,10 +63,9 @@ static const struct row {
     { { .by = BY_CONFLICT }, 253, END_CONFLICT },
     { { .by = BY_LIMIT }, -1004, END_USER },
     { { .by = BY_LIMIT, .cause = CAUSE_MEMORY }, -1200, END_USER },
-    { { .by = BY_LIMIT, .reason = "so much memory" }, -1004, END_USER }, /* words decide nothing */
     { { .by = BY_PLATFORM, .lost = true }, -1001, END_PLATFORM },
     { { .by = BY_PLATFORM, .cause = CAUSE_NODE_FULL }, -1000, END_PLATFORM },
-    { { .by = BY_PLATFORM, .reason = "No space left on device" }, -120, END_PLATFORM },
+    { { .by = BY_PLATFORM }, -120, END_PLATFORM },
     { { .lost = true }, -1001, END_PLATFORM },
     { { .by = BY_ITSELF }, -200, END_USER },
     { { .by = BY_NONE }, -8000, END_UNKNOWN },

@@ -84,13 +84,8 @@ static const struct row rows[] = {
     /* ended by muster, whatever the signal was */
     { .ending = { .signal = SIGTERM, .by = BY_USER }, .code = -7351, .class = END_STOPPED },
     { .ending = { .signal = SIGKILL, .by = BY_POLICY }, .code = -7400, .class = END_STOPPED },
-    { .ending = { .signal = SIGKILL, .by = BY_LIMIT, .reason = "run time limit of 2h" },
-      .code = 124,
-      .class = END_USER },
-    { .ending = { .signal = SIGKILL,
-                  .by = BY_LIMIT,
-                  .cause = CAUSE_MEMORY,
-                  .reason = "uses 2.1Gi of memory, its limit is 2Gi" },
+    { .ending = { .signal = SIGKILL, .by = BY_LIMIT }, .code = 124, .class = END_USER },
+    { .ending = { .signal = SIGKILL, .by = BY_LIMIT, .cause = CAUSE_MEMORY },
       .code = 196,
       .class = END_USER },
     { .ending = { .signal = SIGKILL, .oom = true, .by = BY_LIMIT },
@@ -99,17 +94,13 @@ static const struct row rows[] = {
     /* the platform */
     { .ending = { .lost = true, .by = BY_PLATFORM }, .code = -7111, .class = END_PLATFORM },
     { .ending = { .lost = true }, .code = -7111, .class = END_PLATFORM },
-    { .ending = { .by = BY_PLATFORM, .reason = "cannot start: fork failed" },
-      .code = -7150,
-      .class = END_PLATFORM },
+    { .ending = { .by = BY_PLATFORM }, .code = -7150, .class = END_PLATFORM },
     { .ending = { .by = BY_PLATFORM, .cause = CAUSE_NODE_FULL },
       .code = -7102,
       .class = END_PLATFORM },
     { .ending = { .by = BY_CONFLICT }, .code = -7103, .class = END_CONFLICT },
     /* never ran */
-    { .ending = { .by = BY_ITSELF, .reason = "cannot start: no such file" },
-      .code = -7251,
-      .class = END_USER },
+    { .ending = { .by = BY_ITSELF }, .code = -7251, .class = END_USER },
     { .ending = { .by = BY_NONE }, .code = -8000, .class = END_UNKNOWN },
 };
 

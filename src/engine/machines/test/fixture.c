@@ -34,7 +34,7 @@ static void on_fact(void *arg, const struct engine_fact *fact)
         f->log_end = fact->log_end;
     }
     if (fact->kind == FACT_REFUSED)
-        snprintf(f->refused, sizeof f->refused, "%s", fact->ending.reason);
+        snprintf(f->refused, sizeof f->refused, "%s", fact->remark);
     if (fact->kind == FACT_AGENT_GONE)
         snprintf(f->reason, sizeof f->reason, "%s", fact->reason);
 }
