@@ -159,7 +159,9 @@ def test_a_node_that_only_stands_still_is_not_doubled(
     number = spread_job(server, go)
     server.wait(number, "running")
     allocation, _, (lost,) = nodes_of(cluster)
-    stopped = [p for p in processes_on(lost, {allocation}) if b"slurmstepd" not in proc_bytes(p, "cmdline")]
+    stopped = [
+        p for p in processes_on(lost, {allocation}) if b"slurmstepd" not in proc_bytes(p, "cmdline")
+    ]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
     try:

@@ -10,10 +10,10 @@
 struct joins;
 struct joins_ask { /* texts last as long as the call */
     uint64_t ticket;
-    const char *name; /* of joins_allow */
+    const char *name;              /* of joins_allow */
     const char *node, *allocation; /* node "": which one is to be started again? Its name is the
                                     * answer, and as the reason what it is known by */
-    unsigned char own_hash[32]; /* of the token that it made */
+    unsigned char own_hash[32];    /* of the token that it made */
 };
 struct joins_sink {
     /* From the loop. Who asks again has a ticket of its own. */

@@ -169,8 +169,8 @@ static bool is_own(pid_t pid)
 
 static bool anything_lives(const struct earlier_search *search)
 {
-    AUTO_FREE char *word = mem_printf("/muster-%u/%s.%s.", (unsigned)geteuid(), search->allocation,
-                                      search->node);
+    AUTO_FREE char *word =
+        mem_printf("/muster-%u/%s.%s.", (unsigned)geteuid(), search->allocation, search->node);
     DIR *list = opendir("/proc");
     bool found = !list; /* it cannot be seen */
     for (struct dirent *d; !found && list && (d = readdir(list));) {

@@ -210,11 +210,9 @@ int pilot_print_again(void)
     struct joining_answer answer;
     struct err err = { .what = "" };
     AUTO_FREE char *dir = pilot_read(&site, &err) == 0 ? make_dir(&site, &err) : NULL;
-    const struct joining what = { .dir = dir,
-                                  .node = "",
-                                  .allocation = site.allocation,
-                                  .own = no_token,
-                                  .limit_ms = ASK_MS };
+    const struct joining what = {
+        .dir = dir, .node = "", .allocation = site.allocation, .own = no_token, .limit_ms = ASK_MS
+    };
     bool ready = dir && write_conf(&site, dir, site.node, site.join, &err) == 0;
     bool named = ready && joining_run(&what, &answer, &err) == 0;
     if (named)
@@ -355,8 +353,9 @@ static int run_site(const struct pilot_site *site, struct err *err)
     if (earlier == EARLIER_NONE && (dir = make_dir(site, err)))
         lock = earlier_lock(dir, err);
     AUTO_FREE char *program = dir && site->copy ? pilot_take_program(dir, site->copy) : NULL;
-    int rc = lock < 0 ? -1 : earlier == EARLIER_NONE ? join(site, dir, err)
-                                                     : take_over(site, dir, err);
+    int rc = lock < 0                  ? -1
+             : earlier == EARLIER_NONE ? join(site, dir, err)
+                                       : take_over(site, dir, err);
     const int64_t bound_s = pilot_bound(site->left);
     if (rc == 0) {
         forget_slurm();

@@ -15,7 +15,8 @@ struct pilot_site {               /* as the environment says it */
     const char *cpus, *memory, *memory_per_cpu, *gpus; /* of Slurm; NULL: it does not say */
     const char *left; /* of the allocation's time, as squeue says it; NULL: it does not */
     const char *copy; /* its program, which was brought and goes with it; NULL: not so */
-    const char *again; /* there was a pilot here, by a token of that SHA-256; NULL: it is the first */
+    const char
+        *again; /* there was a pilot here, by a token of that SHA-256; NULL: it is the first */
 };
 /* Names the variable that is missing. */
 int pilot_read(struct pilot_site *, struct err *);

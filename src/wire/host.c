@@ -85,7 +85,8 @@ const struct codec_row wire_host_join_rows[] = {
     ROW_END,
 };
 const struct codec_row wire_host_joined_rows[] = {
-    ROW(TEXT, struct wire_host_joined_answer, node, "its name from here on, or the one that is to be started again; empty: it may not "
+    ROW(TEXT, struct wire_host_joined_answer, node,
+        "its name from here on, or the one that is to be started again; empty: it may not "
         "join, or there is none",
         .max = TEXT_MAX),
     ROW(TEXT, struct wire_host_joined_answer, reason,

@@ -1,6 +1,6 @@
-/* The first time after so long that whoever was only cut off has come back by itself; then at longer
- * intervals, up to a bound: a machine takes minutes to boot, and while it is off each try is a step
- * of Slurm's that fails. */
+/* The first time after so long that whoever was only cut off has come back by itself; then at
+ * longer intervals, up to a bound: a machine takes minutes to boot, and while it is off each try is
+ * a step of Slurm's that fails. */
 #include "engine/slurm/again.h"
 
 #define DOUBLED_MOST 2u /* times */

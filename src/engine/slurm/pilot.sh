@@ -4,7 +4,7 @@
 # each node of the allocation, holding all that the allocation has of the node, and ends with the
 # last of them. On a node that was switched off, and that Slurm believes to be what it was, its
 # server has it started again, by USR2.
-# shellcheck shell=sh disable=SC2154  # the variables are set before it
+# shellcheck shell=sh disable=SC2154,SC2317  # variables are set before it, traps call functions
 umask 077
 # Else srun would start as many as sbatch was told, each with a part of the node.
 unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE SLURM_EXPORT_ENV \
@@ -179,7 +179,7 @@ again() {
     MUSTER_PILOT_AGAIN=${node#* }
     MUSTER_PILOT_LEFT=$(left)
     export MUSTER_PILOT_AGAIN MUSTER_PILOT_LEFT
-    lead=exec
+    lead="exec"
     step 1 --overlap --nodelist="${node%% *}" \
         sh -c "$take" sh "$shared" "$hash" "$copy" "$sum" "$dirs" <&3
 }

@@ -412,9 +412,9 @@ static void start_again(struct entry *e)
     struct err err;
     for (size_t i = 0; i < e->pilot->hosts.n; i++) {
         struct pilot_host *host = &e->pilot->hosts.at[i];
-        const bool silent =
-            !host->gone && e->pilot->hears_again &&
-            !all->sink.reached(all->sink.arg, host->name) && pilot_has_node(e->pilot, host->slurm);
+        const bool silent = !host->gone && e->pilot->hears_again &&
+                            !all->sink.reached(all->sink.arg, host->name) &&
+                            pilot_has_node(e->pilot, host->slurm);
         if (again_is_due(&host->again, silent, all->pace_ms, now) &&
             (!due || host->again.tries < due->again.tries))
             due = host;
@@ -424,10 +424,10 @@ static void start_again(struct entry *e)
     again_tell(&due->again, now);
     log_info("pilot.again", "pilot=%s node=%s try=%u note=\"it is silent, and Slurm has it\"",
              e->pilot->name, due->name, due->again.tries);
-    if (slurm_run(all->commands,
-                  &(struct slurm_call){
-                      .command = SLURM_SCANCEL, .args = args, .done = on_told_again },
-                  &err) < 0)
+    if (slurm_run(
+            all->commands,
+            &(struct slurm_call){ .command = SLURM_SCANCEL, .args = args, .done = on_told_again },
+            &err) < 0)
         log_warn("pilot.again", "pilot=%s reason=\"%s\"", e->pilot->name, err.what);
 }
 

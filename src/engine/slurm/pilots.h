@@ -41,7 +41,7 @@ struct pilots_config {
     struct uv_loop_s *loop;
     struct link_hub *link;      /* outlives them */
     const struct words *prefix; /* of Slurm's commands; only for the call */
-    uint64_t pace_ms; /* until a node that is silent is started again; 0: a default */
+    uint64_t pace_ms;           /* until a node that is silent is started again; 0: a default */
     struct pilots_sink sink;
 };
 struct pilots;

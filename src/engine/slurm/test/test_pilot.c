@@ -177,8 +177,13 @@ static void its_row_is_read_back(void **state)
     assert_true(pilot_find_host(q, "n2")->gone);
     assert_null(pilot_find_host(q, "n3"));
     assert_true(q->submitted);
+    assert_true(q->hears_again); /* as its script does */
     pilot_destroy(q);
     assert_null(pilot_of_row("p2", text_map(arena, NULL, NULL)));
+    p->hears_again = false; /* the row of an older server does not say it */
+    q = pilot_of_row("p1", pilot_row(arena, p));
+    assert_false(q->hears_again);
+    pilot_destroy(q);
     pilot_destroy(p);
     arena_destroy(arena);
 }

@@ -29,11 +29,11 @@ struct trial {
     struct link_hub *hub;
     struct pilots *pilots;
     unsigned kept, expected, gone, scripts, added;
-    const char *reached;        /* the node whose host is connected; NULL: none's */
+    const char *reached;          /* the node whose host is connected; NULL: none's */
     unsigned char added_hash[32]; /* of the token of the last */
-    bool cannot_pack;           /* there is no script */
-    bool cannot_keep;           /* no row that somebody waits for is committed */
-    void (*done)(void *, bool); /* of the last of them, to be called from the loop */
+    bool cannot_pack;             /* there is no script */
+    bool cannot_keep;             /* no row that somebody waits for is committed */
+    void (*done)(void *, bool);   /* of the last of them, to be called from the loop */
     void *done_arg;
     char why[256]; /* of the node expected last */
     uint64_t cpus;
