@@ -265,6 +265,16 @@ static void on_cancelled(void *arg, const struct slurm_answer *answer)
     look_soon(all, SOON_MS);
 }
 
+static void scancel(struct pilots *all, const char *const *args)
+{
+    struct err err;
+    if (slurm_run(all->commands,
+                  &(struct slurm_call){
+                      .command = SLURM_SCANCEL, .args = args, .done = on_cancelled, .arg = all },
+                  &err) < 0)
+        log_warn("pilot.cancel", "reason=\"%s\"", err.what);
+}
+
 /* Where nothing runs any more the batch script is asked first: it ends well then, and Slurm counts
  * what it ran as completed. One that does not is cancelled with the next try. */
 static void cancel(struct entry *e, bool empty)
@@ -273,18 +283,11 @@ static void cancel(struct entry *e, bool empty)
     const char *plain[] = { e->pilot->id, NULL };
     const char *asking[] = { "--batch", "--signal=USR1", e->pilot->id, NULL };
     const bool asks = empty && !e->cancelled_ms && *e->pilot->nodes;
-    struct err err;
     if (!*e->pilot->id || e->slurm_over || slurm_is_busy(e->all->commands, SLURM_SCANCEL) ||
         (e->cancelled_ms && now - e->cancelled_ms < CANCEL_MS))
         return;
     e->cancelled_ms = now ? now : 1;
-    if (slurm_run(e->all->commands,
-                  &(struct slurm_call){ .command = SLURM_SCANCEL,
-                                        .args = asks ? asking : plain,
-                                        .done = on_cancelled,
-                                        .arg = e->all },
-                  &err) < 0)
-        log_warn("pilot.cancel", "pilot=%s reason=\"%s\"", e->pilot->name, err.what);
+    scancel(e->all, asks ? asking : plain);
 }
 
 static void vacate(struct entry *e)
@@ -394,22 +397,14 @@ static void remove_lost(struct entry *e)
     }
 }
 
-static void on_told_again(void *arg, const struct slurm_answer *answer)
-{
-    (void)arg;
-    if (answer->err)
-        log_warn("pilot.again", "reason=\"%s\"", answer->err->what);
-}
-
 /* Nodes that Slurm says are there, and that are silent: of those that may be back, one at a time.
  * What is known of the old host and its tasks stays as it is, until there is a new one. */
 static void start_again(struct entry *e)
 {
-    const struct pilots *all = e->all;
+    struct pilots *all = e->all;
     const uint64_t now = uv_now(all->loop);
     struct pilot_host *due = NULL;
     const char *args[] = { "--batch", "--signal=USR2", e->pilot->id, NULL };
-    struct err err;
     for (size_t i = 0; i < e->pilot->hosts.n; i++) {
         struct pilot_host *host = &e->pilot->hosts.at[i];
         const bool silent = !host->gone && e->pilot->hears_again &&
@@ -424,11 +419,7 @@ static void start_again(struct entry *e)
     again_tell(&due->again, now);
     log_info("pilot.again", "pilot=%s node=%s try=%u note=\"it is silent, and Slurm has it\"",
              e->pilot->name, due->name, due->again.tries);
-    if (slurm_run(
-            all->commands,
-            &(struct slurm_call){ .command = SLURM_SCANCEL, .args = args, .done = on_told_again },
-            &err) < 0)
-        log_warn("pilot.again", "pilot=%s reason=\"%s\"", e->pilot->name, err.what);
+    scancel(all, args);
 }
 
 static void go_on_running(struct entry *e)
