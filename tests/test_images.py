@@ -453,6 +453,165 @@ def test_a_state_directory_on_an_overlay_is_named(images: Server, tmp_path: Path
     assert "images can be run by bwrap" in images.muster("doctor").stdout
 
 
+# ---- while a job waits ----
+
+
+def early(server: Server, job: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = server.job(job).get("early_images", [])
+    return found
+
+
+def layers_asked(registry: Registry, name: str, before: int) -> int:
+    lines = registry.log[before:].splitlines()
+    return len([one for one in lines if f"GET /v2/{name}/blobs/" in one and "response" in one])
+
+
+def until(file: Path) -> str:
+    return f"until test -e {file}; do sleep 0.05; done"
+
+
+ALL = {"cpu": 8, "memory": "64Mi"}  # of a node
+
+
+def blocker(server: Server, go: Path) -> int:
+    """All of the node is its."""
+    number = server.submit(native("blocks", run=until(go), resources=ALL))
+    wait_for(lambda: server.job(number)["state"] == "running", what="who is first")
+    return number
+
+
+@pytest.fixture
+def busy(start: Starter) -> Server:
+    """A server of one node."""
+    server = start(nodes="1x8cpu,8Gi", flags=("--runtime", "auto"))
+    assert isinstance(server, Server)
+    return server
+
+
+def test_the_next_image_comes_while_its_job_waits(
+    busy: Server, registry: Registry, tmp_path: Path
+) -> None:
+    """It starts with no pull then; whoever looks is told how far it is."""
+    name = registry.push("team/next", busybox(**{"etc/big": os.urandom(3_000_000)}))
+    go = tmp_path / "go"
+    with Gate(registry.port, most=2_900_000).open() as gate:
+        there = name.replace(registry.address, gate.address)
+        first = blocker(busy, go)
+        number = busy.submit(native("next", run="wc -c </etc/big", image=there, resources=ALL))
+        wait_for(gate.full.is_set, what="a half image")
+        wait_for(
+            lambda: [one["step"] for one in early(busy, number)] == ["fetching"], what="its image"
+        )
+        assert not trees(busy) and len(halves(busy)) == 1
+        for verb in ("show", "explain"):
+            wait_for(lambda v=verb: "while it waits" in busy.muster(v, number).stdout, what=verb)
+        gate.opened.set()
+        wait_for(lambda: early(busy, number)[0]["step"] == "ready", what="all of it")
+        assert f"{there}: on this machine" in busy.muster("explain", number).stdout
+    assert busy.job(number)["state"] == "queued" and len(trees(busy)) == 1
+    before = len(registry.log)
+    go.touch()
+    assert busy.wait(number)["state"] == "succeeded" and busy.wait(first)["state"] == "succeeded"
+    assert busy.log(number) == "3000000\n"
+    assert layers_asked(registry, "team/next", before) == 0, "nothing was fetched again"
+    assert "it was on this node" in said(busy, number)
+    told_all = [one["body"] for one in told(busy, number)]
+    assert [one for one in told_all if one.get("bytes") and "node" not in one], told_all
+
+
+def test_a_job_that_is_stopped_ends_its_early_image(
+    busy: Server, registry: Registry, tmp_path: Path
+) -> None:
+    """And the image of the next one comes, which nobody stopped."""
+    big = busybox(**{"etc/big": os.urandom(3_000_000)})
+    name, other = registry.push("team/ends", big), registry.push("team/other", busybox())
+    go = tmp_path / "go"
+    with Gate(registry.port, most=2_900_000).open() as gate:
+        blocker(busy, go)
+        there = name.replace(registry.address, gate.address)
+        number = busy.submit(native("ends", image=there, resources=ALL))
+        wait_for(gate.full.is_set, what="a half image")
+        second = busy.submit(native("other", image=other, resources=ALL))
+        wait_for(lambda: bool(early(busy, second)), what="its turn")
+        busy.stop(number)
+        wait_for(lambda: early(busy, second)[0]["step"] == "ready", what="the other image")
+        assert len(trees(busy)) == 1
+    go.touch()
+    assert busy.wait(second)["state"] == "succeeded"
+    assert not halves(busy)
+
+
+def test_an_early_image_that_fails_is_told_and_fetched_again(
+    busy: Server, registry: Registry, tmp_path: Path
+) -> None:
+    name = registry.push("team/breaks", busybox(**{"etc/big": os.urandom(3_000_000)}))
+    go = tmp_path / "go"
+    gate = Gate(registry.port, most=2_900_000, breaks=True)
+    with gate.open():
+        blocker(busy, go)
+        there = name.replace(registry.address, gate.address)
+        number = busy.submit(native("breaks", run="wc -c </etc/big", image=there, resources=ALL))
+        wait_for(lambda: bool(early(busy, number)), what="its turn")
+        wait_for(lambda: early(busy, number)[0]["step"] == "failed", what="the failure")
+        assert busy.job(number)["state"] == "queued"
+        shown = busy.muster("show", number).stdout
+        assert f"{there}: did not come while it waits" in shown, shown
+        gate.opened.set()
+        go.touch()
+        assert busy.wait(number)["state"] == "succeeded"
+    assert busy.log(number) == "3000000\n"
+
+
+def test_an_early_image_has_the_credentials_of_its_job(
+    busy: Server, private: Registry, kept: str, tmp_path: Path
+) -> None:
+    """What they fetched is not there for others, whose jobs wait or start."""
+    go, file = tmp_path / "go", tmp_path / "config.json"
+    file.write_text(json.dumps(private.credentials()))
+    blocker(busy, go)
+    mine = busy.submit(
+        native("mine", image=kept, inputs={"registry_auth": str(file)}, resources=ALL)
+    )
+    wait_for(lambda: [one["step"] for one in early(busy, mine)] == ["ready"], what="its image")
+    (digest,) = busy.job(mine)["images"].values()
+    by_digest = f"{kept.rpartition(':')[0]}@{digest}"
+    other = busy.submit(native("other", image=by_digest, resources=ALL))
+    wait_for(lambda: [one["step"] for one in early(busy, other)] == ["failed"], what="no access")
+    assert "credentials" in early(busy, other)[0]["problem"]
+    go.touch()
+    assert busy.wait(mine)["state"] == "succeeded"
+    assert busy.wait(other)["state"] == "failed"
+    check_secret(busy, private, mine)
+
+
+def test_early_images_take_no_room_of_those_ahead(
+    start: Starter, registry: Registry, tmp_path: Path
+) -> None:
+    """The limit of the store holds one of them beside the one in use."""
+    size = 3_000_000
+    flags = ("--runtime", "auto", "--images-size", "12000000")
+    server = start(nodes="1x8cpu,8Gi", flags=flags)
+    assert isinstance(server, Server)
+    names = [
+        registry.push(f"team/room{i}", busybox(**{"etc/big": os.urandom(size)})) for i in range(3)
+    ]
+    go = tmp_path / "go"
+    data = [{"from": str(tmp_path), "at": str(tmp_path)}]
+    jobs = [
+        server.submit(
+            native(f"room{i}", run=until(go), image=one, resources=ALL, inputs={"data": data})
+        )
+        for i, one in enumerate(names)
+    ]
+    wait_for(lambda: bool(early(server, jobs[2])), what="its turn")
+    wait_for(lambda: early(server, jobs[2])[0]["step"] == "failed", what="no room")
+    assert early(server, jobs[1])[0]["step"] == "ready", early(server, jobs[1])
+    assert "beside images that are in use" in early(server, jobs[2])[0]["problem"]
+    go.touch()
+    for number in jobs:
+        assert server.wait(number)["state"] == "succeeded"
+
+
 # ---- one pull, however many ask ----
 
 

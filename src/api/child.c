@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <signal.h>
+#include <string.h>
 
 struct child {
     uv_process_t process;
@@ -14,6 +15,7 @@ struct child {
     unsigned going; /* the process, its output */
     bool late, output_ended;
     child_done *done;
+    void (*heard)(void *arg, char *line);
     void *arg;
     struct child_end end;
     size_t max;
@@ -74,11 +76,26 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
                  : uv_buf_init(c->rest, sizeof c->rest);
 }
 
+static void hear_lines(struct child *c)
+{
+    char *at = c->end.text, *end;
+    size_t left = c->end.len;
+    while (c->heard && (end = memchr(at, '\n', left))) {
+        *end++ = '\0';
+        left -= (size_t)(end - at);
+        c->heard(c->arg, at);
+        at = end;
+    }
+    memmove(c->end.text, at, left);
+    c->end.len = left;
+}
+
 static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *room)
 {
     struct child *c = stream->data;
     if (n >= 0) {
         c->end.len += room->base == c->rest ? 0 : (size_t)n;
+        hear_lines(c);
         return;
     }
     end_output(c);
@@ -108,7 +125,9 @@ struct child *child_start(uv_loop_t *loop, const struct child_line *line, child_
                                      .stdio = ends,
                                      .stdio_count = (int)ARRAY_LEN(ends),
                                      .exit_cb = on_exit_of };
-    *c = (struct child){ .open = 3, .going = 2, .done = done, .arg = arg, .max = line->text_max };
+    *c = (struct child){
+        .open = 3, .going = 2, .done = done, .heard = line->heard, .arg = arg, .max = line->text_max
+    };
     c->end.text = mem_new(line->text_max + 1);
     c->process.data = c->deadline.data = c->out.data = c;
     uv_timer_init(loop, &c->deadline);

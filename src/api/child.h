@@ -15,8 +15,11 @@ struct child_line {
     const char *program;
     char *const *args; /* [0] is its name; ends with NULL */
     bool no_environment;
-    int input;         /* descriptor that is its stdin; < 0: none. Not taken */
-    size_t text_max;   /* of what it prints; the rest is dropped */
+    int input;       /* descriptor that is its stdin; < 0: none. Not taken */
+    size_t text_max; /* of what it prints; the rest is dropped */
+    /* Each whole line as it comes, without its end; then it is no part of the text any more. It may
+     * not end the child. NULL: nobody listens. */
+    void (*heard)(void *arg, char *line);
     uint64_t limit_ms; /* then it is killed */
 };
 struct child_end {

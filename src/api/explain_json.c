@@ -391,6 +391,7 @@ const struct view_row explain_rows[] = {
     STAMP(explain_view, not_later,
           "what it was told first, while that holds and rests on limits alone"),
     PUT_BY(explain_view, away, explain_put_away, AWAY_DOC),
+    NESTED(explain_view, early_images, NULL, EARLY_IMAGES_DOC),
     ROW(explain_view, would_start, FLAG, ALWAYS, "starts now"),
     ROW(explain_view, changes, WORDS, 0, "what-if: the assignments"),
     { .name = "how",

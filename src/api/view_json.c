@@ -236,6 +236,7 @@ static const struct view_row job_rows[] = {
         "lives"),
     PUT_BY(job_view, images, put_images,
            "name of an image: the digest that it stands for in this job"),
+    NESTED(job_view, early_images, NULL, EARLY_IMAGES_DOC),
     PUT_BY(job_view, away, explain_put_away, AWAY_DOC),
     NESTED(job_view, warnings, NULL, "said at submission"),
     NESTED(job_view, differs, NULL, "what the command line changed of the file"),

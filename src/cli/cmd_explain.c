@@ -338,6 +338,21 @@ static void put_places(const struct text_node *places, struct buf *out)
         buf_addf(out, "           and %zu more\n", places->count - n);
 }
 
+/* What it does not have to wait for any more when it starts. */
+static void put_images(const struct text_node *e, struct buf *out)
+{
+    const struct text_node *list = text_get(e, "early_images");
+    struct arena *arena = arena_create();
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
+        const char *how = jobs_early_image(arena, one);
+        if (!how)
+            continue;
+        begin_line(out, "image");
+        buf_addf(out, "%s: %s\n", answer_text(one, "image", "?"), how);
+    }
+    arena_destroy(arena);
+}
+
 static void put_details(const struct text_node *e, struct buf *out)
 {
     char text[FMT_MAX];
@@ -354,6 +369,7 @@ static void put_details(const struct text_node *e, struct buf *out)
     }
     put_starts(e, now, out);
     put_run_time(e, out);
+    put_images(e, out);
     put_ways(text_get(e, "ways"), out);
     put_delays(text_get(e, "delays"), now, out);
     if (!answer_flag(e, "would_start")) {

@@ -3,6 +3,7 @@
 #include "cli/jobs.h"
 
 #include "base/mem.h"
+#include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/catalogue.h"
@@ -12,6 +13,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 void jobs_path(struct buf *path, const char *job, const char *rest)
 {
@@ -25,6 +27,24 @@ const char *jobs_label(struct arena *arena, const struct text_node *view)
         return arena_printf(arena, "%llu", number);
     return arena_printf(arena, "%llu[%llu]", (unsigned long long)answer_number(view, "array", 0),
                         (unsigned long long)answer_number(view, "index", 0));
+}
+
+const char *jobs_early_image(struct arena *arena, const struct text_node *entry)
+{
+    char have[FMT_MAX], all[FMT_MAX];
+    const char *step = answer_text(entry, "step", "");
+    uint64_t total = answer_number(entry, "total", 0);
+    if (strcmp(step, "ready") == 0)
+        return "on this machine";
+    if (strcmp(step, "failed") == 0)
+        return arena_printf(arena, "did not come while it waits: %s; fetched when it starts",
+                            answer_text(entry, "problem", "?"));
+    if (strcmp(step, "fetching") != 0)
+        return NULL;
+    fmt_bytes(all, total);
+    return arena_printf(arena, "%s%s%s fetched while it waits",
+                        fmt_bytes(have, answer_number(entry, "bytes", 0)), total ? " of " : "",
+                        total ? all : "");
 }
 
 const char *jobs_name(struct arena *arena, const struct text_node *view)

@@ -140,6 +140,17 @@ static void put_image(struct cli *cli, const struct text_node *job, struct buf *
                           used ? runtime : ""));
 }
 
+/* Of those that come while it waits. */
+static void put_early_images(struct cli *cli, const struct text_node *job, struct buf *out)
+{
+    const struct text_node *list = text_get(job, "early_images");
+    for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
+        const char *how = jobs_early_image(cli->arena, one);
+        if (how)
+            line(out, "", arena_printf(cli->arena, "%s: %s", answer_text(one, "image", "?"), how));
+    }
+}
+
 /* What was asked for, as far as lists do not show it. */
 static void put_asked(struct cli *cli, const struct text_node *job, struct buf *out)
 {
@@ -152,6 +163,7 @@ static void put_asked(struct cli *cli, const struct text_node *job, struct buf *
                             n->str ? n->str : "");
     line(out, "tags", tags);
     put_image(cli, job, out);
+    put_early_images(cli, job, out);
     line(out, "limit", limits ? answer_text(limits, "run_time", NULL) : NULL);
 }
 

@@ -10,6 +10,8 @@ void jobs_path(struct buf *path, const char *job, const char *rest);
 const char *jobs_label(struct arena *, const struct text_node *view);
 /* Its name, of an array with the indices of its members: "sweep[0-99]". */
 const char *jobs_name(struct arena *, const struct text_node *view);
+/* What an entry of its early_images says, without the image's name; NULL: nothing yet. */
+const char *jobs_early_image(struct arena *, const struct text_node *entry);
 /* The view with the given query ("?tasks=1"); NULL with err. */
 struct text_node *jobs_view(struct cli *, const char *job, const char *query, struct err *err);
 

@@ -15,6 +15,7 @@ struct dialects;
 struct engine;
 struct entry;
 struct image_question;
+struct image_wish;
 struct node_spec;
 struct store;
 struct turn_meter;
@@ -52,6 +53,11 @@ struct ctl_config {
      * for each of them, never at once. NULL: nobody asks, and nothing waits. */
     void (*ask_images)(void *arg, const struct image_question *);
     void *ask_images_arg;
+    /* Fetches an image for a job that waits, into the store of this machine; FACT_IMAGE, EARLY_...,
+     * tells how it goes, never at once. drop_early: the job wants none any more. NULL: not done. */
+    void (*fetch_early)(void *arg, const struct image_wish *);
+    void (*drop_early)(void *arg, uint64_t job);
+    void *early_arg;
     const char *no_allocations; /* why no nodes can be asked for; NULL: as the engine's caps say */
     const char *place_engine;   /* of jobs that name none; NULL: any */
     const char *gpu_mps; /* pipe directory of an MPS daemon, "{uid}" for the account's number; "" or

@@ -144,6 +144,8 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->touched);
     vec_fini(&ctl->doomed);
     vec_fini(&ctl->held_back);
+    vec_fini(&ctl->early_next);
+    vec_fini(&ctl->early_open);
     vec_fini(&ctl->wanting);
     vec_fini(&ctl->slices.later);
     strangers_destroy(ctl->strangers);

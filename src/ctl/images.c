@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/core.h"
+#include "ctl/early_images.h"
 #include "ctl/notes.h"
 #include "ctl/registry_auth.h"
 #include "ctl/taped.h"
@@ -130,7 +131,7 @@ static unsigned count_machines(const struct ctl *ctl, const struct live_job *job
     return first != NULL;
 }
 
-static struct words find_pinned(const struct ctl *ctl, const struct live_job *job)
+struct words images_pinned(const struct ctl *ctl, const struct live_job *job)
 {
     const struct job_spec *spec = job->spec;
     struct words names = { .at = ARENA_ARRAY(ctl->scratch, spec->n_roles, const char *) };
@@ -147,7 +148,7 @@ static void ask_to_pack(struct ctl *ctl, struct live_job *job)
     if (job->images_packing || !are_used(job) || !(ctl->config.ask_images || taped_replays(ctl)) ||
         count_machines(ctl, job) < 2)
         return;
-    const struct words names = find_pinned(ctl, job);
+    const struct words names = images_pinned(ctl, job);
     job->images_packing = true;
     job->images_open = (uint32_t)names.n;
     if (names.n > 0 && ctl->config.ask_images)
@@ -183,8 +184,8 @@ const char *images_wait(struct ctl *ctl, struct live_job *job)
 
 /* ---- answers ---- */
 
-static void add_event(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
-                      const char *text)
+void images_event(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
+                  const char *text)
 {
     const struct image_news *news = fact->image;
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
@@ -193,7 +194,8 @@ static void add_event(struct ctl *ctl, const struct live_job *job, const struct 
         text_str(ctl->scratch, body, "digest", news->digest);
     if (*fact->node)
         text_str(ctl->scratch, body, "node", fact->node);
-    if (news->step == IMAGE_FETCHES || news->step == IMAGE_READY) {
+    bool counts = news->step == IMAGE_FETCHES || news->step == IMAGE_READY;
+    if (counts || news->step == IMAGE_EARLY_FETCHES || news->step == IMAGE_EARLY_READY) {
         text_int(ctl->scratch, body, "bytes", (int64_t)news->bytes);
         if (news->total)
             text_int(ctl->scratch, body, "total", (int64_t)news->total);
@@ -203,8 +205,7 @@ static void add_event(struct ctl *ctl, const struct live_job *job, const struct 
     event_plain(ctl, job->row.id, "image", body);
 }
 
-/* The name in the job; NULL: it is none of its images. */
-static const char *find_name(const struct live_job *job, const char *said)
+const char *images_name(const struct live_job *job, const char *said)
 {
     for (size_t i = 0; i < job->spec->n_roles; i++) {
         const char *name = job->spec->roles[i].image;
@@ -234,7 +235,7 @@ static void pin(struct ctl *ctl, struct live_job *job, const struct engine_fact 
         snprintf(text, sizeof text, "image %.200s is sha256:%.12s%s%.100s", name, news->digest,
                  at ? ", as fetched first by " : "", at ? at : "");
     }
-    add_event(ctl, job, fact, text);
+    images_event(ctl, job, fact, text);
 }
 
 void images_answer(struct ctl *ctl, const struct engine_fact *fact)
@@ -243,7 +244,11 @@ void images_answer(struct ctl *ctl, const struct engine_fact *fact)
     struct live_job *job = live_find(ctl->live, fact->generation.job);
     if (!news || !job || !core_spec(ctl, job) || job_state_final(job->row.state))
         return;
-    const char *name = find_name(job, news->name);
+    if (news->step >= IMAGE_EARLY_FETCHES) {
+        early_images_hear(ctl, job, fact);
+        return;
+    }
+    const char *name = images_name(job, news->name);
     if (job->images_open)
         job->images_open--;
     core_touch(ctl, job);
@@ -260,7 +265,7 @@ void images_answer(struct ctl *ctl, const struct engine_fact *fact)
     }
     char text[640];
     snprintf(text, sizeof text, "%.500s; its nodes ask again", news->problem);
-    add_event(ctl, job, fact, text);
+    images_event(ctl, job, fact, text);
 }
 
 /* ---- agents ---- */
@@ -283,7 +288,7 @@ static void say_fetching(struct ctl *ctl, struct live_job *job, const struct eng
         snprintf(text, sizeof text, "%.100s has %s%s%s of image %.200s, %s a second", fact->node,
                  fmt_bytes(have, news->bytes), news->total ? " of " : "", news->total ? all : "",
                  name, rate);
-    add_event(ctl, job, fact, text);
+    images_event(ctl, job, fact, text);
 }
 
 static void say_ready(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
@@ -295,13 +300,13 @@ static void say_ready(struct ctl *ctl, const struct live_job *job, const struct 
         return;
     snprintf(text, sizeof text, "%.100s has image %.200s, %s fetched and unpacked in %s",
              fact->node, name, fmt_bytes(bytes, news->bytes), fmt_duration(took, news->took_ms));
-    add_event(ctl, job, fact, text);
+    images_event(ctl, job, fact, text);
 }
 
 void images_hear(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
 {
     const struct image_news *news = fact->image;
-    const char *name = news ? find_name(job, news->name) : NULL;
+    const char *name = news ? images_name(job, news->name) : NULL;
     if (!name)
         return;
     if (is_digest(news->digest) && !strchr(name, '@'))

@@ -32,6 +32,13 @@ void images_add_to_launch(const struct ctl *, const struct live_job *, struct ar
                           struct launch *);
 /* The path of an image that was packed for that live job, in arena; else NULL. */
 const char *ctl_packed_image(struct ctl *, struct arena *, uint64_t job, const char *digest);
+/* Those of the job whose digests are known, as tasks are told; in scratch. */
+struct words images_pinned(const struct ctl *, const struct live_job *);
+/* An event of the job about the image of a fact. */
+void images_event(struct ctl *, const struct live_job *, const struct engine_fact *,
+                  const char *text);
+/* The name in the job of an image that a fact names; NULL: it is none of its images. */
+const char *images_name(const struct live_job *, const char *said);
 struct image_news *images_copy(struct arena *, const struct image_news *); /* of NULL: NULL */
 
 #endif

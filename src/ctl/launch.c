@@ -70,6 +70,23 @@ static int give_dir(const char *parent, const char *name, const struct account *
     return lchown(path, account->ids.uid, account->ids.gid) == 0 ? 0 : err_sys(err, "%s", path);
 }
 
+const char *launch_images(const struct ctl *ctl, struct arena *arena, const struct account *account)
+{
+    return account ? arena_printf(arena, "%s/images/%u", ctl->config.users_dir, account->ids.uid)
+                   : arena_printf(arena, "%s/images", ctl->config.state_dir);
+}
+
+int launch_make_images(const struct ctl *ctl, const struct account *account, struct err *err)
+{
+    char uid[16];
+    AUTO_FREE char *images = account ? file_join(ctl->config.users_dir, "images") : NULL;
+    if (!account)
+        return 0;
+    snprintf(uid, sizeof uid, "%u", account->ids.uid);
+    return file_mkdirs(ctl->config.users_dir, 0711, err) < 0 ? -1
+                                                             : give_dir(images, uid, account, err);
+}
+
 /* What the tasks make lies where their account can reach it, apart from the server's own. */
 static int make_user_dir(const struct ctl *ctl, const struct launch *launch, struct err *err)
 {
@@ -79,12 +96,11 @@ static int make_user_dir(const struct ctl *ctl, const struct launch *launch, str
         return 0;
     AUTO_FREE char *jobs = file_join(ctl->config.users_dir, "jobs");
     AUTO_FREE char *packages = file_join(ctl->config.users_dir, "packages");
-    AUTO_FREE char *images = file_join(ctl->config.users_dir, "images");
     snprintf(number, sizeof number, "%llu", (unsigned long long)launch->job_number);
     snprintf(uid, sizeof uid, "%u", account->ids.uid);
     if (file_mkdirs(ctl->config.users_dir, 0711, err) < 0 ||
         give_dir(jobs, number, account, err) < 0 || give_dir(packages, uid, account, err) < 0 ||
-        give_dir(images, uid, account, err) < 0)
+        launch_make_images(ctl, account, err) < 0)
         return -1;
     AS_FS_USER(&account->ids);
     if (file_mkdirs(launch->user_dir, 0700, err) == 0)
@@ -583,9 +599,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
         .packages =
             account ? arena_printf(arena, "%s/packages/%u", ctl->config.users_dir, account->ids.uid)
                     : arena_printf(arena, "%s/packages", ctl->config.state_dir),
-        .images = account
-                      ? arena_printf(arena, "%s/images/%u", ctl->config.users_dir, account->ids.uid)
-                      : arena_printf(arena, "%s/images", ctl->config.state_dir),
+        .images = launch_images(ctl, arena, account),
         .images_size = ctl->config.images_size,
         .requirements = inputs->requirements,
         .grace_ms = job->spec->limits.grace_ms,

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "ctl/phase.h"
 #include "job/completion.h"
+#include "job/image_news.h"
 #include "job/place.h"
 #include "sched/plan.h"
 #include "store/store.h"
@@ -115,6 +116,13 @@ struct live_notes {
     struct pairs images; /* digests that names of images stand for in this job (images.c) */
 };
 
+struct early_image {       /* one that is fetched while the job waits (early_images.c) */
+    const char *name;      /* as the job says it */
+    enum image_step step;  /* IMAGE_STEP_NONE: its turn has not come */
+    uint64_t bytes, total; /* total 0: not known */
+    const char *problem;   /* when it failed */
+};
+
 struct live_job {
     struct arena *arena;   /* texts of row, spec */
     struct arena *places;  /* of the current generation; NULL before the first */
@@ -155,6 +163,8 @@ struct live_job {
     struct words images_packed; /* digests of those that are */
     uint32_t images_open;       /* of them still to answer: launches wait */
     uint64_t images_said_ms;    /* the last event of how far one is */
+    struct early_image *early;  /* n_early of them; 0: none was asked for */
+    uint32_t n_early, early_of; /* early_of: the generation before which it waits */
     uint64_t won_ms;            /* since when enough tasks have ended well; 0: they have not */
     uint64_t expected_ms;       /* it starts by then as far as is known now; 0: not known */
     struct live_why why;

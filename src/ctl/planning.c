@@ -3,6 +3,7 @@
 #include "ctl/allocations.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"
+#include "ctl/early_images.h"
 #include "ctl/lines.h"
 #include "ctl/pass.h"
 #include "ctl/slices.h"
@@ -33,6 +34,8 @@ void planning_join(struct ctl *ctl, struct live_job *job)
         ctl->plan_due = true;
     } else if (lines_join(lines, job)) {
         ctl->plan_due = true;
+    } else {
+        early_images_join(ctl, job);
     }
 }
 
@@ -319,6 +322,7 @@ static void keep_waiting(struct ctl *ctl, struct live_job *job, const struct wai
     draft_sentence(&kept, &now);
     const struct sentence why = draft_said(&kept);
     job->expected_ms = reason->at_ms;
+    early_images_note(ctl, job, reason);
     if (now.text && !sentence_same(&why, &was))
         taped_wait(ctl, job, &why);
     if (!line) {
@@ -499,6 +503,7 @@ void planning_run(struct ctl *ctl)
     struct sched_snapshot snapshot;
     uint64_t began = core_stopwatch_us(ctl);
     ctl->plan_due = false;
+    early_images_begin(ctl);
     pass_begin(ctl, arena, &snapshot);
     if (snapshot.n_jobs || snapshot.n_more) {
         ctl->counters.plans++;
@@ -507,5 +512,6 @@ void planning_run(struct ctl *ctl)
             apply(ctl, &plan.at[i]);
         counters_plan(ctl, core_stopwatch_us(ctl) - began);
     }
+    early_images_go_on(ctl);
     arena_destroy(arena);
 }

@@ -40,6 +40,7 @@ struct asked_job {               /* what only the core knows of the job that is 
     struct sentence after;       /* for which jobs it waits; text NULL: for none */
     size_t unplaced;             /* it runs: tasks that want a place now */
     struct away_list away;       /* machines that cannot be reached and have tasks of it */
+    const struct text_node *early_images; /* fetched while it waits; NULL: none */
 };
 /* -1: there is none. */
 int question_about(struct reader *, uint64_t job, struct asked_job *, struct err *);

@@ -7,6 +7,7 @@
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/depend_work.h"
+#include "ctl/early_images.h"
 #include "ctl/meeting.h"
 #include "ctl/participants.h"
 #include "ctl/pass.h"
@@ -163,6 +164,7 @@ static void act_all(struct ctl *ctl)
             act_job(ctl, job);
     }
     free(ids);
+    early_images_go_on(ctl);
     arrays_committed(ctl->arrays);
     allocations_acted(ctl);
     if (live_count(ctl->live) > 0)

@@ -79,10 +79,11 @@ struct job_view {
     const char *indices;
     const uint32_t *member_states; /* of an array: by state, JOB_STATE_N */
     const char *file, *work_dir, *code_dir, *output_dir, *python, *python_from;
-    struct words first;    /* tasks that died first */
-    const char *runtime;   /* how its images are run; NULL: it names none, or is of before */
-    struct pairs images;   /* "sha256:..." that names of its images stand for */
-    struct away_list away; /* machines that cannot be reached and have tasks of it */
+    struct words first;  /* tasks that died first */
+    const char *runtime; /* how its images are run; NULL: it names none, or is of before */
+    struct pairs images; /* "sha256:..." that names of its images stand for */
+    const struct text_node *early_images; /* fetched while it waits; NULL: none */
+    struct away_list away;                /* machines that cannot be reached and have tasks of it */
     /* Documents, as they were kept: {path, what, hint, line, col}, texts, the canonical job. */
     const struct text_node *warnings, *differs, *spec;
     const char *origin;

@@ -139,9 +139,10 @@ struct explain_view {
     const struct rank_view *rank;
     struct end_list ends;
     struct delay_list delays;
-    struct away_list away;          /* machines that cannot be reached and have tasks of it */
-    struct words changes;           /* what-if, as --set takes them */
-    bool in_its_place;              /* the changed job would replace this one */
+    struct away_list away;                /* machines that cannot be reached and have tasks of it */
+    const struct text_node *early_images; /* fetched while it waits; NULL: none */
+    struct words changes;                 /* what-if, as --set takes them */
+    bool in_its_place;                    /* the changed job would replace this one */
     const char *never;              /* why it never fits the nodes that there are; NULL: it may */
     struct pairs places;            /* task: node */
     const struct unfit_view *unfit; /* these NULL: nothing is known, or to be said */

@@ -501,6 +501,7 @@ int explain_job(struct ctl *ctl, const struct explain_ask *asked, struct explain
         explain_rest(&reader, &job, view);
         view->away = job.away;
     }
+    view->early_images = ask.changes.n ? NULL : job.early_images;
     explain_dates(ctl, view);
     return 0;
 }

@@ -4,13 +4,13 @@
 #include "main/image_asks.h"
 
 #include "api/child.h"
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "job/account.h"
+#include "ctl/config.h"
 #include "job/image_news.h"
+#include "main/early_pulls.h"
 #include "main/runtimes.h"
 
 #include <stdio.h>
@@ -18,12 +18,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LIMIT_MS     10000u /* launches wait for it */
-#define PACK_MS      3600000u
-#define PACKED_MOST  "68719476736" /* bytes of all packed images */
-#define AT_ONCE      4u
-#define ANSWER_MAX   512u
-#define QUESTION_MAX (1u << 20)
+#define LIMIT_MS    10000u /* launches wait for it */
+#define PACK_MS     3600000u
+#define PACKED_MOST "68719476736" /* bytes of all packed images */
+#define AT_ONCE     4u
+#define ANSWER_MAX  512u
 
 struct ask {
     struct image_asks *all;
@@ -38,6 +37,7 @@ struct image_asks {
     uv_loop_t *loop;
     char *program, *folder; /* folder: of packed images */
     struct engine_sink sink;
+    struct early_pulls *early;
     struct ask *first; /* oldest first; those that run stand in front */
     size_t running;
     uv_idle_t later; /* what cannot begin is answered from the loop, too */
@@ -61,6 +61,7 @@ struct image_asks *image_asks_create(uv_loop_t *loop, const char *program, const
     all->loop = loop;
     all->program = mem_strdup(program);
     all->folder = mem_printf("%s/" CTL_PACKED_IMAGES, dir);
+    all->early = early_pulls_create(loop, program);
     uv_idle_init(loop, &all->later);
     all->later.data = all;
     return all;
@@ -93,12 +94,37 @@ void image_asks_destroy(struct image_asks *all)
         child_drop(ask->child);
         free_ask(ask);
     }
+    early_pulls_destroy(all->early);
     uv_close((uv_handle_t *)&all->later, on_closed);
 }
 
 void image_asks_begin(struct image_asks *all, struct engine_sink sink)
 {
     all->sink = sink;
+    early_pulls_begin(all->early, sink);
+}
+
+static void on_question(void *arg, const struct image_question *question)
+{
+    image_asks_ask(arg, question);
+}
+
+static void on_wish(void *arg, const struct image_wish *wish)
+{
+    early_pulls_add(((struct image_asks *)arg)->early, wish);
+}
+
+static void on_drop(void *arg, uint64_t job)
+{
+    early_pulls_drop(((struct image_asks *)arg)->early, job);
+}
+
+void image_asks_join(struct image_asks *all, struct ctl_config *config)
+{
+    config->ask_images = on_question;
+    config->fetch_early = on_wish;
+    config->drop_early = on_drop;
+    config->ask_images_arg = config->early_arg = all;
 }
 
 /* ---- answers ---- */
@@ -151,22 +177,6 @@ static void on_end(void *arg, const struct child_end *end)
 }
 
 /* ---- questions ---- */
-
-static char *print_question(const char *name, const struct image_question *q, size_t *len)
-{
-    AUTO_BUF struct buf text = BUF_INIT(QUESTION_MAX);
-    const struct account *account = q->account;
-    buf_addf(&text, "%s\n%s\n", name, account ? account->home : "");
-    if (account)
-        buf_addf(&text, "%u %u", account->ids.uid, account->ids.gid);
-    for (size_t i = 0; account && i < account->ids.n_groups; i++)
-        buf_addf(&text, " %u", account->ids.groups[i]);
-    buf_puts(&text, "\n");
-    if (q->auth)
-        buf_puts(&text, q->auth);
-    *len = text.len;
-    return buf_take(&text);
-}
 
 static int start(struct ask *ask, struct err *err)
 {
@@ -228,7 +238,7 @@ void image_asks_ask(struct image_asks *all, const struct image_question *q)
 {
     for (size_t i = 0; i < q->names.n; i++) {
         size_t len;
-        char *question = print_question(q->names.at[i], q, &len);
+        char *question = early_pulls_print(q->names.at[i], q->account, q->auth, &len);
         struct ask *ask = find_same(all, q->pack, question, len);
         if (ask) {
             explicit_bzero(question, len);

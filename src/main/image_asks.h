@@ -1,5 +1,6 @@
 /* Asks registries which images names stand for, for the core: `muster-node image-digest` as a child
- * with the rights of the job's account, some at a time. */
+ * with the rights of the job's account, some at a time. It has the pulls for jobs that wait, too
+ * (early_pulls.h). */
 #ifndef MAIN_IMAGE_ASKS_H
 #define MAIN_IMAGE_ASKS_H
 
@@ -8,6 +9,7 @@
 
 #include <uv.h>
 
+struct ctl_config;
 struct image_asks;
 /* program: muster-node; NULL: there is none. dir: where images would be kept, or beside that. NULL:
  * this machine runs no images, *checks say why, in arena. The sink, of the core, is set by
@@ -16,6 +18,8 @@ struct image_asks *image_asks_create(uv_loop_t *, const char *program, const cha
                                      struct arena *, struct runtime_checks *checks);
 void image_asks_destroy(struct image_asks *); /* NULL-safe; what is asked is not answered */
 void image_asks_begin(struct image_asks *, struct engine_sink);
+/* The core asks by it from now on; before the core is made. */
+void image_asks_join(struct image_asks *, struct ctl_config *);
 /* Each name is answered once by a fact, from the loop. */
 void image_asks_ask(struct image_asks *, const struct image_question *);
 

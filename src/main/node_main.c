@@ -6,6 +6,7 @@
 #include "launch/launch.h"
 #include "node/host.h"
 #include "node/image_digest.h"
+#include "node/image_early.h"
 #include "node/image_pack.h"
 #include "node/keeper.h"
 #include "node/pilot.h"
@@ -149,6 +150,9 @@ static const struct verb {
     { .name = "image-pack",
       .help = "DIR BYTES an image as a file for machines, as stdin asks",
       .run = image_pack_main },
+    { .name = "image-early",
+      .help = "DIR BYTES DIGEST... an image into the store DIR for a job that waits",
+      .run = image_early_main },
     { .name = "launch", .help = "ARGS    start the ranks of this node (--help)", .run = launch },
     { .name = "torchrun", .help = NULL, .run = torchrun },
     { .name = "dlrover-run", .help = NULL, .run = dlrover_run },

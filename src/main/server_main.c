@@ -171,11 +171,6 @@ static void on_wake(void *arg, uint64_t at_ms)
     uv_timer_start(&s->tick, on_tick, at_ms - now, 0);
 }
 
-static void on_images(void *arg, const struct image_question *question)
-{
-    image_asks_ask(((struct server *)arg)->image_asks, question);
-}
-
 static void on_look(void *arg)
 {
     gpu_watch_look(((struct server *)arg)->gpus);
@@ -524,8 +519,8 @@ static int make_core(struct server *s, struct err *err)
     const char *node = wire_node_program(s->arena, err);
     s->image_asks = image_asks_create(&s->loop, node, s->files.dir, s->arena, &s->runtimes);
     config.runtimes = &s->runtimes;
-    config.ask_images = s->image_asks ? on_images : NULL;
-    config.ask_images_arg = s;
+    if (s->image_asks)
+        image_asks_join(s->image_asks, &config);
     config.no_allocations = s->no_allocations;
     config.tape = s->recorder ? recorder_tape(s->recorder) : NULL;
     s->ctl = ctl_create(&config, err);

@@ -74,7 +74,8 @@ static int copy_auth(const char *text, struct err *err)
 }
 
 struct work {
-    int (*run)(void *arg, const struct registry *, char digest[IMAGE_DIGEST_LEN + 1], struct err *);
+    int (*run)(void *arg, const struct image_ask *, char digest[IMAGE_DIGEST_LEN + 1],
+               struct err *);
     void *arg;
 };
 
@@ -93,11 +94,13 @@ static int answer(const struct work *work, char *question, char digest[IMAGE_DIG
     if (auth < 0)
         return -1;
     const struct registry registry = { .ref = &ref, .auth = auth, .home = *home ? home : NULL };
-    return work->run(work->arg, &registry, digest, err);
+    const struct image_ask asked = { .registry = &registry,
+                                       .auth = question && *question ? question : NULL };
+    return work->run(work->arg, &asked, digest, err);
 }
 
-int image_answer(int (*run)(void *arg, const struct registry *, char digest[IMAGE_DIGEST_LEN + 1],
-                            struct err *),
+int image_answer(int (*run)(void *arg, const struct image_ask *,
+                            char digest[IMAGE_DIGEST_LEN + 1], struct err *),
                  void *arg)
 {
     const struct work work = { .run = run, .arg = arg };
@@ -119,11 +122,11 @@ int image_answer(int (*run)(void *arg, const struct registry *, char digest[IMAG
     return fflush(stdout) == 0 && rc == 0 ? 0 : 1;
 }
 
-static int resolve(void *arg, const struct registry *registry, char digest[IMAGE_DIGEST_LEN + 1],
+static int resolve(void *arg, const struct image_ask *asked, char digest[IMAGE_DIGEST_LEN + 1],
                    struct err *err)
 {
     (void)arg;
-    return image_resolve(registry, digest, err);
+    return image_resolve(asked->registry, digest, err);
 }
 
 int image_digest_main(void)

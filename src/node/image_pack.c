@@ -88,11 +88,11 @@ static int make(const struct packing *p, struct err *err)
     return rc;
 }
 
-static int pack(void *arg, const struct registry *registry, char digest[IMAGE_DIGEST_LEN + 1],
+static int pack(void *arg, const struct image_ask *asked, char digest[IMAGE_DIGEST_LEN + 1],
                 struct err *err)
 {
     struct packing *p = arg;
-    p->registry = registry;
+    const struct registry *registry = p->registry = asked->registry;
     if (!*registry->ref->digest)
         return err_set(err, ERR_INPUT, "the question has no digest");
     if (image_resolve(registry, digest, err) != 0 || file_mkdirs(p->dir, 0700, err) != 0)

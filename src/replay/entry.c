@@ -381,8 +381,9 @@ static const struct codec_row launcher_rows[] = {
     ROW_END,
 };
 static const struct codec_row image_rows[] = {
-    ROW(U8, struct image_news, step, "1 pinned, 2 fetches, 3 ready, 4 failed", .min = 1,
-        .max = IMAGE_STEP_N - 1),
+    ROW(U8, struct image_news, step,
+        "1 pinned, 2 fetches, 3 ready, 4 failed, 5 to 7 as 2 to 4 of one that comes early",
+        .min = 1, .max = IMAGE_STEP_N - 1),
     NAME(struct image_news, name, "as it was asked for"),
     NAME(struct image_news, digest, "SHA-256 of its manifest"),
     ROW(U64, struct image_news, bytes, "that were fetched"),

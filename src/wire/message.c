@@ -412,7 +412,7 @@ static bool is_of_image(const void *base)
 
 static const struct codec_row image_news_rows[] = {
     ROW(U8, struct image_news, step, "1 pinned, 2 fetches, 3 ready, 4 failed", .min = 1,
-        .max = IMAGE_STEP_N - 1),
+        .max = IMAGE_FAILED),
     ROW(TEXT, struct image_news, name, "as the launch has it"),
     ROW(TEXT, struct image_news, digest, "SHA-256 of its manifest; empty: not known"),
     ROW(U64, struct image_news, bytes, "that were fetched"),

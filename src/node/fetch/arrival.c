@@ -194,8 +194,11 @@ static int watch(struct arrival *a, struct err *err)
     if (!listens)
         a->moved_ms = now; /* the disk is slow, not the registry */
     if (now - a->ticked_ms >= TICK_MS) {
-        a->sink.came(a->sink.arg, bytes_of(a));
-        a->ticked_ms = now;
+        if (a->sink.came(a->sink.arg, bytes_of(a), err) < 0)
+            return -1;
+        a->ticked_ms = clock_mono_ms();
+        a->moved_ms += a->ticked_ms - now; /* it may have waited for others */
+        now = a->ticked_ms;
     }
     return now - a->moved_ms > REGISTRY_STALL_MS ? registry_stalled(a->ask->registry, err) : 0;
 }
@@ -206,8 +209,7 @@ static int take_all(struct arrival *a, struct err *err)
         if (ask_more(a, err) != 0 || begin_lead(a, err) != 0 || watch(a, err) != 0 ||
             end_lead(a, err) != 0)
             return -1;
-    a->sink.came(a->sink.arg, a->before);
-    return 0;
+    return a->sink.came(a->sink.arg, a->before, err);
 }
 
 int arrival_take(const struct arrival_ask *ask, struct layer_limits *limits,

@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 struct arrival_sink {
-    void (*came)(void *arg, uint64_t bytes);   /* several times a second: of all layers */
+    /* Several times a second: of all layers. Less than 0: no more is to come, *err says why. */
+    int (*came)(void *arg, uint64_t bytes, struct err *err);
     void (*unpacks)(void *arg, size_t number); /* the first is 1 */
     void *arg;
 };

@@ -83,6 +83,22 @@ bool grant_find(const char *dir, const char *digest, const char *auth,
     return true;
 }
 
+bool grant_find_any(const char *dir, const char *digest, char tree[IMAGE_DIGEST_LEN + 1])
+{
+    AUTO_FREE char *folder = mem_printf("%s/grants", dir);
+    DIR *list = opendir(folder);
+    const struct dirent *e;
+    bool found = false;
+    for (unsigned n = 0; list && !found && n < LIST_MAX && (e = readdir(list)); n++) {
+        AUTO_FREE char *path = mem_printf("%s/%s", folder, e->d_name);
+        found = strncmp(e->d_name, digest, IMAGE_DIGEST_LEN) == 0 &&
+                e->d_name[IMAGE_DIGEST_LEN] == '.' && read_tree(path, tree) && has_tree(dir, tree);
+    }
+    if (list)
+        closedir(list);
+    return found;
+}
+
 void grant_keep(const char *dir, const char *digest, const char *auth, const char *tree)
 {
     AUTO_FREE char *path = path_of(dir, digest, auth);

@@ -14,6 +14,8 @@
  * auth NULL: without credentials, or with the account's own. */
 bool grant_find(const char *dir, const char *digest, const char *auth,
                 char tree[IMAGE_DIGEST_LEN + 1]);
+/* The tree that anybody's credentials were accepted for: to keep it there, not to use it. */
+bool grant_find_any(const char *dir, const char *digest, char tree[IMAGE_DIGEST_LEN + 1]);
 /* What cannot be kept is asked for again. */
 void grant_keep(const char *dir, const char *digest, const char *auth, const char *tree);
 /* Those of trees that are gone go too. */

@@ -15,6 +15,7 @@
 #include "node/fetch/registry.h"
 #include "node/fetch/space.h"
 #include "node/fetch/store.h"
+#include "node/fetch/turn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +37,8 @@ struct making {
     bool has_manifest; /* it was compared with its digest */
     struct image_config config;
     char *pulled;              /* the directory of what came */
+    uint64_t room;             /* bytes that it may unpack to */
+    int turn;                  /* turn_take()'s descriptor; -1: it has none */
     uint64_t packed, unpacked; /* bytes; packed 0: not known before it has come */
 };
 
@@ -229,7 +232,7 @@ static int make_root(const struct making *m, struct err *err)
 
 static int unpack(struct making *m, struct err *err)
 {
-    struct layer_limits limits = { .bytes = m->ask->limit, .entries = PULL_ENTRIES_MAX };
+    struct layer_limits limits = { .bytes = m->room, .entries = PULL_ENTRIES_MAX };
     AUTO_CLOSE int root = make_root(m, err);
     if (root < 0)
         return -1;
@@ -238,7 +241,7 @@ static int unpack(struct making *m, struct err *err)
         if (unpack_layer(m, i, root, &limits, err) != 0)
             return -1;
     }
-    m->unpacked = m->ask->limit - limits.bytes;
+    m->unpacked = m->room - limits.bytes;
     return 0;
 }
 
@@ -266,6 +269,13 @@ static int take_packed(struct making *m, struct err *err)
 }
 
 /* ---- unpacking while it comes ---- */
+
+static int on_pieces(void *arg, uint64_t bytes, struct err *err)
+{
+    struct making *m = arg;
+    tell(m, PULL_FETCHES, bytes, m->packed);
+    return m->ask->early ? turn_wait(m->ask->store, m->news->tree, &m->turn, err) : 0;
+}
 
 static void on_unpacks(void *arg, size_t number)
 {
@@ -313,7 +323,7 @@ static int ask_config(struct making *m, struct proxy *proxy, struct err *err)
 
 static int take_layers(struct making *m, struct proxy *proxy, struct err *err)
 {
-    struct layer_limits limits = { .bytes = m->ask->limit, .entries = PULL_ENTRIES_MAX };
+    struct layer_limits limits = { .bytes = m->room, .entries = PULL_ENTRIES_MAX };
     AUTO_CLOSE int root = make_root(m, err);
     if (root < 0)
         return -1;
@@ -326,16 +336,39 @@ static int take_layers(struct making *m, struct proxy *proxy, struct err *err)
                                      .dir = m->pulled,
                                      .root = root,
                                      .owners = geteuid() == 0 };
-    const struct arrival_sink sink = { .came = on_bytes, .unpacks = on_unpacks, .arg = m };
+    const struct arrival_sink sink = { .came = on_pieces, .unpacks = on_unpacks, .arg = m };
     if (arrival_take(&ask, &limits, sink, err) != 0)
         return -1;
-    m->unpacked = m->ask->limit - limits.bytes;
+    m->unpacked = m->room - limits.bytes;
     return 0;
 }
 
-static int reserve(const struct making *m, struct err *err)
+/* Beside what is in use, among which are images of jobs ahead. */
+static int reserve_early(struct making *m, struct err *err)
 {
-    return space_reserve(m->ask->store, m->news->tree, m->packed, err);
+    const uint64_t used = store_used(m->ask->store);
+    m->room = m->ask->limit > used ? m->ask->limit - used : 0;
+    if (m->packed > m->room)
+        return err_set(err, ERR_TOO_LARGE,
+                       "it does not fit into the limit of the store beside images that are in use");
+    if (space_reserve(m->ask->store, m->news->tree, m->packed, err) != 0)
+        return -1;
+    return turn_mark_early(m->ask->store, m->news->tree, err);
+}
+
+/* What comes early makes room for what tasks wait for. */
+static int reserve(struct making *m, struct err *err)
+{
+    struct err why = { .code = ERR_NONE };
+    if (m->ask->early)
+        return reserve_early(m, err);
+    if (space_reserve(m->ask->store, m->news->tree, m->packed, &why) == 0)
+        return 0;
+    if (why.code == ERR_FULL && turn_clear(m->ask->store))
+        return space_reserve(m->ask->store, m->news->tree, m->packed, err);
+    if (err)
+        *err = why;
+    return -1;
 }
 
 /* 1: it has to be copied. A skopeo before 1.13 looks at no signatures when it is asked so. */
@@ -361,6 +394,9 @@ static int take_of_registry(struct making *m, struct err *err)
     int rc = take_while_it_comes(m, err);
     if (rc != 1)
         return rc;
+    if (m->ask->early)
+        return err_set(err, ERR_CANNOT,
+                       "an image has to be copied whole here, which is not done early");
     /* of one in a list nothing is known before it has come */
     if (m->has_manifest && reserve(m, err) != 0)
         return -1;
@@ -392,8 +428,10 @@ static void keep_limits(const struct pull_ask *ask)
 static int make_tree(struct making *m, struct err *err)
 {
     AUTO_CLOSE int lock = -1;
+    AUTO_CLOSE int wanted = -1;
     if (store_has(&m->tree))
         return 0;
+    wanted = m->ask->early ? -1 : turn_want(m->ask->store, m->news->tree);
     int got = store_try_lock(m->ask->store, m->news->tree, &lock, err);
     if (got == 1) {
         tell(m, PULL_WAITS, 0, 0);
@@ -403,6 +441,7 @@ static int make_tree(struct making *m, struct err *err)
         return -1;
     if (store_has(&m->tree))
         return 0; /* whoever had the lock made it */
+    m->turn = m->ask->early ? -1 : turn_take(m->ask->store);
     int rc = fetch_and_unpack(m, err);
     if (rc != 0)
         store_drop_half(&m->tree);
@@ -418,6 +457,8 @@ int image_make(const struct pull_ask *ask, int auth, struct make_sink sink, stru
                         .registry = { .ref = &ask->ref, .auth = auth, .home = ask->home },
                         .sink = sink,
                         .news = news,
+                        .room = ask->limit,
+                        .turn = -1,
                         .arena = arena_create() };
     int rc = store_prepare(ask->store, err);
     if (rc == 0)
@@ -434,6 +475,8 @@ int image_make(const struct pull_ask *ask, int auth, struct make_sink sink, stru
         store_tree_fini(&m.tree);
         free(m.pulled);
     }
+    if (m.turn >= 0)
+        close(m.turn);
     arena_destroy(m.arena);
     return rc;
 }

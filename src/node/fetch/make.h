@@ -7,6 +7,7 @@
 #include "image/reference.h"
 #include "node/fetch/registry.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,9 @@ struct pull_ask {
                                  * NULL: there is none. It goes when it was used */
     const char *home;           /* of the account; NULL: that of this process */
     uint64_t limit;             /* bytes of the store, and of one image */
+    bool early;                 /* no task waits for it: those of others come first (turn.h), and it
+                                 * has to fit beside what is in use; it comes only while it can be
+                                 * unpacked as it comes */
     int (*drop_rights)(void *); /* in the child: it becomes the account. 0, or -1 and errno */
     void *drop_arg;
 };

@@ -242,6 +242,17 @@ static bool is_unused(const char *dir, const char *digest)
     return take_unused(dir, digest, &used, &made);
 }
 
+uint64_t store_used(const char *dir)
+{
+    uint64_t sum;
+    struct kept *all = mem_new(TREES_MAX * sizeof *all);
+    size_t n = list_trees(dir, all, &sum);
+    for (size_t i = 0; i < n; i++)
+        sum -= is_unused(dir, all[i].name) ? all[i].bytes : 0;
+    free(all);
+    return sum;
+}
+
 uint64_t store_unused(const char *dir)
 {
     uint64_t sum;

@@ -41,6 +41,8 @@ struct store_sum {
 };
 /* false: there is no store. */
 bool store_add_up(const char *dir, struct store_sum *);
+/* What all that somebody uses counts for the limit. */
+uint64_t store_used(const char *dir);
 /* What all that nobody uses takes of the disk. */
 uint64_t store_unused(const char *dir);
 /* Removes what pulls that were killed left. */

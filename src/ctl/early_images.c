@@ -1,0 +1,306 @@
+/* The order of turns is that of a pass, which says of every job that waits why. The digest of an
+ * image is asked for when its job comes in, so most are known by then; what is not known yet is
+ * looked at again after each commit. What is asked for once is not asked for again: a job whose
+ * image failed, or was removed meanwhile, fetches it when it starts. */
+#include "ctl/early_images.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/scan.h"
+#include "ctl/core.h"
+#include "ctl/images.h"
+#include "ctl/lines.h"
+#include "ctl/notes.h"
+#include "ctl/registry_auth.h"
+#include "job/image_news.h"
+#include "sched/tally.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SAY_MS      5000u
+#define IMAGES_MOST 8u /* of a job */
+
+/* ---- which jobs ---- */
+
+void early_images_begin(struct ctl *ctl)
+{
+    vec_clear(&ctl->early_next);
+    ctl->early_looked = 0;
+}
+
+/* Of those that room, or its turn, is all they wait for. */
+static bool is_near(enum wait_why why)
+{
+    switch (why) {
+    case WAIT_RESOURCE:
+    case WAIT_PORTS:
+    case WAIT_AHEAD:
+    case WAIT_QUOTA:
+    case WAIT_USER:
+    case WAIT_RESERVED:
+    case WAIT_EVICTING:
+    case WAIT_TOPOLOGY: return true;
+    default: return false;
+    }
+}
+
+static bool names_image(const struct job_spec *spec)
+{
+    for (size_t i = 0; i < spec->n_roles; i++)
+        if (spec->roles[i].image)
+            return true;
+    return false;
+}
+
+/* The first of a line speaks for those behind it, whose images may be others. */
+void early_images_note(struct ctl *ctl, const struct live_job *job,
+                       const struct wait_reason *reason)
+{
+    const struct line *line = job->line;
+    size_t n = line ? line_jobs(line) : 1;
+    if (!is_near(reason->why))
+        return;
+    for (size_t i = 0; i < n && ctl->early_next.n < EARLY_JOBS; i++) {
+        if (ctl->early_looked++ >= EARLY_LOOK)
+            return;
+        uint64_t id = line ? line->ids.at[line->head + i] : job->row.id;
+        struct live_job *one = live_find(ctl->live, id);
+        const struct job_spec *spec = one ? core_spec(ctl, one) : NULL;
+        if (spec && names_image(spec))
+            vec_push(&ctl->early_next, id);
+    }
+}
+
+void early_images_join(struct ctl *ctl, const struct live_job *job)
+{
+    const struct line *line = job->line;
+    if (line && is_near(line->why.why) && ctl->early_next.n < EARLY_JOBS && job->spec &&
+        names_image(job->spec))
+        vec_push(&ctl->early_next, job->row.id);
+}
+
+/* ---- asking ---- */
+
+static bool are_done(const struct live_job *job)
+{
+    for (uint32_t i = 0; i < job->n_early; i++)
+        if (job->early[i].step == IMAGE_STEP_NONE || job->early[i].step == IMAGE_EARLY_FETCHES)
+            return false;
+    return true;
+}
+
+/* Tasks that have started wait for it now, and what has come already is of use. */
+static bool are_wanted(const struct live_job *job)
+{
+    return job && !live_closing(job) && !job_state_final(job->row.state) &&
+           job->row.state != JOB_SUSPENDED;
+}
+
+static void drop_unwanted(struct ctl *ctl)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < ctl->early_open.n; i++) {
+        const uint64_t id = ctl->early_open.at[i];
+        struct live_job *job = live_find(ctl->live, id);
+        bool wanted = are_wanted(job);
+        if (wanted && !are_done(job))
+            ctl->early_open.at[kept++] = id;
+        if (wanted)
+            continue;
+        if (job)
+            job->n_early = 0; /* anew when it is resumed */
+        if (ctl->config.drop_early)
+            ctl->config.drop_early(ctl->config.early_arg, id);
+    }
+    ctl->early_open.n = kept;
+}
+
+/* May any of its tasks be on this machine, when others have ended? */
+static bool may_be_here(const struct ctl *ctl, const struct live_job *job)
+{
+    struct arena *arena = arena_create();
+    struct cluster *empty = cluster_clone(ctl->cluster);
+    struct tally tally;
+    bool here = false;
+    tally_init(&tally, arena, empty, job->spec);
+    for (uint32_t i = 0; i < tally.n_nodes && !here; i++) {
+        const struct node_spec *spec = cluster_node(ctl->cluster, i).spec;
+        here = tally.of_use[i] && !spec->machine && !spec->engine && !spec->gone;
+    }
+    cluster_destroy(empty);
+    arena_destroy(arena);
+    return here;
+}
+
+static struct words digests_ahead(struct ctl *ctl, const struct live_job *job)
+{
+    struct words all = { .at = ARENA_ARRAY(ctl->scratch, EARLY_JOBS * IMAGES_MOST, const char *) };
+    for (size_t i = 0; i < ctl->early_next.n && ctl->early_next.at[i] != job->row.id; i++) {
+        struct live_job *one = live_find(ctl->live, ctl->early_next.at[i]);
+        if (!one || !core_spec(ctl, one))
+            continue;
+        const struct words names = images_pinned(ctl, one);
+        for (size_t k = 0; k < names.n && k < IMAGES_MOST; k++)
+            all.at[all.n++] = strrchr(names.at[k], ':') + 1;
+    }
+    return all;
+}
+
+static void send_wishes(struct ctl *ctl, struct live_job *job, const struct words *names)
+{
+    struct job_row row;
+    struct site_record site = { .parent = 0 };
+    struct err err = { .code = ERR_NONE };
+    if (core_row(ctl, ctl->scratch, job->row.id, &row) == 0)
+        notes_read_site(ctl->scratch, row.site, &site);
+    if (launch_make_images(ctl, site.account, &err) < 0)
+        log_warn("image.early", "job=%llu: %s", (unsigned long long)job->row.number, err.what);
+    for (size_t i = 0; i < names->n; i++) {
+        const struct image_wish wish = {
+            .job = job->row.id,
+            .name = names->at[i],
+            .store = launch_images(ctl, ctl->scratch, site.account),
+            .limit = ctl->config.images_size,
+            .keep = digests_ahead(ctl, job),
+            .account = site.account,
+            .auth = registry_auth_find(ctl->config.store, ctl->scratch, &job->row),
+        };
+        ctl->config.fetch_early(ctl->config.early_arg, &wish);
+    }
+}
+
+static void ask(struct ctl *ctl, struct live_job *job)
+{
+    struct words names = images_pinned(ctl, job);
+    names.n = names.n < IMAGES_MOST ? names.n : IMAGES_MOST;
+    if (names.n == 0 || !may_be_here(ctl, job))
+        return;
+    job->early = ARENA_ARRAY(job->arena, names.n, struct early_image);
+    job->n_early = (uint32_t)names.n;
+    job->early_of = job->row.generation;
+    for (size_t i = 0; i < names.n; i++)
+        job->early[i] =
+            (struct early_image){ .name = images_name(job, names.at[i]), .problem = "" };
+    vec_push(&ctl->early_open, job->row.id);
+    if (ctl->config.fetch_early)
+        send_wishes(ctl, job, &names);
+}
+
+/* Once before each of its generations. */
+static bool is_to_ask(const struct live_job *job)
+{
+    return !job->images_open &&
+           (job->n_early == 0 || (job->early_of != job->row.generation && are_done(job)));
+}
+
+void early_images_go_on(struct ctl *ctl)
+{
+    drop_unwanted(ctl);
+    if (!ctl->config.fetch_early && !taped_replays(ctl))
+        return;
+    for (size_t i = 0; i < ctl->early_next.n; i++) {
+        struct live_job *job = live_find(ctl->live, ctl->early_next.at[i]);
+        if (job && job->waits && are_wanted(job) && is_to_ask(job) && core_spec(ctl, job))
+            ask(ctl, job);
+    }
+}
+
+/* ---- how it goes ---- */
+
+static void say_fetching(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact,
+                         const char *name)
+{
+    const struct image_news *news = fact->image;
+    char text[512], have[FMT_MAX], all[FMT_MAX];
+    uint64_t now = core_now(ctl);
+    if (job->images_said_ms && now - job->images_said_ms < SAY_MS)
+        return;
+    job->images_said_ms = now;
+    fmt_bytes(all, news->total);
+    snprintf(text, sizeof text, "this machine has %s%s%s of image %.200s, while the job waits",
+             fmt_bytes(have, news->bytes), news->total ? " of " : "", news->total ? all : "", name);
+    images_event(ctl, job, fact, text);
+}
+
+static void say_ready(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
+                      const char *name)
+{
+    const struct image_news *news = fact->image;
+    char text[512], bytes[FMT_MAX], took[FMT_MAX];
+    if (!news->bytes)
+        return;
+    snprintf(text, sizeof text,
+             "this machine has image %.200s, %s fetched and unpacked in %s while the job waited",
+             name, fmt_bytes(bytes, news->bytes), fmt_duration(took, news->took_ms));
+    images_event(ctl, job, fact, text);
+}
+
+static void say_failed(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
+                       const char *name)
+{
+    char text[640];
+    snprintf(text, sizeof text,
+             "image %.200s did not come while the job waits: %.300s; it is fetched when it starts",
+             name, fact->image->problem);
+    images_event(ctl, job, fact, text);
+}
+
+static struct early_image *find(const struct live_job *job, const char *name)
+{
+    for (uint32_t i = 0; name && i < job->n_early; i++)
+        if (strcmp(job->early[i].name, name) == 0)
+            return &job->early[i];
+    return NULL;
+}
+
+void early_images_hear(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+{
+    const struct image_news *news = fact->image;
+    struct early_image *image = find(job, images_name(job, news->name));
+    if (!image)
+        return;
+    image->step = news->step;
+    image->bytes = news->bytes;
+    image->total = news->total ? news->total : image->total;
+    if (news->step == IMAGE_EARLY_FETCHES) {
+        say_fetching(ctl, job, fact, image->name);
+    } else if (news->step == IMAGE_EARLY_READY) {
+        say_ready(ctl, job, fact, image->name);
+    } else {
+        image->problem = arena_strdup(job->arena, news->problem);
+        say_failed(ctl, job, fact, image->name);
+    }
+}
+
+/* ---- looking ---- */
+
+static const char *word_of(const struct early_image *image)
+{
+    switch (image->step) {
+    case IMAGE_EARLY_FETCHES: return "fetching";
+    case IMAGE_EARLY_READY: return "ready";
+    case IMAGE_EARLY_FAILED: return "failed";
+    default: return "waiting";
+    }
+}
+
+const struct text_node *early_images_view(struct arena *arena, const struct live_job *job)
+{
+    if (job->n_early == 0 || job->early_of != job->row.generation || job->row.state != JOB_QUEUED)
+        return NULL;
+    struct text_node *list = text_list(arena, NULL, NULL);
+    for (uint32_t i = 0; i < job->n_early; i++) {
+        const struct early_image *image = &job->early[i];
+        struct text_node *one = text_map(arena, list, NULL);
+        text_str(arena, one, "image", image->name);
+        text_str(arena, one, "step", word_of(image));
+        if (image->bytes)
+            text_int(arena, one, "bytes", (int64_t)image->bytes);
+        if (image->total)
+            text_int(arena, one, "total", (int64_t)image->total);
+        if (*image->problem)
+            text_str(arena, one, "problem", image->problem);
+    }
+    return list;
+}

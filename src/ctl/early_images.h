@@ -1,0 +1,42 @@
+/* Images of the jobs that start next come into the store of this machine while they wait in the
+ * queue: of a few jobs, one image at a time, after those that tasks wait for. Their tasks would
+ * fetch them otherwise, with the same credentials, so a failure is told and changes nothing.
+ * Memory only: the next server begins anew. Machines get nothing early: nothing of a job goes to
+ * them before its launch. */
+#ifndef CTL_EARLY_IMAGES_H
+#define CTL_EARLY_IMAGES_H
+
+#include "base/vec.h"
+#include "ctl/live.h"
+#include "engine/engine.h"
+#include "text/tree.h"
+
+#define EARLY_JOBS 4u  /* whose images come at once, or lie there and are kept */
+#define EARLY_LOOK 32u /* so many of those that wait are looked at, in the order of their turns */
+
+struct ctl;
+struct account;
+struct wait_reason;
+
+struct image_wish { /* what is fetched early (ctl_config.fetch_early) */
+    uint64_t job;
+    const char *name;              /* with its digest */
+    const char *store;             /* a directory that the account may write */
+    uint64_t limit;                /* bytes of it */
+    struct words keep;             /* digests of images that jobs ahead want */
+    const struct account *account; /* as in image_question */
+    const char *auth;
+};
+
+/* In a pass: it begins; a job waits, and why. */
+void early_images_begin(struct ctl *);
+void early_images_note(struct ctl *, const struct live_job *, const struct wait_reason *);
+/* A job joins a line, and no pass is made for that. */
+void early_images_join(struct ctl *, const struct live_job *);
+/* After a pass or a commit: what is wanted and known is asked for, what nobody wants is not. */
+void early_images_go_on(struct ctl *);
+void early_images_hear(struct ctl *, struct live_job *, const struct engine_fact *);
+/* [{image, step, bytes, total, problem}] of a job that waits, in arena; NULL: none. */
+const struct text_node *early_images_view(struct arena *, const struct live_job *);
+
+#endif
