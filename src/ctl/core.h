@@ -62,11 +62,7 @@ struct ctl {
     VEC(struct deadline) deadlines;   /* base/heap.h */
     struct map *possible;             /* shapes that fit the empty cluster */
     VEC(uint64_t) held_back;          /* jobs whose launches wait for room in the engine */
-    /* Jobs whose images come early (early_images.c): the next in the order of their turns, of so
-     * many that were looked at; those that were asked for and have not ended. */
-    VEC(uint64_t) early_next, early_open;
-    uint32_t early_looked;
-    VEC(uint64_t) doomed; /* numbers of jobs whose directories go after the commit */
+    VEC(uint64_t) doomed, early_next, early_open; /* doomed: numbers, their directories go */
     struct strangers *strangers;
     struct slices slices;
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at,
@@ -236,10 +232,6 @@ void launch_due(struct ctl *, struct live_job *);
 void launch_drop(struct ctl *, struct live_job *); /* those under way are not made any more */
 /* An event names the variables that tasks, as placed, do without (dialect/place_cache.h). */
 void launch_say_left_out(struct ctl *, const struct live_job *);
-/* Where this machine keeps the images of an account (NULL: the server's own), in arena; made: it is
- * there, and the account's. */
-const char *launch_images(const struct ctl *, struct arena *, const struct account *);
-int launch_make_images(const struct ctl *, const struct account *, struct err *);
 /* Those that the engine had no room for are tried again. */
 void launch_held_back(struct ctl *);
 void launch_token(const struct ctl *, const struct live_job *, const char *node,

@@ -12,6 +12,7 @@
 #include "ctl/lines.h"
 #include "ctl/notes.h"
 #include "ctl/registry_auth.h"
+#include "ctl/user_dirs.h"
 #include "job/image_news.h"
 #include "sched/tally.h"
 
@@ -26,7 +27,6 @@
 void early_images_begin(struct ctl *ctl)
 {
     vec_clear(&ctl->early_next);
-    ctl->early_looked = 0;
 }
 
 /* Of those that room, or its turn, is all they wait for. */
@@ -53,30 +53,31 @@ static bool names_image(const struct job_spec *spec)
     return false;
 }
 
+static bool is_next(const struct ctl *ctl, const struct live_job *job, enum wait_why why)
+{
+    return is_near(why) && ctl->early_next.n < EARLY_JOBS && job->spec && names_image(job->spec) &&
+           live_wait_position(ctl->live, job) < EARLY_LOOK;
+}
+
 /* The first of a line speaks for those behind it, whose images may be others. */
 void early_images_note(struct ctl *ctl, const struct live_job *job,
                        const struct wait_reason *reason)
 {
     const struct line *line = job->line;
-    size_t n = line ? line_jobs(line) : 1;
-    if (!is_near(reason->why))
+    size_t n = line && line_first_id(line) == job->row.id ? line_jobs(line) : 1;
+    if (!is_next(ctl, job, reason->why))
         return;
-    for (size_t i = 0; i < n && ctl->early_next.n < EARLY_JOBS; i++) {
-        if (ctl->early_looked++ >= EARLY_LOOK)
-            return;
-        uint64_t id = line ? line->ids.at[line->head + i] : job->row.id;
-        struct live_job *one = live_find(ctl->live, id);
-        const struct job_spec *spec = one ? core_spec(ctl, one) : NULL;
-        if (spec && names_image(spec))
-            vec_push(&ctl->early_next, id);
+    vec_push(&ctl->early_next, job->row.id);
+    for (size_t i = 1; i < n && i < EARLY_JOBS; i++) {
+        struct live_job *one = live_find(ctl->live, line->ids.at[line->head + i]);
+        if (one && core_spec(ctl, one) && is_next(ctl, one, reason->why))
+            vec_push(&ctl->early_next, one->row.id);
     }
 }
 
 void early_images_join(struct ctl *ctl, const struct live_job *job)
 {
-    const struct line *line = job->line;
-    if (line && is_near(line->why.why) && ctl->early_next.n < EARLY_JOBS && job->spec &&
-        names_image(job->spec))
+    if (job->line && is_next(ctl, job, job->line->why.why))
         vec_push(&ctl->early_next, job->row.id);
 }
 
@@ -154,13 +155,13 @@ static void send_wishes(struct ctl *ctl, struct live_job *job, const struct word
     struct err err = { .code = ERR_NONE };
     if (core_row(ctl, ctl->scratch, job->row.id, &row) == 0)
         notes_read_site(ctl->scratch, row.site, &site);
-    if (launch_make_images(ctl, site.account, &err) < 0)
+    if (user_dirs_make_images(ctl, site.account, &err) < 0)
         log_warn("image.early", "job=%llu: %s", (unsigned long long)job->row.number, err.what);
     for (size_t i = 0; i < names->n; i++) {
         const struct image_wish wish = {
             .job = job->row.id,
             .name = names->at[i],
-            .store = launch_images(ctl, ctl->scratch, site.account),
+            .store = user_dirs_images(ctl, ctl->scratch, site.account),
             .limit = ctl->config.images_size,
             .keep = digests_ahead(ctl, job),
             .account = site.account,
@@ -254,12 +255,16 @@ static struct early_image *find(const struct live_job *job, const char *name)
     return NULL;
 }
 
-void early_images_hear(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+void early_images_hear(struct ctl *ctl, const struct engine_fact *fact)
 {
     const struct image_news *news = fact->image;
+    struct live_job *job = live_find(ctl->live, fact->generation.job);
+    if (!job || !core_spec(ctl, job) || job_state_final(job->row.state))
+        return;
     struct early_image *image = find(job, images_name(job, news->name));
     if (!image)
         return;
+    core_touch(ctl, job);
     image->step = news->step;
     image->bytes = news->bytes;
     image->total = news->total ? news->total : image->total;
@@ -271,36 +276,4 @@ void early_images_hear(struct ctl *ctl, struct live_job *job, const struct engin
         image->problem = arena_strdup(job->arena, news->problem);
         say_failed(ctl, job, fact, image->name);
     }
-}
-
-/* ---- looking ---- */
-
-static const char *word_of(const struct early_image *image)
-{
-    switch (image->step) {
-    case IMAGE_EARLY_FETCHES: return "fetching";
-    case IMAGE_EARLY_READY: return "ready";
-    case IMAGE_EARLY_FAILED: return "failed";
-    default: return "waiting";
-    }
-}
-
-const struct text_node *early_images_view(struct arena *arena, const struct live_job *job)
-{
-    if (job->n_early == 0 || job->early_of != job->row.generation || job->row.state != JOB_QUEUED)
-        return NULL;
-    struct text_node *list = text_list(arena, NULL, NULL);
-    for (uint32_t i = 0; i < job->n_early; i++) {
-        const struct early_image *image = &job->early[i];
-        struct text_node *one = text_map(arena, list, NULL);
-        text_str(arena, one, "image", image->name);
-        text_str(arena, one, "step", word_of(image));
-        if (image->bytes)
-            text_int(arena, one, "bytes", (int64_t)image->bytes);
-        if (image->total)
-            text_int(arena, one, "total", (int64_t)image->total);
-        if (*image->problem)
-            text_str(arena, one, "problem", image->problem);
-    }
-    return list;
 }

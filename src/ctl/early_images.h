@@ -9,10 +9,9 @@
 #include "base/vec.h"
 #include "ctl/live.h"
 #include "engine/engine.h"
-#include "text/tree.h"
 
 #define EARLY_JOBS 4u  /* whose images come at once, or lie there and are kept */
-#define EARLY_LOOK 32u /* so many of those that wait are looked at, in the order of their turns */
+#define EARLY_LOOK 32u /* a job behind so many others is not one of the next */
 
 struct ctl;
 struct account;
@@ -35,8 +34,6 @@ void early_images_note(struct ctl *, const struct live_job *, const struct wait_
 void early_images_join(struct ctl *, const struct live_job *);
 /* After a pass or a commit: what is wanted and known is asked for, what nobody wants is not. */
 void early_images_go_on(struct ctl *);
-void early_images_hear(struct ctl *, struct live_job *, const struct engine_fact *);
-/* [{image, step, bytes, total, problem}] of a job that waits, in arena; NULL: none. */
-const struct text_node *early_images_view(struct arena *, const struct live_job *);
+void early_images_hear(struct ctl *, const struct engine_fact *);
 
 #endif

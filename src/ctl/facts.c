@@ -3,6 +3,7 @@
  * so nothing hangs on an agent sending it twice. */
 #include "ctl/allocations.h"
 #include "ctl/core.h"
+#include "ctl/early_images.h"
 #include "ctl/images.h"
 #include "ctl/meeting.h"
 #include "ctl/nodes.h"
@@ -260,7 +261,10 @@ static bool apply(struct ctl *ctl, const struct engine_fact *fact)
         return true;
     }
     if (fact->kind == FACT_IMAGE && fact->generation.number == 0) {
-        images_answer(ctl, fact);
+        if (fact->image && fact->image->step >= IMAGE_EARLY_FETCHES)
+            early_images_hear(ctl, fact);
+        else
+            images_answer(ctl, fact);
         return true;
     }
     if (fact->kind == FACT_ALLOCATION) {

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/core.h"
-#include "ctl/early_images.h"
 #include "ctl/notes.h"
 #include "ctl/registry_auth.h"
 #include "ctl/taped.h"
@@ -244,10 +243,6 @@ void images_answer(struct ctl *ctl, const struct engine_fact *fact)
     struct live_job *job = live_find(ctl->live, fact->generation.job);
     if (!news || !job || !core_spec(ctl, job) || job_state_final(job->row.state))
         return;
-    if (news->step >= IMAGE_EARLY_FETCHES) {
-        early_images_hear(ctl, job, fact);
-        return;
-    }
     const char *name = images_name(job, news->name);
     if (job->images_open)
         job->images_open--;

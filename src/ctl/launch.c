@@ -14,11 +14,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/slices.h"
+#include "ctl/user_dirs.h"
 #include "dialect/place_cache.h"
 #include "text/json.h"
 #include "wire/message.h"
 
-#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,35 +58,6 @@ static char *user_dir(const struct ctl *ctl, const struct live_job *job, const c
                       (unsigned long long)job->row.number, job->row.generation, node);
 }
 
-/* A directory of the account in one of ours, where nobody can have been before. */
-static int give_dir(const char *parent, const char *name, const struct account *account,
-                    struct err *err)
-{
-    AUTO_FREE char *path = file_join(parent, name);
-    if (file_mkdirs(parent, 0711, err) < 0)
-        return -1;
-    if (mkdir(path, 0700) != 0)
-        return errno == EEXIST ? 0 : err_sys(err, "%s", path);
-    return lchown(path, account->ids.uid, account->ids.gid) == 0 ? 0 : err_sys(err, "%s", path);
-}
-
-const char *launch_images(const struct ctl *ctl, struct arena *arena, const struct account *account)
-{
-    return account ? arena_printf(arena, "%s/images/%u", ctl->config.users_dir, account->ids.uid)
-                   : arena_printf(arena, "%s/images", ctl->config.state_dir);
-}
-
-int launch_make_images(const struct ctl *ctl, const struct account *account, struct err *err)
-{
-    char uid[16];
-    AUTO_FREE char *images = account ? file_join(ctl->config.users_dir, "images") : NULL;
-    if (!account)
-        return 0;
-    snprintf(uid, sizeof uid, "%u", account->ids.uid);
-    return file_mkdirs(ctl->config.users_dir, 0711, err) < 0 ? -1
-                                                             : give_dir(images, uid, account, err);
-}
-
 /* What the tasks make lies where their account can reach it, apart from the server's own. */
 static int make_user_dir(const struct ctl *ctl, const struct launch *launch, struct err *err)
 {
@@ -99,8 +70,9 @@ static int make_user_dir(const struct ctl *ctl, const struct launch *launch, str
     snprintf(number, sizeof number, "%llu", (unsigned long long)launch->job_number);
     snprintf(uid, sizeof uid, "%u", account->ids.uid);
     if (file_mkdirs(ctl->config.users_dir, 0711, err) < 0 ||
-        give_dir(jobs, number, account, err) < 0 || give_dir(packages, uid, account, err) < 0 ||
-        launch_make_images(ctl, account, err) < 0)
+        user_dirs_give(jobs, number, account, err) < 0 ||
+        user_dirs_give(packages, uid, account, err) < 0 ||
+        user_dirs_make_images(ctl, account, err) < 0)
         return -1;
     AS_FS_USER(&account->ids);
     if (file_mkdirs(launch->user_dir, 0700, err) == 0)
@@ -599,7 +571,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
         .packages =
             account ? arena_printf(arena, "%s/packages/%u", ctl->config.users_dir, account->ids.uid)
                     : arena_printf(arena, "%s/packages", ctl->config.state_dir),
-        .images = launch_images(ctl, arena, account),
+        .images = user_dirs_images(ctl, arena, account),
         .images_size = ctl->config.images_size,
         .requirements = inputs->requirements,
         .grace_ms = job->spec->limits.grace_ms,

@@ -9,6 +9,7 @@
 #include "ctl/wait_texts.h"
 #include "ctl/wording.h"
 #include "depend/dependency.h"
+#include "job/image_news.h"
 
 #include <string.h>
 
@@ -176,4 +177,36 @@ int ctl_said(struct ctl *ctl, struct arena *arena, const struct ctl_list_row *jo
     if (row.text)
         *(sent ? &said->sent : &said->canonical) = (struct json_span){ row.text, strlen(row.text) };
     return 0;
+}
+
+/* ---- images that come early ---- */
+
+static const char *step_of(const struct early_image *image)
+{
+    switch (image->step) {
+    case IMAGE_EARLY_FETCHES: return "fetching";
+    case IMAGE_EARLY_READY: return "ready";
+    case IMAGE_EARLY_FAILED: return "failed";
+    default: return "waiting";
+    }
+}
+
+const struct text_node *listed_early_images(struct arena *arena, const struct live_job *job)
+{
+    if (job->n_early == 0 || job->early_of != job->row.generation || job->row.state != JOB_QUEUED)
+        return NULL;
+    struct text_node *list = text_list(arena, NULL, NULL);
+    for (uint32_t i = 0; i < job->n_early; i++) {
+        const struct early_image *image = &job->early[i];
+        struct text_node *one = text_map(arena, list, NULL);
+        text_str(arena, one, "image", image->name);
+        text_str(arena, one, "step", step_of(image));
+        if (image->bytes)
+            text_int(arena, one, "bytes", (int64_t)image->bytes);
+        if (image->total)
+            text_int(arena, one, "total", (int64_t)image->total);
+        if (*image->problem)
+            text_str(arena, one, "problem", image->problem);
+    }
+    return list;
 }

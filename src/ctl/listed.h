@@ -6,6 +6,8 @@
 #include "ctl/ctl.h"
 #include "text/json.h"
 
+struct live_job;
+
 struct ctl_list_row {
     /* What memory knows better is in it; spec, site, live and facets are not. */
     struct job_row row;
@@ -46,5 +48,9 @@ struct ctl_documents {
 };
 int ctl_said(struct ctl *, struct arena *, const struct ctl_list_row *, const struct ctl_saying *,
              struct ctl_documents *);
+
+/* [{image, step, bytes, total, problem}] of those that come while it waits (early_images.h), in
+ * arena; NULL: none. */
+const struct text_node *listed_early_images(struct arena *, const struct live_job *);
 
 #endif

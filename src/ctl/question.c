@@ -6,7 +6,7 @@
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/depend_work.h"
-#include "ctl/early_images.h"
+#include "ctl/listed.h"
 #include "ctl/nodes.h"
 #include "ctl/pass.h"
 #include "ctl/wait_texts.h"
@@ -83,7 +83,7 @@ static void add_waiting(struct ctl *ctl, struct arena *arena, struct live_job *j
     out->spec = core_spec(ctl, job);
     out->at_once = array_bound(ctl->arrays, &job->row);
     out->after = waits_for(ctl, arena, job);
-    out->early_images = early_images_view(arena, job);
+    out->early_images = listed_early_images(arena, job);
 }
 
 static void add_running(const struct ctl *ctl, struct arena *arena, const struct live_job *job,

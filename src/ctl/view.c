@@ -7,7 +7,6 @@
 #include "ctl/cluster_views.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
-#include "ctl/early_images.h"
 #include "ctl/free.h"
 #include "ctl/listed.h"
 #include "ctl/nodes.h"
@@ -220,7 +219,7 @@ static void fill_images(const struct ctl *ctl, struct arena *arena, const struct
     const struct pairs kept = live ? live->notes.images : notes_images(arena, row->live);
     for (size_t i = 0; i < kept.n; i++)
         pairs_setf(&view->images, arena, kept.at[i].name, "sha256:%s", kept.at[i].value);
-    view->early_images = live ? early_images_view(arena, live) : NULL;
+    view->early_images = live ? listed_early_images(arena, live) : NULL;
 }
 
 /* A job whose description is gone is shown as far as it is known. */

@@ -95,12 +95,12 @@ static int answer(const struct work *work, char *question, char digest[IMAGE_DIG
         return -1;
     const struct registry registry = { .ref = &ref, .auth = auth, .home = *home ? home : NULL };
     const struct image_ask asked = { .registry = &registry,
-                                       .auth = question && *question ? question : NULL };
+                                     .auth = question && *question ? question : NULL };
     return work->run(work->arg, &asked, digest, err);
 }
 
-int image_answer(int (*run)(void *arg, const struct image_ask *,
-                            char digest[IMAGE_DIGEST_LEN + 1], struct err *),
+int image_answer(int (*run)(void *arg, const struct image_ask *, char digest[IMAGE_DIGEST_LEN + 1],
+                            struct err *),
                  void *arg)
 {
     const struct work work = { .run = run, .arg = arg };

@@ -18,8 +18,8 @@ struct image_ask {
     const struct registry *registry;
     const char *auth; /* the credentials; NULL: none */
 };
-int image_answer(int (*work)(void *arg, const struct image_ask *,
-                             char digest[IMAGE_DIGEST_LEN + 1], struct err *),
+int image_answer(int (*work)(void *arg, const struct image_ask *, char digest[IMAGE_DIGEST_LEN + 1],
+                             struct err *),
                  void *arg);
 
 #endif

@@ -17,7 +17,6 @@
 #include "node/fetch/store.h"
 #include "node/fetch/turn.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

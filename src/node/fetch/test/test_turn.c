@@ -19,6 +19,7 @@
 
 #define WAITS_MS 200 /* of what is to wait: longer is no other result */
 
+static int theirs[2] = { -1, -1 }; /* locks: not of the children */
 static char dir[40], mine[IMAGE_DIGEST_LEN + 1], other[IMAGE_DIGEST_LEN + 1];
 
 static int set_up(void **state)
@@ -54,6 +55,8 @@ static pid_t begin(bool to_its_end, int *told)
     assert_int_equal(file_mkdirs(half, 0700, NULL), 0);
     pid_t pid = fork();
     if (pid == 0) {
+        close(theirs[0]);
+        close(theirs[1]);
         if (store_lock(dir, mine, &lock, NULL) != 0 || turn_mark_early(dir, mine, NULL) != 0)
             _exit(1);
         (void)!write(up[1], "u", 1);
@@ -94,14 +97,16 @@ static void test_it_waits_while_tasks_wait_for_another(void **state)
 {
     int told;
     (void)state;
-    int theirs = turn_take(dir), second = turn_take(dir);
-    assert_true(theirs >= 0 && second >= 0);
+    theirs[0] = turn_take(dir);
+    theirs[1] = turn_take(dir);
+    assert_true(theirs[0] >= 0 && theirs[1] >= 0);
     pid_t pid = begin(false, &told);
     struct pollfd one = { .fd = told, .events = POLLIN };
     assert_int_equal(poll(&one, 1, WAITS_MS), 0);
-    close(theirs);
+    close(theirs[0]);
     assert_int_equal(poll(&one, 1, WAITS_MS), 0);
-    close(second);
+    close(theirs[1]);
+    theirs[0] = theirs[1] = -1;
     assert_int_equal(hear(pid, told), 'g');
 }
 
@@ -114,14 +119,14 @@ static void test_it_waits_no_more_when_tasks_wait_for_it(void **state)
     AUTO_FREE char *half = mem_printf("%s/half/%s", dir, mine);
     assert_int_equal(file_mkdirs(half, 0700, NULL), 0);
     assert_int_equal(turn_mark_early(dir, mine, NULL), 0);
-    int theirs = turn_take(dir), unlike = turn_want(dir, other);
+    int tasks = turn_take(dir), unlike = turn_want(dir, other);
     int wanted = turn_want(dir, mine);
     assert_int_equal(turn_wait(dir, mine, &taken, NULL), 0);
     assert_true(taken >= 0);
     assert_int_not_equal(access(mark, F_OK), 0);
     close(wanted);
     assert_int_equal(turn_wait(dir, mine, &taken, NULL), 0); /* and stays so */
-    close(theirs);
+    close(tasks);
     close(unlike);
     close(taken);
 }
