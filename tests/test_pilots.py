@@ -25,7 +25,7 @@ from harness import (
     until_there,
     wait_for,
 )
-from slurm_cluster import Slurm, slurm, why_none
+from slurm_cluster import Slurm, end_node, slurm, stop_node, why_none
 
 pytestmark = [
     pytest.mark.skipif(bool(why_none()), reason=why_none()),
@@ -177,7 +177,34 @@ def test_a_program_that_was_brought_goes_with_it(unseen: Server, cluster: Slurm,
     wait_pilot(unseen, "over", "p2")
     wait_for(lambda: not left_of(made), what="its processes to end")
     wait_for(lambda: not copies_of(made["allocation"]), what="what was brought to go")
-    assert not [folder for folder in folders if folder.exists()]
+    wait_for(lambda: not [f for f in folders if f.exists()], what="their directories to go")
+
+
+def test_a_node_that_was_off_is_brought_the_program_again(unseen: Server, cluster: Slurm) -> None:
+    """Nothing of it is on the node any more, nor of the directory that it had. It has again what
+    the allocation has there."""
+    made = start_pilot(unseen, "--nodes", "2", "--gpus-per-node", "2", "--wait")
+    allocation = made["allocation"]
+    (batch,) = cluster.run("squeue", "-h", "-j", allocation, "-o", "%B").split()
+    (lost,) = [one for one in wait_pilot(unseen, "running", "p2")["nodes"] if one != batch]
+    (before,) = nodes_of(unseen, name=lost)
+    assert before["gpus"] == 2
+    (folder,) = [one for one in folders_of(allocation) if f".{lost}." in one.name]
+    end_node(cluster, lost, stop_node(cluster, lost, {allocation}))
+    shutil.rmtree(folder)
+    for copy in copies_of(allocation):
+        copy.unlink(missing_ok=True)
+    cluster.local("up", lost)
+    wait_for(lambda: pilot(unseen, "p2")["up"] == 1, what="it to be missed")
+    wait_for(lambda: pilot(unseen, "p2")["up"] == 2, what="it to be back")
+    (now,) = nodes_of(unseen, name=lost)
+    assert [now[key] for key in ("gpus", "cpu_milli", "memory")] == [
+        before[key] for key in ("gpus", "cpu_milli", "memory")
+    ]
+    unseen.muster("pilot", "stop", "p2")
+    wait_pilot(unseen, "over", "p2")
+    wait_for(lambda: not left_of(made), what="its processes to end")
+    wait_for(lambda: not copies_of(allocation), what="what was brought to go")
 
 
 def test_what_slurm_refuses_is_said(server: Server) -> None:

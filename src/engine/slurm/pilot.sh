@@ -31,13 +31,15 @@ lives() {
     return 1
 }
 # A srun that is told to end kills what it holds, which then leaves its directories: all steps are
-# told by Slurm first. One that holds what was on a node that was switched off waits for it.
+# told by Slurm first. One that holds what was on a node that was switched off waits for it, and
+# takes seven seconds to end; after ten the server ends the allocation.
 leave() {
     scancel --signal=TERM "$SLURM_JOB_ID" 2>/dev/null
-    tries=0
-    while [ "$tries" -lt 20 ] && lives; do
+    tries=60
+    [ -z "$more" ] || tries=20
+    while [ "$tries" -gt 0 ] && lives; do
         sleep 0.1
-        tries=$((tries + 1))
+        tries=$((tries - 1))
     done
     tell
 }
