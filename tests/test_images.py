@@ -884,6 +884,28 @@ def test_another_account_is_root_inside_and_itself_outside(
     assert {one.stat().st_uid for one in (stores / str(ann.uid)).rglob("*")} == {ann.uid}
 
 
+def test_the_early_image_of_another_account_lies_in_its_store(
+    shared: Callable[..., Shared], private: Registry, kept: str
+) -> None:
+    """It came with its rights and credentials, and its task finds it there."""
+    server = shared(nodes="1x8cpu,8Gi", flags=("--runtime", "auto"))
+    ann = server.users[0]
+    go = ann.home / "go"
+    file = ann.write("auth.json", json.dumps(private.credentials()))
+    first = server.submit_as(ann, until(go), resources=ALL)
+    wait_for(lambda: server.job(first)["state"] == "running", what="who is first")
+    auth = {"registry_auth": str(file)}
+    number = server.submit_as(ann, "cat /etc/marker", image=kept, inputs=auth, resources=ALL)
+    wait_for(lambda: [one["step"] for one in early(server, number)] == ["ready"], what="its image")
+    store = server.place / f"users/images/{ann.uid}"
+    assert len(os.listdir(store / "trees")) == 1
+    assert {one.stat().st_uid for one in (store, *store.rglob("*"))} == {ann.uid}
+    before = len(private.log)
+    go.touch()
+    assert server.wait(number)["state"] == "succeeded"
+    assert layers_asked(private, "team/kept", before) == 0
+
+
 # ---- users and groups inside ----
 
 USERS = b"root:x:0:0:root:/root:/bin/sh\ntool:x:5:60:tool:/:/bin/sh\n"

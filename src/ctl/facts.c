@@ -250,6 +250,15 @@ static bool end_agent(struct ctl *ctl, struct live_job *job, const struct engine
     return !job->ending;
 }
 
+/* Of whom this server asked for an image. */
+static void hear_answer(struct ctl *ctl, const struct engine_fact *fact)
+{
+    if (fact->image && fact->image->step >= IMAGE_EARLY_FETCHES)
+        early_images_hear(ctl, fact);
+    else
+        images_answer(ctl, fact);
+}
+
 /* false: only a part of it, which is applied; the rest is with the next slice. */
 static bool apply(struct ctl *ctl, const struct engine_fact *fact)
 {
@@ -261,10 +270,7 @@ static bool apply(struct ctl *ctl, const struct engine_fact *fact)
         return true;
     }
     if (fact->kind == FACT_IMAGE && fact->generation.number == 0) {
-        if (fact->image && fact->image->step >= IMAGE_EARLY_FETCHES)
-            early_images_hear(ctl, fact);
-        else
-            images_answer(ctl, fact);
+        hear_answer(ctl, fact);
         return true;
     }
     if (fact->kind == FACT_ALLOCATION) {
