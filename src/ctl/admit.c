@@ -8,6 +8,7 @@
 #include "image/reference.h"
 #include "job/checker.h"
 #include "job/gpu.h"
+#include "sched/wait_words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -357,8 +358,7 @@ int admit_size(const struct cluster *cluster, const struct job_spec *job, struct
     if (rc) {
         struct problem *p =
             report_error(report, (struct place){ 0 }, "resources", "cannot run here: %.300s%s",
-                         reason.text ? reason.text : "larger than the cluster",
-                         unknown_gpus(cluster, arena, &reason));
+                         wait_text(arena, &reason), unknown_gpus(cluster, arena, &reason));
         add_ways_out(cluster, job, &reason, report, p);
     }
     arena_destroy(arena);

@@ -18,6 +18,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "sched/wait_words.h"
 #include "text/json.h"
 #include "text/remedies.h"
 
@@ -357,13 +358,12 @@ static void warn_unreachable(struct submission *s)
 static void warn_size(struct submission *s)
 {
     struct wait_reason reason = { 0 };
-    struct report *report = &s->answer->report;
     if (sched_possible(s->ctl->cluster, s->read.job, s->arena, &reason) == 0)
         return;
-    struct problem *p = report_warn(report, (struct place){ 0 }, "resources",
-                                    "waits until there are nodes for it: %.300s",
-                                    reason.text ? reason.text : "larger than the cluster");
-    report_remedy(report, p, REMEDY_LIST_NODES, "");
+    struct problem *p =
+        report_warn(&s->answer->report, (struct place){ 0 }, "resources",
+                    "waits until there are nodes for it: %.300s", wait_text(s->arena, &reason));
+    report_remedy(&s->answer->report, p, REMEDY_LIST_NODES, "");
 }
 
 /* Nodes only change with the server: what fitted them empty fits them. */

@@ -6,6 +6,7 @@
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "depend/wording.h"
+#include "sched/wait_words.h"
 
 #include <string.h>
 
@@ -50,11 +51,12 @@ struct sentence reason_text(struct ctl *ctl, struct arena *arena, const struct j
     const char *closed = reason->resource && strcmp(reason->resource, "gpu") == 0
                              ? devices_closed(ctl, arena, spec, reason->role)
                              : NULL;
-    if (closed && reason->text)
-        return (struct sentence){ .text = arena_printf(arena, "%s; not given out: %s", reason->text,
-                                                       closed) };
+    const char *text = wait_text(arena, reason);
+    if (closed && text)
+        return (struct sentence){ .text =
+                                      arena_printf(arena, "%s; not given out: %s", text, closed) };
     if (reason->why != WAIT_RESERVED || !job)
-        return (struct sentence){ .text = reason->text };
+        return (struct sentence){ .text = text };
     struct draft *said = ARENA_NEW(arena, struct draft);
     draft_init(said);
     draft_add(said, "there is room, and ");

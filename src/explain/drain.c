@@ -4,6 +4,7 @@
 
 #include "ctl/ctl.h"
 #include "ctl/question.h"
+#include "sched/wait_words.h"
 
 #include <stdlib.h>
 
@@ -91,7 +92,8 @@ static void ask_for(const struct draining *d, struct leaving *l, const struct ta
         l->held[l->n_held++] = entry->tasks[0];
         out->to = arena_strdup(d->arena, entry->tasks[0].node); /* of the copy */
     } else {
-        out->why = entry && entry->reason.text ? entry->reason.text : "no node has room for it";
+        out->why = entry && entry->reason.says ? wait_text(d->arena, &entry->reason)
+                                               : "no node has room for it";
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "sched/wait_words.h"
 
 #include <string.h>
 
@@ -309,9 +310,9 @@ void explain_when(struct explain *e, const struct sched_snapshot *s, struct expl
 
 const char *explain_never(struct explain *e)
 {
-    struct wait_reason reason = { .text = NULL };
+    struct wait_reason reason = { .why = WAIT_NONE };
     bool never = sched_possible(e->snapshot.cluster, e->spec, e->arena, &reason) < 0;
-    return never ? reason.text : NULL;
+    return never ? wait_text(e->arena, &reason) : NULL;
 }
 
 /* ---- promises of others ---- */

@@ -63,8 +63,8 @@ static const struct wait_reason *place(struct bundle *b)
         enum gang_answer answer = gang_place(&b->placements[k]);
         if (answer != GANG_PLACED) {
             struct wait_reason reason = reason_now(&b->placements[k], answer);
-            reason.text = arena_printf(pass->arena, "%u jobs start together; %s: %s",
-                                       (unsigned)b->n, spec->name ? spec->name : "", reason.text);
+            reason.together = (uint32_t)b->n;
+            reason.bundle_name = spec->name ? spec->name : "";
             reason.of = id_at(b, k);
             return pass_reason(pass, &reason);
         }

@@ -161,7 +161,6 @@ static const struct wait_reason *say_evicting(struct pass *pass, const struct wa
 {
     struct wait_reason *evicting = pass_reason(pass, why);
     evicting->why = WAIT_EVICTING;
-    evicting->text = arena_printf(pass->arena, "others are being ended for it; %s", why->text);
     return evicting;
 }
 

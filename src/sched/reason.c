@@ -1,10 +1,8 @@
-/* Wording. What is short is found in shortage.c; here it becomes a wait_reason.
+/* What is short is found in shortage.c; here it becomes a wait_reason: names and numbers.
  *
  * Order of the look: counting (certain and cheap); then the group that gets stuck when the others
  * have their places; and whether nodes that are lost or drained would help. */
 #include "sched/reason.h"
-
-#include "base/scan.h"
 
 #include "base/buf.h"
 #include "sched/classify.h"
@@ -41,23 +39,6 @@ static uint64_t missing(const struct shortage *s)
     return in_all > for_one ? in_all : for_one;
 }
 
-static void add_amount(struct buf *out, const struct demand *d, uint64_t amount)
-{
-    demand_amount(d, amount, out);
-}
-
-/* "4 gpu", "16Gi memory" */
-static void add_named(struct buf *out, const struct demand *d, uint64_t amount)
-{
-    add_amount(out, d, amount);
-    buf_addf(out, " %s", d->name);
-}
-
-static const char *unit_word(const struct group *g)
-{
-    return g->size == 1 ? "task" : "unit";
-}
-
 /* ---- what no room can cure ---- */
 
 static bool some_node_has(const struct placement *placement, const struct pair *label)
@@ -78,7 +59,7 @@ static const char *joined(struct arena *arena, const struct words *w)
     return buf_to_arena(arena, &text);
 }
 
-/* "; there are A100, T4" */
+/* "A100, T4" */
 static const char *types_there(const struct placement *placement)
 {
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
@@ -92,9 +73,9 @@ static const char *types_there(const struct placement *placement)
         if (!spec->gpus || !*spec->gpu_type || k < n)
             continue;
         seen[n++] = spec->gpu_type;
-        buf_addf(&text, "%s%s", n > 1 ? ", " : "; there are ", spec->gpu_type);
+        buf_addf(&text, "%s%s", n > 1 ? ", " : "", spec->gpu_type);
     }
-    return n ? buf_to_arena(placement->arena, &text) : "; no node says the type of its devices";
+    return buf_to_arena(placement->arena, &text);
 }
 
 static const char *group_name(const struct placement *placement, const struct group *g)
@@ -102,182 +83,127 @@ static const char *group_name(const struct placement *placement, const struct gr
     return g ? arena_strdup(placement->arena, g->name) : "";
 }
 
-static void word_type(const struct placement *placement, const struct group *g,
-                      struct wait_reason *r)
+/* What was asked for, and what that is: "gpu type A100 or T4". */
+static void ask(const struct placement *placement, struct wait_reason *r, enum wait_says says,
+                const char *kind, const char *asked)
+{
+    r->says = says;
+    r->asked = asked;
+    r->resource = arena_printf(placement->arena, "%s %s", kind, asked);
+}
+
+static void ask_type(const struct placement *placement, const struct group *g,
+                     struct wait_reason *r)
 {
     const struct placing *placing = &placement->job->placing;
     const struct role *role = g->members[0].want->role;
     for (size_t i = 1; i < g->n_members; i++)
         if (!role->resources.gpu_types.n)
             role = g->members[i].want->role;
-    const char *types = joined(placement->arena, &role->resources.gpu_types);
-    bool others = placing->labels.n || placing->nodes.n || placing->avoid.n;
-    r->resource = arena_printf(placement->arena, "gpu type %s", types);
-    r->text = arena_printf(placement->arena, "no node %shas gpu type %s%s",
-                           others ? "with the labels and names asked for " : "", types,
-                           types_there(placement));
+    ask(placement, r, SAYS_NO_TYPE, "gpu type",
+        joined(placement->arena, &role->resources.gpu_types));
+    r->narrowed = placing->labels.n || placing->nodes.n || placing->avoid.n;
+    r->there = types_there(placement);
 }
 
 /* The label that no node has; when each is somewhere, the last one asked for. */
-static void word_label(const struct placement *placement, struct wait_reason *r)
+static void ask_label(const struct placement *placement, struct wait_reason *r)
 {
     const struct placing *placing = &placement->job->placing;
     size_t i = 0;
     while (i + 1 < placing->labels.n && some_node_has(placement, &placing->labels.at[i]))
         i++;
     const struct pair *label = &placing->labels.at[i];
-    r->resource = arena_printf(placement->arena, "label %s=%s", label->name, label->value);
-    if (!some_node_has(placement, label))
-        r->text = arena_printf(placement->arena, "no node has the label %s=%s", label->name,
-                               label->value);
-    else
-        r->text = placing->nodes.n ? "no node that is named has all labels asked for"
-                                   : "no node has all labels asked for";
+    ask(placement, r, some_node_has(placement, label) ? SAYS_NO_LABELS : SAYS_NO_LABEL, "label",
+        arena_printf(placement->arena, "%s=%s", label->name, label->value));
+    r->narrowed = placing->nodes.n > 0;
 }
 
 /* Nodes of allocations: the one that has most time left. */
-static void word_time(const struct placement *placement, struct wait_reason *r)
+static void ask_time(const struct placement *placement, struct wait_reason *r)
 {
-    char limit[FMT_MAX], left[FMT_MAX];
-    uint64_t most = 0;
     uint32_t node = 0;
+    r->left_ms = 0;
     for (uint32_t i = 0; i < cluster_count(placement->cluster); i++) {
         const uint64_t lasts = cluster_form(placement->cluster, i)->spec.lasts_ms;
-        if (lasts <= most)
+        if (lasts <= r->left_ms)
             continue;
-        most = lasts;
+        r->left_ms = lasts;
         node = i;
     }
     r->resource = "time";
-    if (most <= NODE_ENDS || !placement->job->limits.run_time_ms.has) {
-        r->text = "the allocations of the nodes it could use are about to end";
+    r->says = SAYS_NODES_END;
+    if (r->left_ms <= NODE_ENDS || !placement->job->limits.run_time_ms.has)
         return;
-    }
+    r->says = SAYS_NODES_END_EARLY;
+    r->limit_ms = placement->job->limits.run_time_ms.value;
     r->node = node_name(placement, node);
-    r->text = arena_printf(placement->arena,
-                           "its limit of %s is longer than any node it could use has left; %s has "
-                           "%s",
-                           fmt_duration(limit, placement->job->limits.run_time_ms.value), r->node,
-                           fmt_duration(left, most));
 }
 
 static struct wait_reason misfit_reason(const struct placement *placement, const struct shortage *s)
 {
+    const struct placing *placing = &placement->job->placing;
     struct wait_reason r = { .why = WAIT_LABELS,
                              .role = group_name(placement, s->group),
                              .node = "" };
-    if (s->misfit == NODE_REFUSAL_TYPE) {
-        word_type(placement, s->group, &r);
-    } else if (s->misfit == NODE_REFUSAL_LABEL) {
-        word_label(placement, &r);
-    } else if (s->misfit == NODE_REFUSAL_PRICE) {
+    switch (s->misfit) {
+    case NODE_REFUSAL_TYPE: ask_type(placement, s->group, &r); break;
+    case NODE_REFUSAL_LABEL: ask_label(placement, &r); break;
+    case NODE_REFUSAL_PRICE:
         r.resource = "price";
-        r.text = "no node it could use costs as little as it bids";
-    } else if (s->misfit == NODE_REFUSAL_OWNER) {
+        r.says = SAYS_NO_PRICE;
+        break;
+    case NODE_REFUSAL_OWNER:
         r.resource = "node";
-        r.text = placement->job->placing.own
-                     ? "its own allocation has no node"
-                     : "all nodes are of allocations that other jobs have for themselves";
-    } else if (s->misfit == NODE_REFUSAL_ENGINE) {
-        r.resource = arena_printf(placement->arena, "engine %s", placement->job->placing.engine);
-        r.text = arena_printf(placement->arena, "no node is of the engine %s",
-                              placement->job->placing.engine);
-    } else if (s->misfit == NODE_REFUSAL_TIME) {
-        word_time(placement, &r);
-    } else {
-        const char *names = joined(placement->arena, &placement->job->placing.nodes);
-        r.resource = arena_printf(placement->arena, "node %s", names);
-        r.text = arena_printf(placement->arena, "no node is named %s", names);
+        r.says = placing->own ? SAYS_NO_NODE_OF_OWN : SAYS_NODES_OF_OTHERS;
+        break;
+    case NODE_REFUSAL_ENGINE:
+        ask(placement, &r, SAYS_NO_ENGINE, "engine",
+            arena_strdup(placement->arena, placing->engine));
+        break;
+    case NODE_REFUSAL_TIME: ask_time(placement, &r); break;
+    default:
+        ask(placement, &r, SAYS_NO_NAME, "node", joined(placement->arena, &placing->nodes));
+        break;
     }
     return r;
 }
 
-/* ---- now ---- */
+/* ---- too little ---- */
 
-static void word_closest(const struct placement *placement, const struct shortage *s,
-                         struct buf *out)
+static enum wait_says says_now(const struct shortage *s)
 {
-    if (s->node == UINT32_MAX) {
-        buf_puts(out, "; no node is up");
-        return;
-    }
-    buf_addf(out, "; %s comes closest with ", node_name(placement, s->node));
-    add_amount(out, s->demand, s->best);
-    buf_puts(out, " of ");
-    add_amount(out, s->demand, s->demand->need);
-    buf_puts(out, s->demand->kind == DEMAND_SHARE && s->demand->one_device ? " free on one device"
-                                                                           : " free");
+    if (s->kind == SHORTAGE_NODES)
+        return SAYS_SHORT_NODES;
+    if (s->demand->kind == DEMAND_PORT)
+        return SAYS_SHORT_PORT;
+    return s->kind == SHORTAGE_TOTAL ? SAYS_SHORT_TOGETHER : SAYS_SHORT;
 }
 
-static void word_now(const struct placement *placement, const struct shortage *s, struct buf *out)
-{
-    const char *who = s->group ? s->group->name : "";
-    if (s->kind == SHORTAGE_NODES) {
-        buf_addf(out, "node: %u of the %u nodes that %s needs %s room", s->fits, s->needed, who,
-                 s->fits == 1 ? "has" : "have");
-        return;
-    }
-    if (s->demand->kind == DEMAND_PORT) {
-        buf_addf(out, "%s: free on %u of the %u hosts that %s needs", s->demand->name, s->fits,
-                 s->needed, who);
-        return;
-    }
-    buf_puts(out, s->demand->name);
-    if (s->demand->type)
-        buf_addf(out, " of type %s",
-                 joined(placement->arena, &s->demand->type->role->resources.gpu_types));
-    buf_puts(out, ": ");
-    add_amount(out, s->demand, missing(s));
-    buf_puts(out, " short");
-    if (s->kind == SHORTAGE_TOTAL) {
-        buf_addf(out, "; %u roles need ", s->short_roles);
-        add_amount(out, s->demand, s->demand->need);
-        buf_puts(out, " together, ");
-        add_amount(out, s->demand, s->free);
-        buf_puts(out, " are free");
-        return;
-    }
-    if (s->fits)
-        buf_addf(out, ", %u of %u %s %ss fit", s->fits, s->needed, who, unit_word(s->group));
-    word_closest(placement, s, out);
-}
-
-/* ---- ever ---- */
-
-static void word_ever(const struct placement *placement, const struct shortage *s, struct buf *out)
+static enum wait_says says_ever(const struct shortage *s)
 {
     const struct demand *d = s->demand;
-    if (s->kind == SHORTAGE_NODES) {
-        buf_addf(out, "%s needs %u nodes for itself, the cluster has %u", s->group->name, s->needed,
-                 s->fits);
-    } else if (s->kind == SHORTAGE_TOTAL) {
-        buf_addf(out, "%u roles need ", s->short_roles);
-        add_named(out, d, d->need);
-        buf_puts(out, " together, the cluster has ");
-        add_amount(out, d, s->free);
-    } else if (d->kind == DEMAND_PORT) {
-        buf_addf(out, "%s wants %s on %u hosts, the cluster has %u", s->group->name, d->name,
-                 s->needed, s->fits);
-    } else if (s->kind == SHORTAGE_DEMAND && s->fits == 0) {
-        buf_addf(out, "%s asks ", s->group->name);
-        add_named(out, d, d->need);
-        buf_addf(out, " a %s, the largest node has ", unit_word(s->group));
-        add_amount(out, d, s->largest);
-    } else if (s->kind == SHORTAGE_DEMAND && times(d->need, s->needed) > s->free) {
-        buf_addf(out, "%s needs ", s->group->name);
-        add_named(out, d, times(d->need, s->needed));
-        buf_puts(out, ", the cluster has ");
-        add_amount(out, d, s->free);
-    } else {
-        buf_addf(out, "%s asks ", s->group->name);
-        add_named(out, d, d->need);
-        buf_addf(out, " a %s, the cluster has room for %u of %u", unit_word(s->group), s->fits,
-                 s->needed);
-        if (s->kind == SHORTAGE_MIX) {
-            buf_addf(out, " with all else it asks; %s comes closest with ",
-                     node_name(placement, s->node));
-            add_amount(out, d, s->best);
-        }
+    if (s->kind == SHORTAGE_NODES)
+        return SAYS_NEVER_NODES;
+    if (s->kind == SHORTAGE_TOTAL)
+        return SAYS_NEVER_TOGETHER;
+    if (d->kind == DEMAND_PORT)
+        return SAYS_NEVER_PORT;
+    if (s->kind == SHORTAGE_DEMAND && s->fits == 0)
+        return SAYS_NEVER_ON_ONE;
+    if (s->kind == SHORTAGE_DEMAND && times(d->need, s->needed) > s->free)
+        return SAYS_NEVER_IN_ALL;
+    return s->kind == SHORTAGE_MIX ? SAYS_NEVER_MIX : SAYS_NEVER_UNITS;
+}
+
+static enum amount_kind amounts_of(const struct demand *d)
+{
+    switch (d->kind) {
+    case DEMAND_MEMORY:
+    case DEMAND_DISK: return AMOUNT_BYTES;
+    case DEMAND_PORTS:
+    case DEMAND_PORT: return AMOUNT_COUNT;
+    default: return AMOUNT_MILLI;
     }
 }
 
@@ -296,28 +222,38 @@ static uint64_t asked_in_all(const struct placement *placement, const struct dem
     return total;
 }
 
-static struct wait_reason structured(const struct placement *placement, const struct shortage *s)
+static struct wait_reason structured(const struct placement *placement, const struct shortage *s,
+                                     enum wait_says says)
 {
-    struct wait_reason r = { .why = WAIT_RESOURCE, .role = group_name(placement, s->group) };
-    r.node = node_name(placement, s->node);
-    if (!s->demand) {
+    const struct demand *d = s->demand;
+    struct wait_reason r = { .why = WAIT_RESOURCE,
+                             .says = says,
+                             .fits = s->fits,
+                             .needed = s->needed,
+                             .role = group_name(placement, s->group) };
+    r.node = r.closest = node_name(placement, s->node);
+    r.units = s->group && s->group->size != 1;
+    if (!d) {
         r.resource = "node";
         r.need = 1;
         r.short_by = s->needed - s->fits;
         r.total = s->needed;
         return r;
     }
-    if (s->demand->kind == DEMAND_PORT)
+    if (d->kind == DEMAND_PORT)
         r.why = WAIT_PORTS;
-    r.resource = arena_strdup(placement->arena, s->demand->name);
-    r.need = s->demand->need;
+    r.resource = arena_strdup(placement->arena, d->name);
+    r.amounts = amounts_of(d);
+    r.one_device = d->kind == DEMAND_SHARE && d->one_device;
+    r.types = d->type ? joined(placement->arena, &d->type->role->resources.gpu_types) : NULL;
+    r.short_roles = s->short_roles;
+    r.free = says == SAYS_NEVER_ON_ONE ? s->largest : s->free;
+    r.need = d->need;
     r.best = s->best;
     r.short_by = missing(s);
-    r.total = asked_in_all(placement, s->demand);
+    r.total = asked_in_all(placement, d);
     return r;
 }
-
-typedef void word_fn(const struct placement *, const struct shortage *, struct buf *);
 
 /* Nothing is short by counting: put what fits, and see what the first group without a place lacks
  * beside it. */
@@ -333,16 +269,16 @@ static bool stuck_shortage(struct placement *placement, struct shortage *s)
     return found;
 }
 
-static struct wait_reason nowhere(const struct placement *placement, const char *text)
+static struct wait_reason nowhere(const struct placement *placement, enum wait_says says)
 {
     return (struct wait_reason){ .why = WAIT_RESOURCE,
+                                 .says = says,
                                  .resource = "node",
                                  .need = 1,
                                  .short_by = 1,
                                  .node = "",
-                                 .role = group_name(placement,
-                                                    placement->n_groups ? placement->groups : NULL),
-                                 .text = text };
+                                 .role = group_name(
+                                     placement, placement->n_groups ? placement->groups : NULL) };
 }
 
 /* ---- topology ---- */
@@ -359,23 +295,6 @@ static const struct group *outside(struct placement *placement, uint32_t level, 
     return NULL;
 }
 
-/* "16 gpu in one rack; rack r3 comes closest with 12 free" */
-static void word_domain(const struct placement *placement, const struct shortage *s, bool ever,
-                        struct wait_reason *r)
-{
-    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
-    add_named(&text, s->demand, r->need);
-    buf_addf(&text, " in one %s; %s %s %s with ", r->level, r->level, r->domain,
-             ever ? "is the largest" : "comes closest");
-    add_amount(&text, s->demand, r->best);
-    if (!ever)
-        buf_puts(&text, " free");
-    if (r->best >= r->need)
-        buf_addf(&text, ", in pieces: %u of %u %s %ss fit", s->fits, s->needed, s->group->name,
-                 unit_word(s->group));
-    r->text = buf_to_arena(placement->arena, &text);
-}
-
 static struct wait_reason topology_reason(struct placement *placement, uint32_t at, bool ever)
 {
     struct wait_reason r = { .why = WAIT_TOPOLOGY, .resource = "node", .need = 1, .short_by = 1 };
@@ -384,61 +303,58 @@ static struct wait_reason topology_reason(struct placement *placement, uint32_t 
     r.node = r.role = r.domain = "";
     r.level = arena_strdup(placement->arena, placement->job->placing.within);
     if (at == DOMAIN_NONE) {
-        r.text = arena_printf(placement->arena, "the cluster has no topology level %s", r.level);
+        r.says = SAYS_NO_LEVEL;
         return r;
     }
     const struct level *level = &cluster_topology(placement->cluster)->levels[at];
     const struct group *g = outside(placement, at, &domain);
     r.role = group_name(placement, g);
     if (domain == DOMAIN_NONE) {
-        r.text = arena_printf(placement->arena, "no node has the label %s", r.level);
+        r.says = SAYS_NO_DOMAIN;
         return r;
     }
     r.domain = arena_strdup(placement->arena, level->domains[domain].name);
     placement_in_domain(placement, level, domain);
     if (!g || !shortage_of_group(placement, g, g->least, &s)) {
-        r.text = arena_printf(placement->arena, "no %s has room for all tasks together", r.level);
+        r.says = SAYS_DOMAIN_TOGETHER;
     } else if (!s.demand) {
         r.need = s.needed;
         r.best = s.fits;
-        r.text = arena_printf(placement->arena, "%u nodes in one %s that %s can use; %s %s has %u",
-                              s.needed, r.level, g->name, r.level, r.domain, s.fits);
+        r.says = SAYS_DOMAIN_NODES;
     } else {
         r.resource = arena_strdup(placement->arena, s.demand->name);
         r.need = r.total = times(s.demand->need, s.needed);
         r.best = s.free;
         r.short_by = r.need > r.best ? r.need - r.best : missing(&s);
         r.node = node_name(placement, s.node);
-        word_domain(placement, &s, ever, &r);
+        r.says = ever ? SAYS_DOMAIN_NEVER : SAYS_DOMAIN_SHORT;
+        r.amounts = amounts_of(s.demand);
+        r.pieces = r.best >= r.need;
+        r.units = s.group->size != 1;
     }
+    r.fits = s.fits;
+    r.needed = s.needed;
     placement_in_domain(placement, NULL, DOMAIN_NONE);
     return r;
 }
 
-static struct wait_reason reason_of(struct placement *placement, enum gang_answer answer,
-                                    word_fn *word)
+static struct wait_reason reason_of(struct placement *placement, enum gang_answer answer, bool ever)
 {
     struct shortage s;
-    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
-    struct wait_reason r;
     uint32_t level;
     if (shortage_find(placement, &s)) {
         if (s.kind == SHORTAGE_MISFIT)
             return misfit_reason(placement, &s);
-        r = structured(placement, &s);
-    } else if (domain_required(placement, &level)) {
-        return topology_reason(placement, level, word == word_ever);
-    } else if (stuck_shortage(placement, &s) && s.kind != SHORTAGE_MISFIT) {
-        r = structured(placement, &s);
-        if (answer == GANG_NOT_FOUND)
-            buf_puts(&text, "no arrangement found; ");
-        buf_addf(&text, "%s beside the other tasks: ", s.group->name);
-        word = word_now; /* what the others leave is not what the cluster has */
-    } else {
-        return nowhere(placement, "no arrangement of the tasks on the nodes found");
+        return structured(placement, &s, ever ? says_ever(&s) : says_now(&s));
     }
-    word(placement, &s, &text);
-    r.text = buf_to_arena(placement->arena, &text);
+    if (domain_required(placement, &level))
+        return topology_reason(placement, level, ever);
+    if (!stuck_shortage(placement, &s) || s.kind == SHORTAGE_MISFIT)
+        return nowhere(placement, SAYS_NO_ARRANGEMENT);
+    /* What the others leave is not what the cluster has. */
+    struct wait_reason r = structured(placement, &s, says_now(&s));
+    r.beside = true;
+    r.not_found = answer == GANG_NOT_FOUND;
     return r;
 }
 
@@ -476,16 +392,10 @@ static bool fits_when_back(const struct placement *placement, uint32_t *steps)
 static void add_nodes_back(const struct placement *placement, struct wait_reason *r, uint32_t first,
                            uint32_t n)
 {
-    const char *state = placement->cluster->nodes[first].up ? "drained" : "lost";
     r->why = WAIT_NODES_DOWN;
-    r->node = node_name(placement, first);
-    if (n == 1)
-        r->text = arena_printf(placement->arena, "%s; would fit if %s were back (%s)", r->text,
-                               r->node, state);
-    else
-        r->text = arena_printf(placement->arena,
-                               "%s; would fit if %u lost or drained nodes were back (%s ...)",
-                               r->text, n, r->node);
+    r->node = r->back = node_name(placement, first);
+    r->back_up = placement->cluster->nodes[first].up;
+    r->n_back = n;
 }
 
 /* Are there nodes where less time is left than the job's limit? */
@@ -520,11 +430,11 @@ static bool fits_in_less_time(const struct placement *placement, uint32_t *steps
 struct wait_reason reason_now(struct placement *placement, enum gang_answer answer)
 {
     uint32_t n, first = first_unusable(placement->cluster, &n);
-    struct wait_reason r = reason_of(placement, answer, word_now);
+    struct wait_reason r = reason_of(placement, answer, false);
     if (!placement->some_only && any_too_short(placement) &&
         fits_in_less_time(placement, placement->steps)) {
         r = (struct wait_reason){ .why = WAIT_LABELS, .role = r.role, .node = "" };
-        word_time(placement, &r);
+        ask_time(placement, &r);
         return r;
     }
     if (n && !placement->some_only && r.why != WAIT_LABELS &&
@@ -536,20 +446,18 @@ struct wait_reason reason_now(struct placement *placement, enum gang_answer answ
 struct wait_reason reason_ever(struct placement *placement, enum gang_answer answer)
 {
     if (cluster_count(placement->cluster) == 0)
-        return nowhere(placement, "the cluster has no node");
-    return reason_of(placement, answer, word_ever);
+        return nowhere(placement, SAYS_NO_CLUSTER);
+    return reason_of(placement, answer, true);
 }
 
 struct wait_reason reason_plain(enum wait_why why)
 {
-    static const char *const text[] = {
-        [WAIT_AHEAD] = "jobs ahead of it in the queue come first",
-        [WAIT_TIME] = "waits a while before it is tried again",
-        [WAIT_AFTER] = "other jobs must end first",
-        [WAIT_RESERVED] = "there is room, and starting now would delay one that was promised it",
-    };
+    static const enum wait_says says[] = { [WAIT_AHEAD] = SAYS_AHEAD,
+                                           [WAIT_TIME] = SAYS_BACK_OFF,
+                                           [WAIT_AFTER] = SAYS_AFTER,
+                                           [WAIT_RESERVED] = SAYS_PROMISED };
     return (struct wait_reason){
-        .why = why, .resource = "", .node = "", .role = "", .text = text[why]
+        .why = why, .says = says[why], .resource = "", .node = "", .role = ""
     };
 }
 
@@ -562,43 +470,23 @@ static uint64_t part_of(const struct vector *v, const char *resource)
     return strcmp(resource, "gpu") == 0 ? v->gpu_milli : v->cpu_milli;
 }
 
-static void add_part(struct buf *out, const char *resource, uint64_t amount)
-{
-    struct demand d = { .kind = DEMAND_CPU, .name = resource };
-    if (strcmp(resource, "memory") == 0)
-        d.kind = DEMAND_MEMORY;
-    else if (strcmp(resource, "gpu") == 0)
-        d.kind = DEMAND_GPU;
-    demand_amount(&d, amount, out);
-}
-
-struct wait_reason reason_quota(struct arena *arena, const struct quota_check *look,
-                                const struct queue_spec *queue, const struct vector *demand)
+struct wait_reason reason_quota(const struct quota_check *look, const struct queue_spec *queue,
+                                const struct vector *demand)
 {
     bool user = look->answer == QUOTA_USER;
     uint64_t need = part_of(demand, look->resource);
-    struct wait_reason r = { .why = user ? WAIT_USER : WAIT_QUOTA,
-                             .resource = look->resource,
-                             .need = need,
-                             .best = less(look->most, look->used),
-                             .total = look->most,
-                             .short_by = less(need, less(look->most, look->used)),
-                             .queue = look->queue,
-                             .node = "",
-                             .role = "" };
-    AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
-    if (user)
-        buf_puts(&text, "a user has at most ");
-    else
-        buf_addf(&text, "queue \"%.60s\" has at most ", queue->name);
-    add_part(&text, look->resource, look->most);
-    buf_addf(&text, " %s", look->resource);
-    if (user)
-        buf_addf(&text, " of \"%.60s\"", queue->name);
-    buf_puts(&text, ", ");
-    add_part(&text, look->resource, look->used);
-    buf_puts(&text, " are in use and it asks for ");
-    add_part(&text, look->resource, need);
-    r.text = buf_to_arena(arena, &text);
-    return r;
+    return (struct wait_reason){ .why = user ? WAIT_USER : WAIT_QUOTA,
+                                 .says = user ? SAYS_USER_QUOTA : SAYS_QUOTA,
+                                 .resource = look->resource,
+                                 .amounts = strcmp(look->resource, "memory") == 0 ? AMOUNT_BYTES
+                                                                                  : AMOUNT_MILLI,
+                                 .need = need,
+                                 .best = less(look->most, look->used),
+                                 .total = look->most,
+                                 .used = look->used,
+                                 .short_by = less(need, less(look->most, look->used)),
+                                 .queue = look->queue,
+                                 .queue_name = queue->name,
+                                 .node = "",
+                                 .role = "" };
 }

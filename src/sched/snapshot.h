@@ -24,8 +24,71 @@ enum wait_why {
     WAIT_PENDING,    /* not looked at yet */
     WAIT_ALLOCATION  /* its own allocation has no node yet: never of a plan */
 };
-struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest with 2 of 4 free" */
+/* What is stated of a reason; it decides nothing. With the members that it is made of, besides
+ * resource, role, node, need, best and short_by. */
+enum wait_says {
+    SAYS_NOTHING,
+    /* no look at the cluster */
+    SAYS_AHEAD,
+    SAYS_BACK_OFF,
+    SAYS_AFTER,
+    SAYS_PROMISED,
+    SAYS_SHARE_KEPT,
+    SAYS_QUOTA,      /* total, used, queue_name */
+    SAYS_USER_QUOTA, /* the same */
+    /* no room can cure it: asked; narrowed: more than that was asked for */
+    SAYS_NO_TYPE, /* there */
+    SAYS_NO_LABEL,
+    SAYS_NO_LABELS,
+    SAYS_NO_NAME,
+    SAYS_NO_ENGINE,
+    SAYS_NO_PRICE,
+    SAYS_NO_NODE_OF_OWN,
+    SAYS_NODES_OF_OTHERS,
+    SAYS_NODES_END,
+    SAYS_NODES_END_EARLY, /* limit_ms, left_ms */
+    /* too little is free: fits, needed; and what is free */
+    SAYS_SHORT, /* types */
+    SAYS_SHORT_TOGETHER,
+    SAYS_SHORT_NODES,
+    SAYS_SHORT_PORT,
+    /* too little is there: the same */
+    SAYS_NEVER_TOGETHER,
+    SAYS_NEVER_NODES,
+    SAYS_NEVER_PORT,
+    SAYS_NEVER_ON_ONE, /* free: on the largest */
+    SAYS_NEVER_IN_ALL,
+    SAYS_NEVER_UNITS,
+    SAYS_NEVER_MIX,
+    /* domains: level, domain; fits, needed */
+    SAYS_NO_LEVEL,
+    SAYS_NO_DOMAIN,
+    SAYS_DOMAIN_TOGETHER,
+    SAYS_DOMAIN_NODES,
+    SAYS_DOMAIN_SHORT, /* pieces: it is enough, in pieces */
+    SAYS_DOMAIN_NEVER, /* the same */
+    /* nothing is short by counting */
+    SAYS_NO_ARRANGEMENT,
+    SAYS_NO_CLUSTER,
+    WAIT_SAYS_N
+};
+enum amount_kind { AMOUNT_MILLI, AMOUNT_BYTES, AMOUNT_COUNT };
+
+struct wait_reason { /* wait_words.h puts it into words */
     enum wait_why why;
+    enum wait_says says;
+    enum amount_kind amounts; /* of all that is said of the resource */
+    bool one_device, units;   /* it is short on one device; what fits are units of several tasks */
+    bool narrowed, pieces;
+    bool beside, not_found; /* the other tasks have their places; and other places may be better */
+    bool back_up;           /* as below: drained, else lost */
+    uint32_t fits, needed, short_roles;
+    uint32_t
+        n_back; /* nodes that are lost or drained, with which it would fit; 0: that is not said */
+    uint32_t
+        together; /* so many jobs start together, and bundle_name is what this is of; 0: alone */
+    uint64_t free, used, limit_ms, left_ms;
+    const char *asked, *there, *types, *closest, *back, *queue_name, *bundle_name;
     const char *resource; /* "gpu" "cpu" "memory" "port 8080" "label zone=a" or a custom name */
     uint64_t need, best, short_by, total; /* milli for cpu and gpu, bytes for memory */
     const char *node;                     /* that comes closest */
@@ -38,7 +101,6 @@ struct wait_reason { /* structured and worded: "gpu: 4 short; n2 comes closest w
     uint64_t at_ms; /* it starts by then as far as limits of run time say; of QUOTA and USER
                        without a RESERVE: its share is free by then; 0: not known */
     const char *level, *domain; /* TOPOLOGY: "rack", "r3"; the domain is "" when none is named */
-    const char *text;           /* one line for people */
 };
 
 /* A waiting job, and behind it those that ask for exactly the same: same queue, user and priority,

@@ -70,7 +70,7 @@ const struct wait_reason *start_over(struct pass *pass, size_t i, uint64_t id)
     struct quota_check look = quota_ask(pass->quota, ask.queue, ask.user, &ask.demand);
     if (is_over(&look)) {
         const struct wait_reason reason =
-            reason_quota(pass->arena, &look, &pass->snapshot->queues[look.queue], &ask.demand);
+            reason_quota(&look, &pass->snapshot->queues[look.queue], &ask.demand);
         return pass_reason(pass, &reason);
     }
     uint64_t blocker = quota_timeline_blocker(pass->quota_timeline, &ask);
@@ -81,7 +81,7 @@ const struct wait_reason *start_over(struct pass *pass, size_t i, uint64_t id)
     kept->blocker = blocker;
     kept->queue = ask.queue;
     kept->resource = "quota";
-    kept->text = "its queue may have more, and what is left is kept for one that was there before";
+    kept->says = SAYS_SHARE_KEPT;
     return kept;
 }
 

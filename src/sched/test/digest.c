@@ -1,6 +1,7 @@
 /* A hash over the fields of a plan, one by one: padding and pointers say nothing. Only builds of
  * the same sources are compared by it. */
 #include "sched/test/digest.h"
+#include "sched/wait_words.h"
 
 #include "base/hash.h"
 
@@ -29,11 +30,14 @@ static uint64_t add_reason(uint64_t d, const struct wait_reason *r)
 {
     const uint64_t numbers[] = { r->why,   r->need,  r->best,    r->short_by, r->total,
                                  r->ahead, r->queue, r->blocker, r->until_ms, r->at_ms };
-    const char *const texts[] = { r->resource, r->node, r->role, r->level, r->domain, r->text };
+    struct arena *arena = arena_create();
+    const char *const texts[] = { r->resource, r->node,   r->role,
+                                  r->level,    r->domain, wait_text(arena, r) };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         d = digest_add(d, numbers[i]);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         d = add_text(d, texts[i]);
+    arena_destroy(arena);
     return d;
 }
 

@@ -1,6 +1,7 @@
 /* Every plan of the yard against the rules, by books of its own and by trying everything. A
  * question that is asked again has to have the same answer. */
 #include "sched/test/yard.h"
+#include "sched/wait_words.h"
 
 #include "base/mem.h"
 
@@ -204,7 +205,7 @@ static void judge_reason(struct court *c, const struct plan_entry *e)
 {
     struct yard *y = c->y;
     const struct yard_job *j = &y->jobs[at_of(c, e->job)];
-    if (!e->reason.text || !*e->reason.text)
+    if (!e->reason.says)
         yard_fail(y, "%s has no reason", j->want.name);
     switch (e->reason.why) {
     case WAIT_RESOURCE:
@@ -410,12 +411,13 @@ static bool same_places(const struct plan_entry *a, const struct plan_entry *b)
     return true;
 }
 
-static bool same_reason(const struct wait_reason *a, const struct wait_reason *b)
+static bool same_reason(struct arena *arena, const struct wait_reason *a,
+                        const struct wait_reason *b)
 {
     return a->why == b->why && a->need == b->need && a->best == b->best &&
            a->short_by == b->short_by && a->ahead == b->ahead && a->blocker == b->blocker &&
-           a->at_ms == b->at_ms && a->queue == b->queue && !a->text == !b->text &&
-           (!a->text || strcmp(a->text, b->text) == 0);
+           a->at_ms == b->at_ms && a->queue == b->queue && a->says == b->says &&
+           (!a->says || strcmp(wait_text(arena, a), wait_text(arena, b)) == 0);
 }
 
 static void judge_again(struct court *c)
@@ -435,10 +437,11 @@ static void judge_again(struct court *c)
     for (size_t i = 0; i < other.n && same; i++) {
         const struct plan_entry *a = &other.at[i], *b = &c->p->at[i];
         same = a->kind == b->kind && a->job == b->job && a->at_ms == b->at_ms && a->by == b->by &&
-               a->idle == b->idle && same_places(a, b) && same_reason(&a->reason, &b->reason);
+               a->idle == b->idle && same_places(a, b) &&
+               same_reason(arena, &a->reason, &b->reason);
         if (!same)
             yard_fail(c->y, "in another order entry %zu is %d of %" PRIx64 " by %" PRIx64 ": %s", i,
-                      a->kind, a->job, a->by, a->reason.text ? a->reason.text : "");
+                      a->kind, a->job, a->by, a->reason.says ? wait_text(arena, &a->reason) : "");
     }
     if (!same)
         yard_fail(c->y, "another plan comes of another order of jobs: %zu entries", other.n);

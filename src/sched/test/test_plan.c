@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "sched/test/world.h"
+#include "sched/wait_words.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -123,7 +124,8 @@ static void test_time_that_is_left(void **state)
     assert_int_equal(alone.kind, PLAN_WAIT);
     assert_string_equal(alone.reason.resource, "time");
     assert_string_equal(alone.reason.node, "n1");
-    assert_non_null(strstr(alone.reason.text, "is longer than any node it could use has left"));
+    assert_non_null(
+        strstr(wait_text(w.arena, &alone.reason), "is longer than any node it could use has left"));
     struct wait_reason why;
     assert_int_equal(sched_possible(w.cluster, jobs[3].spec, w.arena, &why), 0);
     world_destroy(&w);
@@ -147,7 +149,7 @@ static void test_held_back(void **state)
     assert_int_equal(p.at[2].reason.until_ms, 1001);
     assert_int_equal(p.at[3].reason.why, WAIT_AFTER);
     for (size_t i = 1; i < 4; i++)
-        assert_true(p.at[i].reason.text && p.at[i].reason.resource && p.at[i].reason.node);
+        assert_true(p.at[i].reason.says && p.at[i].reason.resource && p.at[i].reason.node);
     world_destroy(&w);
 }
 
@@ -190,7 +192,7 @@ static void test_shapes(void **state)
     assert_int_equal(p.at[0].job, 3);
     assert_int_equal(p.at[1].job, 4);
     assert_int_equal(p.at[2].job, 5);
-    assert_ptr_equal(p.at[3].reason.text, p.at[4].reason.text);
+    assert_ptr_equal(p.at[3].reason.resource, p.at[4].reason.resource);
     world_destroy(&w);
 }
 
@@ -256,7 +258,7 @@ static void test_more_comes_first(void **state)
     p = plan_more(&w, &more, NULL); /* two do not fit beside it: none is placed */
     assert_int_equal(p.n, 1);
     assert_int_equal(p.at[0].kind, PLAN_WAIT);
-    assert_string_equal(p.at[0].reason.text,
+    assert_string_equal(wait_text(w.arena, &p.at[0].reason),
                         "gpu: 1 short, 1 of 2 w tasks fit; n1 comes closest with 0 of 1 free");
     world_destroy(&w);
 }
@@ -311,7 +313,7 @@ static void test_gang_of_one_role(void **state)
     struct sched_job four = { .id = 1, .spec = gpu_gang(&w, 4, &gang) };
     struct plan p = plan_of(&w, &four, 1);
     assert_int_equal(p.at[0].kind, PLAN_WAIT);
-    assert_string_equal(p.at[0].reason.text,
+    assert_string_equal(wait_text(w.arena, &p.at[0].reason),
                         "gpu: 2 short, 2 of 4 w tasks fit; n1 comes closest with 0 of 1 free");
     struct unfits u = sched_unfit(w.cluster, &(struct sched_more){ .spec = four.spec }, w.arena);
     assert_int_equal(u.nodes, 2);
@@ -421,7 +423,7 @@ static void test_nodes_of_an_engine(void **state)
     assert_int_equal(p.at[1].kind, PLAN_ADMIT);
     assert_string_equal(p.at[1].tasks[0].node, both[1].name);
     assert_int_equal(p.at[2].kind, PLAN_WAIT);
-    assert_string_equal(p.at[2].reason.text, "no node is of the engine elsewhere");
+    assert_string_equal(wait_text(w.arena, &p.at[2].reason), "no node is of the engine elsewhere");
     world_destroy(&w);
 }
 
@@ -445,14 +447,14 @@ static void test_nodes_of_an_own_allocation(void **state)
     assert_int_equal(p.at[1].kind, PLAN_ADMIT);
     assert_string_equal(p.at[1].tasks[0].node, all[0].name);
     assert_int_equal(p.at[2].kind, PLAN_WAIT);
-    assert_string_equal(p.at[2].reason.text, "its own allocation has no node");
+    assert_string_equal(wait_text(w.arena, &p.at[2].reason), "its own allocation has no node");
     world_destroy(&w);
     all[1].for_job = 2;
     w = world_create(all, ARRAY_LEN(all));
     jobs[0].spec = cpu_job(&w, 1);
     p = plan_of(&w, jobs, 1);
     assert_int_equal(p.at[0].kind, PLAN_WAIT);
-    assert_string_equal(p.at[0].reason.text,
+    assert_string_equal(wait_text(w.arena, &p.at[0].reason),
                         "all nodes are of allocations that other jobs have for themselves");
     world_destroy(&w);
 }
@@ -465,7 +467,7 @@ static void test_empty(void **state)
     struct sched_job job = { .id = 1, .spec = cpu_job(&w, 1) };
     struct plan p = plan_of(&w, &job, 1);
     assert_int_equal(p.at[0].kind, PLAN_WAIT);
-    assert_string_equal(p.at[0].reason.text, "cpu: 1 short; no node is up");
+    assert_string_equal(wait_text(w.arena, &p.at[0].reason), "cpu: 1 short; no node is up");
     world_destroy(&w);
 }
 

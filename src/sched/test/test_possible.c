@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "sched/test/world.h"
+#include "sched/wait_words.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,7 +116,7 @@ static void test_rows(void **state)
         job->placing = rows[i].placing;
         struct wait_reason reason = { 0 };
         int possible = sched_possible(w.cluster, job, w.arena, &reason);
-        const char *got = possible < 0 ? reason.text : NULL;
+        const char *got = possible < 0 ? wait_text(w.arena, &reason) : NULL;
         if ((possible < 0) != (rows[i].expect != NULL) || (got && strcmp(got, rows[i].expect) != 0))
             fail_msg("%s:\n  got      %s\n  expected %s", rows[i].what, got, rows[i].expect);
         world_destroy(&w);
@@ -143,7 +144,7 @@ static void test_taken_lost_drained(void **state)
     world_give(w.cluster, job, &e);
     e = world_try(&w, job);
     assert_int_equal(e.reason.why, WAIT_NODES_DOWN);
-    assert_string_equal(e.reason.text,
+    assert_string_equal(wait_text(w.arena, &e.reason),
                         "gpu: 4 short, 1 of 3 a tasks fit; n3 comes closest with 0 of 2 "
                         "free; would fit if 2 lost or drained nodes were back (n1 ...)");
     world_destroy(&w);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "sched/test/ledger.h"
 #include "sched/test/world.h"
+#include "sched/wait_words.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -165,10 +166,9 @@ static void check_reason(struct game *g, const struct job_spec *job, const struc
     bool could_back = ledger_could_place(&back, job);
     if (r->why == WAIT_NODES_DOWN || (r->why != WAIT_LABELS && could_back))
         right = right && could_back && r->why == WAIT_NODES_DOWN;
-    if (!right || !r->text || !*r->text || !r->resource ||
-        (r->why == WAIT_RESOURCE && !r->short_by))
+    if (!right || !r->says || !r->resource || (r->why == WAIT_RESOURCE && !r->short_by))
         fail_msg("seed %llu: not right (fits %d, with all nodes %d): %s",
-                 (unsigned long long)g->seed, could, could_back, r->text);
+                 (unsigned long long)g->seed, could, could_back, wait_text(g->world.arena, r));
 }
 
 static void one_turn(struct game *g)
@@ -200,7 +200,7 @@ static void one_turn(struct game *g)
     for (size_t i = 0; i < p.n && g->n_running < RUNNING - WAITING; i++)
         if (p.at[i].kind == PLAN_WAIT && ledger_could_place(&g->ledger, jobs[p.at[i].job].spec))
             fail_msg("seed %llu: job %llu fits and waits: %s", (unsigned long long)g->seed,
-                     (unsigned long long)p.at[i].job, p.at[i].reason.text);
+                     (unsigned long long)p.at[i].job, wait_text(g->world.arena, &p.at[i].reason));
 }
 
 /* One task of a running job loses its place and asks for another. */
@@ -249,7 +249,8 @@ static void check_possible(struct game *g)
         empty.at[i] = (struct ledger_node){ .spec = g->ledger.at[i].spec, .usable = true };
     bool possible = sched_possible(g->world.cluster, job, g->world.arena, &reason) == 0;
     if (possible != ledger_could_place(&empty, job))
-        fail_msg("seed %llu: possible %d: %s", (unsigned long long)g->seed, possible, reason.text);
+        fail_msg("seed %llu: possible %d: %s", (unsigned long long)g->seed, possible,
+                 wait_text(g->world.arena, &reason));
 }
 
 static void play(uint64_t seed)

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "sched/test/world.h"
+#include "sched/wait_words.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -245,7 +246,8 @@ static void test_reason(void **state)
     assert_int_equal(e.reason.short_by, 4000);
     assert_int_equal(sched_possible(w.cluster, job, w.arena, &r), -1);
     assert_int_equal(r.why, WAIT_TOPOLOGY);
-    assert_string_equal(r.text, "16 gpu in one rack; rack r2 is the largest with 12");
+    assert_string_equal(wait_text(w.arena, &r),
+                        "16 gpu in one rack; rack r2 is the largest with 12");
     job->placing.within_required = false;
     assert_int_equal(sched_possible(w.cluster, job, w.arena, &r), 0);
     assert_true(cluster_has_level(w.cluster, "rack") && cluster_has_level(w.cluster, "node"));
@@ -311,7 +313,7 @@ static void test_more(void **state)
     cluster_set_up(w.cluster, 3, false);
     p = sched_plan(&s, 1000, w.arena);
     assert_int_equal(p.at[0].kind, PLAN_WAIT);
-    assert_string_equal(p.at[0].reason.text,
+    assert_string_equal(wait_text(w.arena, &p.at[0].reason),
                         "4 gpu in one rack; rack r2 comes closest with 0 free");
     job->placing.within_required = false;
     p = sched_plan(&s, 1000, w.arena);

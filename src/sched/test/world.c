@@ -1,6 +1,7 @@
 /* Helpers of the scheduler's tests: clusters and jobs made of a few words, places that are taken
  * and given back, plans shown as text. */
 #include "sched/test/world.h"
+#include "sched/wait_words.h"
 
 #include "base/buf.h"
 
@@ -58,7 +59,7 @@ static void show_list(struct buf *out, const uint32_t *at, uint32_t n)
 const char *world_show(struct arena *arena, const struct job_spec *job, const struct plan_entry *e)
 {
     if (e->kind == PLAN_WAIT)
-        return e->reason.text ? e->reason.text : "(no text)";
+        return e->reason.says ? wait_text(arena, &e->reason) : "(no text)";
     AUTO_BUF struct buf out = BUF_INIT(65536);
     for (uint32_t i = 0; i < e->n_tasks; i++) {
         const struct task_place *p = &e->tasks[i];

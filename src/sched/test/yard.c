@@ -3,6 +3,7 @@
 #include "sched/test/yard.h"
 
 #include "sched/test/digest.h"
+#include "sched/wait_words.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -178,7 +179,7 @@ _Noreturn void yard_fail(struct yard *y, const char *fmt, ...)
         print_message("  %s %s %s at %" PRId64 " by %s: %u %s\n", kinds[e->kind],
                       j ? j->want.name : "?", j ? world_show(y->world.arena, j->spec, e) : "",
                       e->at_ms ? (int64_t)(e->at_ms - YARD_START) : -1, by ? by->want.name : "-",
-                      e->reason.why, e->reason.text ? e->reason.text : "");
+                      e->reason.why, e->reason.says ? wait_text(y->world.arena, &e->reason) : "");
     }
     fail_msg("seed %" PRIu64 " at %" PRIu64 ": %s", y->seed, y->now_ms - YARD_START, text);
     abort();
