@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "node/attach.h"
 #include "node/conf.h"
-#include "node/crew.h"
 #include "node/gateway.h"
 #include "node/log_sender.h"
 #include "node/outbox.h"
@@ -15,6 +14,7 @@
 #include "node/rebase.h"
 #include "node/relay.h"
 #include "node/shells.h"
+#include "node/task_set.h"
 #include "node/uplink.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ struct agent {
     struct conf conf;
     struct account account; /* what conf says of it */
     struct site site;
-    struct crew *crew;
+    struct task_set *set;
     struct outbox *outbox;
     struct uplink *link;
     struct shells *shells;
@@ -77,7 +77,7 @@ static void leave(struct agent *agent)
     gateway_destroy(TAKE(agent->gateway));
     shells_destroy(TAKE(agent->shells));
     attach_destroy(TAKE(agent->attach));
-    crew_destroy(TAKE(agent->crew));
+    task_set_destroy(TAKE(agent->set));
     uplink_destroy(TAKE(agent->link));
 }
 
@@ -100,7 +100,7 @@ static void report(struct agent *agent, const struct wire_fact *fact)
 
 static void replicate(struct agent *agent, struct task_ref place, uint32_t attempt, uint64_t end)
 {
-    const struct task *task = agent->sender ? crew_task(agent->crew, place, attempt) : NULL;
+    const struct task *task = agent->sender ? task_set_task(agent->set, place, attempt) : NULL;
     if (!task)
         return;
     struct task_log log = task_log(task);
@@ -196,7 +196,7 @@ static void on_connected(void *arg, struct buf *out)
         .generation = agent->conf.generation,
         .node = agent->conf.node,
         .agent_pid = (uint32_t)getpid(),
-        .launch_seq = crew_applied(agent->crew),
+        .launch_seq = task_set_applied(agent->set),
         .first_seq = outbox_first(agent->outbox),
         .launch_form = WIRE_LAUNCH_FORM,
     };
@@ -213,8 +213,8 @@ static int take_welcome(struct agent *agent, const struct wire_frame *frame)
     uplink_flush(agent->link);
     if (agent->sender)
         log_sender_up(agent->sender);
-    crew_tell_logs(agent->crew);
-    crew_want_again(agent->crew);
+    task_set_tell_logs(agent->set);
+    task_set_want_again(agent->set);
     relay_up(agent->relay);
     return 0;
 }
@@ -278,7 +278,7 @@ static int take_launch(struct agent *agent, const struct wire_frame *frame)
         batch->launch.sandbox = agent->site.confine.sandbox;
         if (agent->code && batch->launch.work_dir) /* the server's is on another disk */
             batch->launch.work_dir = agent->code_tree;
-        crew_launch(agent->crew, batch);
+        task_set_launch(agent->set, batch);
     }
     batch_drop(batch);
     return rc;
@@ -289,7 +289,7 @@ static int take_stop(struct agent *agent, const struct wire_frame *frame)
     struct wire_stop stop;
     if (wire_get(frame, NULL, &stop) != 0)
         return -1;
-    crew_stop(agent->crew, &stop);
+    task_set_stop(agent->set, &stop);
     return 0;
 }
 
@@ -336,7 +336,7 @@ static int take_exec(struct agent *agent, const struct wire_frame *frame)
     struct wire_exec exec;
     int rc = wire_get(frame, arena, &exec);
     if (rc == 0)
-        shells_open(agent->shells, &exec, crew_stage(agent->crew, exec.task, exec.attempt));
+        shells_open(agent->shells, &exec, task_set_stage(agent->set, exec.task, exec.attempt));
     arena_destroy(arena);
     return rc;
 }
@@ -355,7 +355,7 @@ static int take_signal(struct agent *agent, const struct wire_frame *frame)
     struct wire_signal ask;
     if (wire_get(frame, NULL, &ask) != 0)
         return -1;
-    struct wire_signalled_report said = { ask.number, crew_signal(agent->crew, &ask) };
+    struct wire_signalled_report said = { ask.number, task_set_signal(agent->set, &ask) };
     wire_put(uplink_out(agent->link), 0, &said);
     uplink_flush(agent->link);
     return 0;
@@ -396,7 +396,7 @@ static int take_piece(struct agent *agent, const struct wire_frame *frame)
     struct wire_piece piece;
     if (wire_get(frame, NULL, &piece) != 0)
         return -1;
-    crew_piece(agent->crew, &piece);
+    task_set_piece(agent->set, &piece);
     return 0;
 }
 
@@ -406,7 +406,7 @@ static int take_secrets(struct agent *agent, const struct wire_frame *frame)
     struct wire_secrets secrets;
     int rc = wire_get(frame, arena, &secrets);
     if (rc == 0 && secrets_take(agent->site.secrets, secrets.at, secrets.n))
-        crew_renew_secrets(agent->crew);
+        task_set_renew_secrets(agent->set);
     arena_destroy(arena);
     return rc;
 }
@@ -492,7 +492,7 @@ static bool whose_cookie(void *arg, const char *cookie, size_t len, struct task_
                          uint32_t *attempt)
 {
     const struct agent *agent = arg;
-    return crew_whose(agent->crew, cookie, len, task, attempt);
+    return task_set_whose(agent->set, cookie, len, task, attempt);
 }
 
 static void open_relay(struct agent *agent)
@@ -602,12 +602,12 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
     agent->site.away = agent->conf.send_logs;
     cgroup_find(&agent->site.cgroups);
     agent->outbox = outbox_create();
-    agent->crew = crew_create(&agent->site, (struct crew_sink){ .expect = expect_facts,
-                                                                .fact = send_fact,
-                                                                .all_over = on_all_over,
-                                                                .log = send_log,
-                                                                .want = send_want,
-                                                                .arg = agent });
+    agent->set = task_set_create(&agent->site, (struct task_set_sink){ .expect = expect_facts,
+                                                                       .fact = send_fact,
+                                                                       .all_over = on_all_over,
+                                                                       .log = send_log,
+                                                                       .want = send_want,
+                                                                       .arg = agent });
     agent->link = uplink_create(&agent->loop, dir,
                                 (struct uplink_sink){ .connected = on_connected,
                                                       .frame = on_frame,
@@ -621,7 +621,7 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
         agent->sender = log_sender_create(
             agent->link, (struct log_sender_sink){ .done = on_logs_kept, .arg = agent });
     agent->shells = shells_create(&agent->loop, agent->link);
-    agent->attach = attach_create(agent->crew, agent->link);
+    agent->attach = attach_create(agent->set, agent->link);
     open_relay(agent);
     open_gateway(agent);
     find_programs(agent);
@@ -634,8 +634,8 @@ static void on_term(uv_signal_t *watch, int number)
     (void)number;
     log_warn("allocation.ends", "job=%" PRIu64 " generation=%u", agent->conf.generation.job,
              agent->conf.generation.number);
-    if (agent->crew)
-        crew_lose(agent->crew);
+    if (agent->set)
+        task_set_lose(agent->set);
 }
 
 int agent_run(const char *dir, pid_t keeper, int session)

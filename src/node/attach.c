@@ -27,15 +27,15 @@ struct session {
     struct log_reader *reader;
 };
 struct attach {
-    const struct crew *crew;
+    const struct task_set *set;
     struct uplink *link;
     VEC(struct session *) list;
 };
 
-struct attach *attach_create(const struct crew *crew, struct uplink *link)
+struct attach *attach_create(const struct task_set *set, struct uplink *link)
 {
     struct attach *all = mem_new(sizeof *all);
-    all->crew = crew;
+    all->set = set;
     all->link = link;
     return all;
 }
@@ -113,7 +113,7 @@ static void on_ready(void *arg)
 
 static struct input *input_of(const struct attach *all, const struct session *s)
 {
-    struct task *task = crew_task(all->crew, s->task, s->attempt);
+    struct task *task = task_set_task(all->set, s->task, s->attempt);
     return task ? task_input(task) : NULL;
 }
 
@@ -183,7 +183,7 @@ static bool move_out(struct attach *all, struct session *s)
 /* true: the session is at its end. */
 static bool go_on(struct attach *all, struct session *s)
 {
-    const struct task *task = crew_task(all->crew, s->task, s->attempt);
+    const struct task *task = task_set_task(all->set, s->task, s->attempt);
     if (task && task_is_over(task)) {
         s->over = true;
         s->exit_code = task_exit_code(task);
@@ -268,7 +268,7 @@ static struct session *add(struct attach *all, const struct wire_attach *ask)
 
 void attach_open(struct attach *all, const struct wire_attach *ask)
 {
-    struct task *task = crew_task(all->crew, ask->task, ask->attempt);
+    struct task *task = task_set_task(all->set, ask->task, ask->attempt);
     if (!task || !task_keeps_stdin(task)) {
         say_exit(all, ask->channel, NOT_ATTACHED,
                  task ? "this task keeps no stdin" : "this task does not run here");

@@ -4,12 +4,12 @@
 #ifndef NODE_ATTACH_H
 #define NODE_ATTACH_H
 
-#include "node/crew.h"
+#include "node/task_set.h"
 #include "node/uplink.h"
 #include "wire/message.h"
 
 struct attach;
-struct attach *attach_create(const struct crew *, struct uplink *);
+struct attach *attach_create(const struct task_set *, struct uplink *);
 void attach_destroy(struct attach *); /* NULL-safe; the tasks keep their stdin */
 
 void attach_open(struct attach *, const struct wire_attach *);
