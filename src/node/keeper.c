@@ -9,7 +9,7 @@
 #include "node/agent.h"
 #include "node/cgroup.h"
 #include "node/conf.h"
-#include "node/made.h"
+#include "node/mount_points.h"
 #include "node/proc.h"
 #include "node/runtime/container.h"
 #include "run/run.h"
@@ -117,13 +117,13 @@ static size_t clean_up(const char *dir)
     struct account space;
     AUTO_FREE char *roots = mem_printf("%s/roots", dir);
     container_sweep(roots);
-    made_undo(dir, geteuid());
+    mount_points_undo(dir, geteuid());
     if (conf_read(dir, &conf, NULL) != 0)
         return 0;
     const struct account *account = conf_account(&conf, &space);
     if (account) {
         AS_FS_USER(&account->ids);
-        made_undo(conf.user_dir, account->ids.uid);
+        mount_points_undo(conf.user_dir, account->ids.uid);
     }
     AUTO_FREE char *prefix = mem_printf("%s.", conf.cookie);
     struct cgroup_site site;

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "node/copy.h"
 #include "node/hosts_file.h"
-#include "node/made.h"
+#include "node/mount_points.h"
 #include "node/runtime/pids.h"
 
 #include <errno.h>
@@ -313,8 +313,8 @@ static int hold_point(struct view *view, const struct launch *launch, const stru
     if (account && is_for_mounts(point->at, point->dir))
         account = NULL;
     AS_FS_USER(account_files(account));
-    if (made_point(account ? launch->user_dir : launch->dir, point->at, point->dir, &hold, err) !=
-        0)
+    if (mount_points_hold(account ? launch->user_dir : launch->dir, point->at, point->dir, &hold,
+                          err) != 0)
         return -1;
     if (hold >= 0 && !holds(view, hold))
         vec_push(&view->holds, mem_give_fd(&hold));

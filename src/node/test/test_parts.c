@@ -12,7 +12,7 @@
 #include "node/copy.h"
 #include "node/environment.h"
 #include "node/gpu_share.h"
-#include "node/made.h"
+#include "node/mount_points.h"
 #include "node/outbox.h"
 #include "node/plain.h"
 #include "node/stage.h"
@@ -298,16 +298,16 @@ static void what_was_made_goes_again(void **state)
     AUTO_FREE char *used = mem_printf("%s/used/inside", dir);
     AUTO_FREE char *one = mem_printf("%s/one", dir);
     AUTO_FREE char *kept = mem_printf("%s/used/kept", dir);
-    assert_int_equal(made_dirs(dir, deep, &err), 0);
-    assert_int_equal(made_dirs(dir, deep, &err), 0);
-    assert_int_equal(made_file(dir, file, &err), 0);
-    assert_int_equal(made_dirs(dir, used, &err), 0);
+    assert_int_equal(mount_points_make_dirs(dir, deep, &err), 0);
+    assert_int_equal(mount_points_make_dirs(dir, deep, &err), 0);
+    assert_int_equal(mount_points_make_file(dir, file, &err), 0);
+    assert_int_equal(mount_points_make_dirs(dir, used, &err), 0);
     assert_int_equal(file_replace(kept, "x", 1, 0600, &err), 0);
-    assert_int_equal(made_dirs(dir, "/tmp/a\nb", &err), -1);
-    made_undo(dir, geteuid());
+    assert_int_equal(mount_points_make_dirs(dir, "/tmp/a\nb", &err), -1);
+    mount_points_undo(dir, geteuid());
     assert_false(file_is_dir(one));
     assert_int_equal(access(kept, F_OK), 0); /* somebody put something there */
-    made_undo(dir, geteuid());
+    mount_points_undo(dir, geteuid());
 }
 
 /* The agent that made it ends first, then the one that only uses it. */
@@ -323,19 +323,19 @@ static void what_is_held_stays_until_the_last_ends(void **state)
     AUTO_FREE char *file = mem_printf("%s/mnt/hosts", dir);
     assert_int_equal(file_mkdirs(maker, 0700, &err), 0);
     assert_int_equal(file_mkdirs(user, 0700, &err), 0);
-    assert_int_equal(made_point(maker, point, true, &hold, &err), 0);
-    assert_int_equal(made_point(maker, file, false, &other, &err), 0);
+    assert_int_equal(mount_points_hold(maker, point, true, &hold, &err), 0);
+    assert_int_equal(mount_points_hold(maker, file, false, &other, &err), 0);
     assert_true(hold >= 0 && other >= 0);
     close(hold);
     close(other);
-    assert_int_equal(made_point(user, point, true, &hold, &err), 0);
-    made_undo(maker, geteuid());
+    assert_int_equal(mount_points_hold(user, point, true, &hold, &err), 0);
+    mount_points_undo(maker, geteuid());
     assert_true(file_is_dir(point));
     assert_int_equal(access(file, F_OK), -1); /* nobody used it any more */
     close(hold);
-    made_undo(user, geteuid());
+    mount_points_undo(user, geteuid());
     assert_false(file_is_dir(above));
-    assert_int_equal(made_point(user, "/proc/none", true, &hold, &err), -1);
+    assert_int_equal(mount_points_hold(user, "/proc/none", true, &hold, &err), -1);
     assert_int_equal(hold, -1);
 }
 

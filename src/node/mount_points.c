@@ -5,7 +5,7 @@
  * Who uses a mount point has a shared lock on it, who removes it takes the exclusive one. What was
  * in use goes into a list that all agents of this user on this machine have in common; each that
  * ends looks through it. */
-#include "node/made.h"
+#include "node/mount_points.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -48,7 +48,7 @@ static int make_level(const char *agent_dir, const char *path, struct err *err)
     return 0;
 }
 
-int made_dirs(const char *agent_dir, const char *path, struct err *err)
+int mount_points_make_dirs(const char *agent_dir, const char *path, struct err *err)
 {
     AUTO_FREE char *part = mem_strdup(path);
     for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -60,7 +60,7 @@ int made_dirs(const char *agent_dir, const char *path, struct err *err)
     return make_level(agent_dir, path, err);
 }
 
-int made_file(const char *agent_dir, const char *path, struct err *err)
+int mount_points_make_file(const char *agent_dir, const char *path, struct err *err)
 {
     if (access(path, F_OK) == 0)
         return 0;
@@ -68,7 +68,7 @@ int made_file(const char *agent_dir, const char *path, struct err *err)
     char *slash = strrchr(above, '/');
     if (slash && slash != above) {
         *slash = '\0';
-        if (made_dirs(agent_dir, above, err) != 0)
+        if (mount_points_make_dirs(agent_dir, above, err) != 0)
             return -1;
     }
     if (remember(agent_dir, path, err) != 0)
@@ -99,12 +99,12 @@ static bool lock_shared(int fd)
     return false;
 }
 
-int made_point(const char *agent_dir, const char *path, bool dir, int *hold, struct err *err)
+int mount_points_hold(const char *agent_dir, const char *path, bool dir, int *hold, struct err *err)
 {
     int rc = -1;
     *hold = -1;
     for (int i = 0; i < ROUNDS; i++) {
-        rc = (dir ? made_dirs : made_file)(agent_dir, path, err);
+        rc = (dir ? mount_points_make_dirs : mount_points_make_file)(agent_dir, path, err);
         AUTO_CLOSE int fd = rc == 0 ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
         bool locked = fd >= 0 && lock_shared(fd);
         if (rc != 0 || (fd >= 0 && !same_file(fd, path)))
@@ -204,7 +204,7 @@ static char *read_list(const char *path)
     return text;
 }
 
-void made_undo(const char *agent_dir, uid_t user)
+void mount_points_undo(const char *agent_dir, uid_t user)
 {
     struct paths paths = { .all = { 0 } };
     AUTO_FREE char *common = mem_printf("/tmp/muster-%u.made", (unsigned)user);

@@ -7,8 +7,8 @@
  *
  * All of it is done with the file access rights of the caller (base/fs_user.h); `user` is whose
  * they are. */
-#ifndef NODE_MADE_H
-#define NODE_MADE_H
+#ifndef NODE_MOUNT_POINTS_H
+#define NODE_MOUNT_POINTS_H
 
 #include "base/err.h"
 
@@ -16,14 +16,14 @@
 #include <sys/types.h>
 
 /* mkdir -p of an absolute path, remembering every level that was not there. */
-int made_dirs(const char *agent_dir, const char *path, struct err *);
+int mount_points_make_dirs(const char *agent_dir, const char *path, struct err *);
 /* The same for the directories above, then an empty file. */
-int made_file(const char *agent_dir, const char *path, struct err *);
+int mount_points_make_file(const char *agent_dir, const char *path, struct err *);
 /* One of both, and holds it until *hold is closed (by the end of the agent at the latest). *hold is
  * -1 where the file system knows no locks: it goes with its maker. */
-int made_point(const char *agent_dir, const char *path, bool dir, int *hold, struct err *);
+int mount_points_hold(const char *agent_dir, const char *path, bool dir, int *hold, struct err *);
 /* Removes in reverse order what is still empty and that nobody holds; also what other agents of
  * this user left because it was held then. Repeating is harmless. */
-void made_undo(const char *agent_dir, uid_t user);
+void mount_points_undo(const char *agent_dir, uid_t user);
 
 #endif
