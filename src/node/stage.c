@@ -8,9 +8,9 @@
 #include "node/stage.h"
 
 #include "base/mem.h"
-#include "node/plain.h"
 #include "node/runtime/container.h"
 #include "node/runtime/pids.h"
+#include "node/simple_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,8 +97,9 @@ static bool shell_is_tuned(char *const *env)
 static void run_program(const struct stage *stage, int status)
 {
     if (stage->shell) {
-        struct plain plain;
-        char **words = shell_is_tuned(stage->env) ? NULL : plain_words(stage->shell, &plain);
+        struct simple_command plain;
+        char **words =
+            shell_is_tuned(stage->env) ? NULL : simple_command_words(stage->shell, &plain);
         if (words)
             execvp(words[0], words); /* failed? then let the shell say why */
         const char *shell = access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";

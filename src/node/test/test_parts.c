@@ -14,7 +14,7 @@
 #include "node/gpu_share.h"
 #include "node/mount_points.h"
 #include "node/outbox.h"
-#include "node/plain.h"
+#include "node/simple_command.h"
 #include "node/stage.h"
 
 #include <errno.h>
@@ -374,23 +374,23 @@ static void whose_fault(void **state)
 static void plain_commands(void **state)
 {
     (void)state;
-    struct plain plain;
-    char **words = plain_words("python3 train.py  --lr=0.1 a/b:c,d@e%f+g\n", &plain);
+    struct simple_command plain;
+    char **words = simple_command_words("python3 train.py  --lr=0.1 a/b:c,d@e%f+g\n", &plain);
     assert_non_null(words);
     assert_string_equal(words[0], "python3");
     assert_string_equal(words[2], "--lr=0.1");
     assert_string_equal(words[3], "a/b:c,d@e%f+g");
     assert_null(words[4]);
-    assert_non_null(plain_words("true", &plain));
+    assert_non_null(simple_command_words("true", &plain));
     const char *shell[] = { "",      "  ",     "a=1 b",     "cd /tmp",   "a; b",  "a && b",
                             "a 'b'", "a $B",   "a *",       "a ~",       "a > b", "a\nb",
                             "a\tb",  "echo x", "exec true", "a {1,2}",   "! a",   "a # b",
                             "a `b`", "a \\b",  "time a",    "[ a = b ]", "a?",    "a | b" };
     for (size_t i = 0; i < ARRAY_LEN(shell); i++)
-        assert_null(plain_words(shell[i], &plain));
-    char *long_text = mem_new(PLAIN_MAX + 10);
-    memset(long_text, 'a', PLAIN_MAX + 5);
-    assert_null(plain_words(long_text, &plain));
+        assert_null(simple_command_words(shell[i], &plain));
+    char *long_text = mem_new(SIMPLE_COMMAND_MAX + 10);
+    memset(long_text, 'a', SIMPLE_COMMAND_MAX + 5);
+    assert_null(simple_command_words(long_text, &plain));
     free(long_text);
 }
 

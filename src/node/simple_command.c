@@ -1,7 +1,7 @@
 /* Decides whether `bash -c TEXT` can be left out. Anything in doubt goes to the shell: quotes,
  * variables, patterns, assignments, redirections, more than one line, words that bash does itself
  * (true and false are the same as programs). */
-#include "node/plain.h"
+#include "node/simple_command.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool is_for_the_shell(const char *word)
     return false;
 }
 
-char **plain_words(const char *text, struct plain *out)
+char **simple_command_words(const char *text, struct simple_command *out)
 {
     size_t len = strlen(text), words = 0;
     while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == ' '))
@@ -44,7 +44,7 @@ char **plain_words(const char *text, struct plain *out)
     for (char *at = out->text; *at;) {
         at += strspn(at, " ");
         size_t n = strspn(at, harmless);
-        if (n == 0 || words == PLAIN_WORDS || (at[n] != ' ' && at[n] != '\0'))
+        if (n == 0 || words == SIMPLE_COMMAND_WORDS || (at[n] != ' ' && at[n] != '\0'))
             return NULL;
         out->argv[words++] = at;
         at += n;
