@@ -45,17 +45,17 @@ static const struct {
               { "stdout", "/proc/self/fd/1" },
               { "stderr", "/proc/self/fd/2" } };
 
-struct shown {
+struct device_file {
     char name[NAME_SIZE];
     int fd;
     bool dir;
 };
-struct all_shown {
-    struct shown at[SHOWN_MAX];
+struct device_files {
+    struct device_file at[SHOWN_MAX];
     size_t n;
 };
 
-static void add(struct all_shown *all, const char *name)
+static void add(struct device_files *all, const char *name)
 {
     char path[NAME_SIZE + 8];
     struct stat st;
@@ -64,7 +64,7 @@ static void add(struct all_shown *all, const char *name)
             return; /* instances of one device share its file */
     if (all->n == SHOWN_MAX)
         return;
-    struct shown *one = &all->at[all->n];
+    struct device_file *one = &all->at[all->n];
     snprintf(path, sizeof path, "/dev/%s", name);
     one->fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (one->fd < 0)
@@ -78,7 +78,7 @@ static void add(struct all_shown *all, const char *name)
     all->n++;
 }
 
-static void collect(const struct devices *devices, struct all_shown *all)
+static void collect(const struct devices *devices, struct device_files *all)
 {
     char name[NAME_SIZE];
     for (size_t i = 0; i < ARRAY_LEN(usual); i++)
@@ -130,11 +130,11 @@ static void list_inside(struct listing *l, int fd)
 size_t devices_list(const struct devices *devices, struct device *out, size_t n)
 {
     struct listing l = { .out = out, .max = n };
-    struct all_shown all = { .n = 0 };
+    struct device_files all = { .n = 0 };
     AUTO_CLOSE int dev = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
     collect(devices, &all);
     for (size_t i = 0; i < all.n; i++) {
-        const struct shown *one = &all.at[i];
+        const struct device_file *one = &all.at[i];
         if (!one->dir)
             list_one(&l, dev, one->name);
         else if (strcmp(one->name, "shm") != 0 && strcmp(one->name, "pts") != 0)
@@ -148,7 +148,7 @@ size_t devices_list(const struct devices *devices, struct device *out, size_t n)
 
 size_t devices_names(const struct devices *devices, char (*out)[DEVICES_NAME], size_t n)
 {
-    struct all_shown all = { .n = 0 };
+    struct device_files all = { .n = 0 };
     size_t found = 0;
     collect(devices, &all);
     for (size_t i = 0; i < all.n; i++) {
@@ -162,7 +162,7 @@ size_t devices_names(const struct devices *devices, char (*out)[DEVICES_NAME], s
     return found;
 }
 
-static int show_one(const struct shown *one)
+static int show_one(const struct device_file *one)
 {
     char from[48], at[NAME_SIZE + 8];
     snprintf(from, sizeof from, "/proc/self/fd/%d", one->fd);
@@ -191,7 +191,7 @@ static int make_terminals(void)
 
 int devices_show(const struct devices *devices, bool is_private)
 {
-    struct all_shown all = { .n = 0 };
+    struct device_files all = { .n = 0 };
     if (!devices->own || (!is_private && unshare(CLONE_NEWNS) != 0))
         return 0;
     if (!is_private && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)

@@ -52,14 +52,14 @@ static void fail(struct fetch *f, const char *doing)
 
 /* ---- the directory ---- */
 
-struct kept {
+struct cache_entry {
     char name[HASH_DIGITS + 1];
     uint64_t bytes;
     time_t used;
 };
 
 /* The next one to go: the oldest that nobody has used lately. */
-static bool find_oldest(const struct fetch *f, DIR *dir, struct kept *oldest, uint64_t *sum)
+static bool find_oldest(const struct fetch *f, DIR *dir, struct cache_entry *oldest, uint64_t *sum)
 {
     bool found = false;
     struct dirent *entry;
@@ -86,7 +86,7 @@ static bool find_oldest(const struct fetch *f, DIR *dir, struct kept *oldest, ui
 static void keep_limit(const struct fetch *f)
 {
     DIR *dir = opendir(f->dir);
-    struct kept oldest = { .bytes = 0 };
+    struct cache_entry oldest = { .bytes = 0 };
     uint64_t sum;
     if (!dir)
         return;

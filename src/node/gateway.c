@@ -20,7 +20,7 @@
 #define ROOM        (256u << 10)
 
 /* Connections go by it until they end; a server with another certificate is called by another. */
-struct way {
+struct shared_route {
     struct route *route;
     unsigned users;
     char pin[sizeof((struct conf *)NULL)->pin];
@@ -30,7 +30,7 @@ struct caller {
     struct caller *prev, *next;
     struct conn *near, *far; /* until they are joined */
     struct splice *splice;   /* then */
-    struct way *way;
+    struct shared_route *way;
     size_t tries; /* further addresses */
     char token[sizeof((struct conf *)NULL)->token];
 };
@@ -38,14 +38,14 @@ struct gateway {
     uv_loop_t *loop;
     char *path, *conf_dir;
     struct listener *listener;
-    struct way *way;     /* newest; NULL: nobody has called */
-    struct caller first; /* of the ring; no caller */
+    struct shared_route *way; /* newest; NULL: nobody has called */
+    struct caller first;      /* of the ring; no caller */
     unsigned callers;
 };
 
 /* ---- the way ---- */
 
-static void leave_way(struct way *way)
+static void leave_way(struct shared_route *way)
 {
     if (!way || --way->users > 0)
         return;
@@ -53,12 +53,12 @@ static void leave_way(struct way *way)
     free(way);
 }
 
-static struct way *take_way(struct gateway *gateway, const struct conf *conf)
+static struct shared_route *take_way(struct gateway *gateway, const struct conf *conf)
 {
     if (!gateway->way || strcmp(gateway->way->pin, conf->pin) != 0) {
         leave_way(gateway->way);
         gateway->way = mem_new(sizeof *gateway->way);
-        *gateway->way = (struct way){ .route = route_create(), .users = 1 };
+        *gateway->way = (struct shared_route){ .route = route_create(), .users = 1 };
         memcpy(gateway->way->pin, conf->pin, sizeof conf->pin);
     }
     route_set(gateway->way->route, conf);

@@ -139,7 +139,7 @@ static int take_start(struct host *host, const struct wire_frame *frame)
     struct arena *arena = arena_create();
     int rc = wire_get(frame, arena, &start);
     unsigned char session[TLS_SESSION_MAX];
-    const struct host_way way = {
+    const struct server_route way = {
         .server = host->server,
         .session = session,
         .session_len = route_save_session(uplink_route(host->link), session, sizeof session),

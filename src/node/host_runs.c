@@ -273,7 +273,7 @@ void host_runs_destroy(struct host_runs *runs)
 /* ---- what it is told ---- */
 
 static void spawn(struct host_run *one, const struct wire_host_start *start,
-                  const struct host_way *way)
+                  const struct server_route *way)
 {
     const struct launch own = { .sandbox = start->sandbox };
     const struct run_place place = { .program = one->owner->config.program,
@@ -299,7 +299,7 @@ static void spawn(struct host_run *one, const struct wire_host_start *start,
 }
 
 void host_runs_start(struct host_runs *runs, const struct wire_host_start *start,
-                     const struct host_way *way)
+                     const struct server_route *way)
 {
     struct host_run *one = find(runs, start->generation);
     if (!one)

@@ -26,13 +26,14 @@ void host_runs_destroy(struct host_runs *); /* keepers go on */
 
 /* How an agent reaches its server: lines that say where that is, and the host's session with it
  * (run/run.h). */
-struct host_way {
+struct server_route {
     const char *server;
     const void *session;
     size_t session_len;
 };
 /* Each may be repeated. A start of a run that is over is told as ended, until it was cleaned. */
-void host_runs_start(struct host_runs *, const struct wire_host_start *, const struct host_way *);
+void host_runs_start(struct host_runs *, const struct wire_host_start *,
+                     const struct server_route *);
 void host_runs_end(struct host_runs *, struct generation);
 void host_runs_clean(struct host_runs *, struct generation);
 void host_runs_end_all(struct host_runs *);

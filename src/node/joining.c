@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct asking {
+struct join_request {
     uv_loop_t loop;
     const struct joining *what;
     struct uplink *link;
@@ -21,7 +21,7 @@ struct asking {
 
 static void on_connected(void *arg, struct buf *out)
 {
-    const struct asking *ask = arg;
+    const struct join_request *ask = arg;
     const struct wire_host_join join = { .version = WIRE_VERSION,
                                          .node = ask->what->node,
                                          .allocation = ask->what->allocation,
@@ -30,13 +30,13 @@ static void on_connected(void *arg, struct buf *out)
     wire_put(out, 0, &join);
 }
 
-static void finish(struct asking *ask)
+static void finish(struct join_request *ask)
 {
     uplink_destroy(TAKE(ask->link));
     uv_close((uv_handle_t *)&ask->limit, NULL);
 }
 
-static int take_answer(struct asking *ask, const struct wire_frame *frame)
+static int take_answer(struct join_request *ask, const struct wire_frame *frame)
 {
     struct arena *arena = arena_create();
     struct wire_host_joined_answer said;
@@ -56,7 +56,7 @@ static int take_answer(struct asking *ask, const struct wire_frame *frame)
 
 static int on_frame(void *arg, const struct wire_frame *frame)
 {
-    struct asking *ask = arg;
+    struct join_request *ask = arg;
     switch (frame->kind) {
     case WIRE_HOST_JOINED: return take_answer(ask, frame);
     case WIRE_PING:
@@ -75,7 +75,7 @@ static void on_nothing(void *arg)
 
 static void on_refused(void *arg, int status)
 {
-    struct asking *ask = arg;
+    struct join_request *ask = arg;
     err_set(ask->err, ERR_DENIED, "the server does not know this allocation (HTTP status %d)",
             status);
     finish(ask);
@@ -83,14 +83,14 @@ static void on_refused(void *arg, int status)
 
 static void on_limit(uv_timer_t *timer)
 {
-    struct asking *ask = timer->data;
+    struct join_request *ask = timer->data;
     err_set(ask->err, ERR_UNAVAILABLE, "the server does not answer");
     finish(ask);
 }
 
 int joining_run(const struct joining *what, struct joining_answer *answer, struct err *err)
 {
-    struct asking ask = { .what = what, .answer = answer, .err = err };
+    struct join_request ask = { .what = what, .answer = answer, .err = err };
     if (uv_loop_init(&ask.loop) != 0)
         BUG("no event loop");
     ask.link = uplink_create_host(&ask.loop, what->dir,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-struct found {
+struct match {
     size_t at, len;
 };
 
@@ -65,12 +65,12 @@ void masks_add(struct masks *masks, const void *value, size_t len)
 size_t masks_cover(const struct masks *masks, char *bytes, size_t upto, size_t len)
 {
     size_t covered = upto;
-    VEC(struct found) all = { .at = NULL };
+    VEC(struct match) all = { .at = NULL };
     for (size_t i = 0; i < masks->list.n; i++) {
         const struct mask *mask = &masks->list.at[i];
         for (char *from = bytes;
              (from = memmem(from, len - (size_t)(from - bytes), mask->at, mask->len)); from++)
-            vec_push(&all, ((struct found){ (size_t)(from - bytes), mask->len }));
+            vec_push(&all, ((struct match){ (size_t)(from - bytes), mask->len }));
     }
     for (size_t i = 0; i < all.n; i++) {
         size_t at = all.at[i].at, end = at + all.at[i].len;

@@ -48,12 +48,12 @@ static bool hold(uint32_t port, int *fd)
     return true;
 }
 
-enum port_taken ports_take(struct ports_own *own, const uint32_t *ports, size_t n, uint32_t *which)
+enum port_state ports_take(struct held_ports *own, const uint32_t *ports, size_t n, uint32_t *which)
 {
-    *own = (struct ports_own){ .held = n > 0 ? mem_new((n < HELD_MAX ? n : HELD_MAX) * sizeof(int))
-                                             : NULL };
+    *own = (struct held_ports){ .held = n > 0 ? mem_new((n < HELD_MAX ? n : HELD_MAX) * sizeof(int))
+                                              : NULL };
     for (size_t i = 0; i < n; i++) {
-        enum port_taken taken = PORT_FREE;
+        enum port_state taken = PORT_FREE;
         int fd = -1;
         if (i < HELD_MAX && !hold(ports[i], &fd))
             taken = PORT_OF_A_TASK;
@@ -70,7 +70,7 @@ enum port_taken ports_take(struct ports_own *own, const uint32_t *ports, size_t 
     return PORT_FREE;
 }
 
-void ports_give(struct ports_own *own)
+void ports_give(struct held_ports *own)
 {
     for (size_t i = 0; i < own->n; i++)
         close(own->held[i]);

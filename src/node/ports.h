@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ports_own {
+struct held_ports {
     int *held; /* descriptors: closed, the ports are free; so they are when their process dies */
     size_t n;
 };
 
-enum port_taken {
+enum port_state {
     PORT_FREE,
     PORT_LISTENED_ON, /* by any program */
     PORT_OF_A_TASK,   /* of another server, that may not listen yet */
@@ -19,7 +19,7 @@ enum port_taken {
 
 /* Takes the ports for a task. PORT_FREE; or why not, with the first one that is taken in *which and
  * none of them held. */
-enum port_taken ports_take(struct ports_own *, const uint32_t *ports, size_t n, uint32_t *which);
-void ports_give(struct ports_own *); /* none taken: nothing */
+enum port_state ports_take(struct held_ports *, const uint32_t *ports, size_t n, uint32_t *which);
+void ports_give(struct held_ports *); /* none taken: nothing */
 
 #endif

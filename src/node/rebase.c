@@ -82,7 +82,7 @@ static const char *find_python(struct arena *arena, const char *named)
     return named && access(named, X_OK) == 0 ? named : find_program(arena, PYTHON);
 }
 
-void rebase_launch(struct launch *launch, struct arena *arena, const struct rebase_to *to)
+void rebase_launch(struct launch *launch, struct arena *arena, const struct rebase_target *to)
 {
     const struct rebase r = {
         .arena = arena,

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "job/launch.h"
 
-struct rebase_to {
+struct rebase_target {
     const char *dir;      /* of the agent, in place of launch.dir */
     const char *code;     /* in place of launch.dir/code, without the name below; NULL: dir/code */
     const char *packages; /* where what is installed is kept; NULL: nowhere */
@@ -17,7 +17,7 @@ struct rebase_to {
 /* Every path below launch.dir, also in the environment, is below to->dir then; a server that is
  * reached by a path or on its own machine alone has another address in the environment; the
  * interpreter is this machine's where the one that was named is not here. In arena. */
-void rebase_launch(struct launch *, struct arena *, const struct rebase_to *);
+void rebase_launch(struct launch *, struct arena *, const struct rebase_target *);
 /* marker: "TEXT PATH". The directory that PATH lies in, malloc'ed, when the file there has that
  * text: the server put it there, so this is the directory that it sees. Else NULL. */
 char *rebase_find_shared(const char *marker);

@@ -43,7 +43,7 @@ struct peer {
 
 struct relay {
     struct uplink *link;
-    struct relay_guests guests;
+    struct relay_config guests;
     VEC(struct peer *) peers;
     char *path;
     struct listener *listener;
@@ -247,7 +247,7 @@ static void on_caller(void *arg, int fd)
     drop_oldest_stranger(relay);
 }
 
-struct relay *relay_create(const char *dir, struct uplink *link, struct relay_guests guests,
+struct relay *relay_create(const char *dir, struct uplink *link, struct relay_config guests,
                            struct err *err)
 {
     AUTO_FREE char *path = mem_printf("%s/%s", dir, RELAY_SOCKET);

@@ -14,7 +14,7 @@
 #define RELAY_SOCKET "launch.sock" /* below the agent's directory, mode 0600 */
 
 /* Whose cookie is it? false: of no attempt that runs here. */
-struct relay_guests {
+struct relay_config {
     uint32_t cookie_ms;        /* for saying it after a call */
     const struct masks *masks; /* what no text shows; NULL: nothing */
     bool (*whose)(void *arg, const char *cookie, size_t len, struct task_ref *, uint32_t *attempt);
@@ -34,7 +34,7 @@ size_t relay_cover(struct relay_stream *, const struct masks *, char *at, size_t
 
 struct relay;
 /* Listens at once. NULL with err: launchers will not find a socket. */
-struct relay *relay_create(const char *dir, struct uplink *, struct relay_guests, struct err *);
+struct relay *relay_create(const char *dir, struct uplink *, struct relay_config, struct err *);
 void relay_destroy(struct relay *); /* NULL-safe like all below; hangs up on everybody */
 
 /* The server has said WELCOME. Launchers that it knew over an earlier connection are hung up on

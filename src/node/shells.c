@@ -298,7 +298,7 @@ void shells_resize(struct shells *all, const struct wire_resize *resize)
 
 /* ---- opening ---- */
 
-struct plumbing { /* ours and theirs; -1: none */
+struct pipe_ends { /* ours and theirs; -1: none */
     int ours[SIDES], theirs[SIDES];
 };
 
@@ -311,7 +311,7 @@ static void close_all(int *fds)
     }
 }
 
-static int lay_terminal(struct plumbing *out, const struct wire_exec *exec)
+static int lay_terminal(struct pipe_ends *out, const struct wire_exec *exec)
 {
     struct err err;
     int master = stage_terminal(&out->theirs[SIDE_IN], &err);
@@ -326,7 +326,7 @@ static int lay_terminal(struct plumbing *out, const struct wire_exec *exec)
     return out->ours[SIDE_IN] < 0 || out->theirs[SIDE_ERR] < 0 ? -1 : 0;
 }
 
-static int lay_pipes(struct plumbing *out)
+static int lay_pipes(struct pipe_ends *out)
 {
     for (size_t i = 0; i < SIDES; i++) {
         int pair[2];
@@ -362,7 +362,7 @@ static void choose_program(struct stage *stage, struct arena *arena, const struc
     stage->or_sh = exec->argv.n == 0;
 }
 
-static void attach(struct shell *shell, struct plumbing *pipes)
+static void attach(struct shell *shell, struct pipe_ends *pipes)
 {
     uv_loop_t *loop = shell->all->loop;
     shell->pidfd = (int)syscall(SYS_pidfd_open, shell->pid, 0);
@@ -390,7 +390,7 @@ static void attach(struct shell *shell, struct plumbing *pipes)
 static const char *start(struct shell *shell, const struct wire_exec *exec,
                          const struct stage *where, struct err *err)
 {
-    struct plumbing pipes = { .ours = { -1, -1, -1 }, .theirs = { -1, -1, -1 } };
+    struct pipe_ends pipes = { .ours = { -1, -1, -1 }, .theirs = { -1, -1, -1 } };
     struct stage stage = *where;
     choose_program(&stage, shell->arena, exec);
     stage.env = environment_for(shell->arena, where->env, exec->tty);

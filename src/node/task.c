@@ -37,7 +37,7 @@
 #define ATTEMPT_COOKIE    "MUSTER_ATTEMPT_COOKIE"
 
 enum phase { PHASE_WAITING, PHASE_STARTING, PHASE_RUNNING, PHASE_ENDING, PHASE_OVER };
-enum clockwork { TIMER_LIMIT, TIMER_STOP, TIMER_SETTLE, TIMER_WATCH, TIMERS };
+enum timer_kind { TIMER_LIMIT, TIMER_STOP, TIMER_SETTLE, TIMER_WATCH, TIMERS };
 
 struct task {
     struct site *site;
@@ -55,7 +55,7 @@ struct task {
     struct secret_files secret_files;
     struct cgroup cgroup;
     struct pin pin;
-    struct ports_own ports;
+    struct held_ports ports;
     struct gpu_locks gpus;
     struct output *output;
     struct input *input; /* NULL: its stdin is empty */
@@ -652,7 +652,7 @@ static int fill_in_root(void *arg, struct err *err)
     return task->view.root < 0 ? err_sys(err, "its root") : fill_secrets(task, err);
 }
 
-static int make_own_view(struct task *task, const struct view_own *own, struct err *err)
+static int make_own_view(struct task *task, const struct task_mounts *own, struct err *err)
 {
     if (view_own(&task->site->view, &task->batch->launch, own, &task->view, err) != 0)
         return -1;
@@ -672,8 +672,8 @@ static void say_no_shm(struct task *task, const struct err *why)
 /* It starts without a /dev/shm of its own where there can be none, but not without its secrets. */
 static int make_places(struct task *task, struct err *err)
 {
-    struct view_own own = { .shm = task->what->shm,
-                            .memory = task->secret_files.n ? &task->secret_files.dirs : NULL };
+    struct task_mounts own = { .shm = task->what->shm,
+                               .memory = task->secret_files.n ? &task->secret_files.dirs : NULL };
     struct err why;
     if (task->in_image || (own.shm == 0 && !own.memory))
         return 0;

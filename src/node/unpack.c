@@ -29,7 +29,7 @@ struct unpack {
     char *archive, *half;
     const struct account *account;
 };
-struct told { /* shorter than PIPE_BUF */
+struct child_result { /* shorter than PIPE_BUF */
     enum err_code code;
     char what[sizeof((struct err *)NULL)->what];
 };
@@ -100,7 +100,7 @@ static _Noreturn void child(const struct site *site, const struct launch *launch
                 getppid() == parent && confine_seal(&site->confine) == 0;
     if (good && make_tree(site, launch, STDIN_FILENO, &err) == 0)
         _exit(0);
-    struct told text = { .code = err.code };
+    struct child_result text = { .code = err.code };
     snprintf(text.what, sizeof text.what, "%s", err.what);
     (void)!write(STDOUT_FILENO, &text, sizeof text);
     _exit(1);
@@ -133,7 +133,7 @@ void unpack_destroy(struct unpack *unpack)
 
 static void say_why(const struct unpack *unpack, int end, struct err *err)
 {
-    struct told text;
+    struct child_result text;
     const char *name = name_of(unpack->archive);
     if (read(unpack->told, &text, sizeof text) != (ssize_t)sizeof text) {
         err_set(err, ERR_SYSTEM, "unpacking the code was ended by signal %d",

@@ -42,13 +42,13 @@ struct view_point { /* a mount point */
 struct building {
     const struct launch *launch; /* whose mounts and hosts; NULL: none */
     const struct view *base;     /* to be entered first; NULL: the machine's */
-    struct view_own own;
+    struct task_mounts own;
     const char *tmp; /* shown at /tmp and /var/tmp; NULL: they are the machine's */
     bool job_shm;    /* a /dev/shm for all tasks, of the kernel's usual size */
 };
-enum built { BUILT, BUILT_NO_NAMESPACE, BUILT_NO_HOSTS, BUILT_NO_MOUNT };
+enum view_result { BUILT, BUILT_NO_NAMESPACE, BUILT_NO_HOSTS, BUILT_NO_MOUNT };
 struct built_report { /* from the child that builds, through a pipe */
-    enum built what;
+    enum view_result what;
     bool user_ns;
     char text[160];
 };
@@ -134,7 +134,7 @@ static int bind_source(const struct bind_mount *mount, const struct account *acc
     return bind_at(path, mount->at, mount->read_only);
 }
 
-static void failed(struct built_report *out, enum built what, const char *doing)
+static void failed(struct built_report *out, enum view_result what, const char *doing)
 {
     int number = errno;
     out->what = what;
@@ -451,7 +451,7 @@ static int hold_memory(struct view *out, const struct launch *launch,
     return 0;
 }
 
-int view_own(const struct view *base, const struct launch *launch, const struct view_own *own,
+int view_own(const struct view *base, const struct launch *launch, const struct task_mounts *own,
              struct view *out, struct err *err)
 {
     struct building building = { .base = base, .own = *own };
@@ -525,7 +525,7 @@ int view_enter_pids(const struct view *view, bool ended)
 /* ---- from a task to its agent ---- */
 
 /* As many descriptors as a view has; of the last two the word says which are there. */
-union passed {
+union control_message {
     struct cmsghdr head;
     char room[CMSG_SPACE(4 * sizeof(int))];
 };
@@ -542,7 +542,7 @@ int view_send(int sock, bool own_pids, bool user_ns)
             (fds[n++] = open_of(getpid(), names[i], i == 1 ? O_PATH | O_DIRECTORY : O_RDONLY)) < 0)
             return -1;
     size_t size = n * sizeof fds[0];
-    union passed passed = { .room = { 0 } };
+    union control_message passed = { .room = { 0 } };
     char word = (char)((user_ns ? WITH_USER_NS : 0) | (own_pids ? WITH_PID_NS : 0));
     struct iovec body = { .iov_base = &word, .iov_len = 1 };
     struct msghdr message = { .msg_iov = &body,
@@ -559,7 +559,7 @@ int view_send(int sock, bool own_pids, bool user_ns)
 
 ssize_t view_receive(int sock, struct view *view, void *other, size_t size)
 {
-    union passed passed;
+    union control_message passed;
     int fds[4] = { -1, -1, -1, -1 }, *more = fds + 2;
     struct iovec body = { .iov_base = other, .iov_len = size };
     struct msghdr message = { .msg_iov = &body,

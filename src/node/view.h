@@ -33,11 +33,11 @@ void view_fini(struct view *);
 int view_prepare(struct view *, const struct launch *, struct err *);
 /* A view for one task: base, which may be none, with places of its own. -1 where there can be none,
  * or where one would cover what the job needs. *out is VIEW_INIT before, and then too. */
-struct view_own {
+struct task_mounts {
     uint64_t shm;                     /* bytes of a /dev/shm; 0: as it is */
     const struct memory_dirs *memory; /* NULL: none */
 };
-int view_own(const struct view *base, const struct launch *, const struct view_own *,
+int view_own(const struct view *base, const struct launch *, const struct task_mounts *,
              struct view *out, struct err *err);
 /* The launch's names alone, for tasks that have a root of their own (LAUNCH.dir/hosts). */
 int view_write_hosts(const struct launch *, struct err *err);

@@ -27,7 +27,7 @@ static uint32_t listened_port(int *fd)
 static void a_port_is_given_once(void **state)
 {
     (void)state;
-    struct ports_own first, second;
+    struct held_ports first, second;
     uint32_t ports[2], which = 0;
     int fds[2];
     ports[0] = listened_port(&fds[0]);

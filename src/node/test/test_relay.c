@@ -46,7 +46,7 @@ static void open_relay(struct scene *scene, uint32_t cookie_ms)
     struct err err;
     scene->relay =
         relay_create(scene->dir, scene->link,
-                     (struct relay_guests){ .cookie_ms = cookie_ms, .whose = whose }, &err);
+                     (struct relay_config){ .cookie_ms = cookie_ms, .whose = whose }, &err);
     assert_non_null(scene->relay);
 }
 
