@@ -30,7 +30,7 @@ static void say_bytes(const struct coming *c)
     (void)fflush(stdout);
 }
 
-static void say(void *arg, const struct pull_news *news)
+static void say(void *arg, const struct pull_progress *news)
 {
     struct coming *c = arg;
     uint64_t now = clock_mono_ms();
@@ -65,7 +65,7 @@ static int come(void *arg, const struct image_ask *asked, char digest[IMAGE_DIGE
                                   .home = registry->home,
                                   .limit = c->limit,
                                   .early = true };
-    struct pull_news news = { .step = PULL_RESOLVED };
+    struct pull_progress news = { .step = PULL_RESOLVED };
     if (!*ask.ref.digest)
         return err_set(err, ERR_INPUT, "the question has no digest");
     (void)umask(022);

@@ -120,7 +120,7 @@ static void tell_server(struct entry *entry, enum image_step step, uint64_t tota
 
 /* The first at once, then less often the longer it takes: facts are kept until they are committed.
  */
-static void tell_bytes(struct entry *entry, const struct pull_news *news)
+static void tell_bytes(struct entry *entry, const struct pull_progress *news)
 {
     uint64_t now = clock_mono_ms(), took = now - entry->began_ms;
     bool first = entry->told_ms == 0;
@@ -153,7 +153,7 @@ static void say_ready(struct entry *entry)
 
 /* ---- pulling ---- */
 
-static void on_news(void *arg, const struct pull_news *news);
+static void on_news(void *arg, const struct pull_progress *news);
 
 static int drop_rights(void *arg)
 {
@@ -200,7 +200,7 @@ static int read_config(struct entry *entry, const struct store_tree *tree, struc
 }
 
 /* -1 and ERR_UNAVAILABLE: it was there and is gone. */
-static int take_tree(struct entry *entry, const struct pull_news *news, struct err *err)
+static int take_tree(struct entry *entry, const struct pull_progress *news, struct err *err)
 {
     const struct site *site = entry->owner->site;
     struct store_tree tree;
@@ -214,7 +214,7 @@ static int take_tree(struct entry *entry, const struct pull_news *news, struct e
     return rc;
 }
 
-static void on_done(struct entry *entry, const struct pull_news *news)
+static void on_done(struct entry *entry, const struct pull_progress *news)
 {
     struct err err = { .code = ERR_NONE };
     pull_destroy(TAKE(entry->pull));
@@ -229,7 +229,7 @@ static void on_done(struct entry *entry, const struct pull_news *news)
     tell_settled(entry->owner);
 }
 
-static void on_failed(struct entry *entry, const struct pull_news *news)
+static void on_failed(struct entry *entry, const struct pull_progress *news)
 {
     struct err err;
     pull_destroy(TAKE(entry->pull));
@@ -238,7 +238,7 @@ static void on_failed(struct entry *entry, const struct pull_news *news)
     tell_settled(entry->owner);
 }
 
-static void on_news(void *arg, const struct pull_news *news)
+static void on_news(void *arg, const struct pull_progress *news)
 {
     struct entry *entry = arg;
     memcpy(entry->is.digest, news->digest, sizeof entry->is.digest);

@@ -29,7 +29,7 @@ struct making {
     const struct pull_ask *ask;
     struct registry registry;
     struct make_sink sink;
-    struct pull_news *news;
+    struct pull_progress *news;
     struct store_tree tree;
     struct arena *arena;
     struct image_manifest manifest;
@@ -111,7 +111,7 @@ static int resolve(struct making *m, struct err *err)
     char machine[65];
     size_t len;
     struct image_blob one;
-    struct pull_news *news = m->news;
+    struct pull_progress *news = m->news;
     if (is_there_by_digest(m))
         return 0;
     if (ask(&m->registry, news->digest, &text, &len, err) != 0)
@@ -449,8 +449,8 @@ static int make_tree(struct making *m, struct err *err)
     return rc;
 }
 
-int image_make(const struct pull_ask *ask, int auth, struct make_sink sink, struct pull_news *news,
-               struct err *err)
+int image_make(const struct pull_ask *ask, int auth, struct make_sink sink,
+               struct pull_progress *news, struct err *err)
 {
     struct making m = { .ask = ask,
                         .registry = { .ref = &ask->ref, .auth = auth, .home = ask->home },

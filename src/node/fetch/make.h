@@ -38,7 +38,7 @@ enum pull_step {
     PULL_DONE,     /* tree is in the store */
     PULL_FAILED    /* err */
 };
-struct pull_news {
+struct pull_progress {
     enum pull_step step;
     char digest[IMAGE_DIGEST_LEN + 1]; /* what the name stands for: pins the image */
     char tree[IMAGE_DIGEST_LEN + 1];   /* its key in the store */
@@ -47,13 +47,13 @@ struct pull_news {
     char what[256], hint[200];
 };
 struct make_sink {
-    void (*tell)(void *arg, const struct pull_news *);
+    void (*tell)(void *arg, const struct pull_progress *);
     void *arg;
 };
 /* Which image the name stands for now. */
 int image_resolve(const struct registry *, char digest[IMAGE_DIGEST_LEN + 1], struct err *);
 /* auth as in registry.h. *news says which image it is, also after a failure. */
-int image_make(const struct pull_ask *, int auth, struct make_sink, struct pull_news *news,
+int image_make(const struct pull_ask *, int auth, struct make_sink, struct pull_progress *news,
                struct err *);
 
 #endif

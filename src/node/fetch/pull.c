@@ -18,14 +18,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-_Static_assert(sizeof(struct pull_news) <= PIPE_BUF, "news are written whole");
+_Static_assert(sizeof(struct pull_progress) <= PIPE_BUF, "news are written whole");
 
 struct pull {
     struct pull_sink sink;
     uv_poll_t poll;
     pid_t pid;
     int told;
-    struct pull_news last;
+    struct pull_progress last;
 };
 
 /* ---- the child ---- */
@@ -46,13 +46,14 @@ static int open_auth(const struct pull_ask *ask, struct err *err)
     return ask->auth ? auth_of(ask->auth, ask->auth_len, err) : auth_of("{}", 2, err);
 }
 
-static void tell(void *arg, const struct pull_news *news)
+static void tell(void *arg, const struct pull_progress *news)
 {
     (void)arg;
     (void)!write(STDOUT_FILENO, news, sizeof *news);
 }
 
-static int work(const struct pull_ask *ask, pid_t parent, struct pull_news *news, struct err *err)
+static int work(const struct pull_ask *ask, pid_t parent, struct pull_progress *news,
+                struct err *err)
 {
     if (ask->drop_rights && ask->drop_rights(ask->drop_arg) != 0)
         return err_sys(err, "cannot give up the rights of the agent");
@@ -68,7 +69,7 @@ static int work(const struct pull_ask *ask, pid_t parent, struct pull_news *news
 static _Noreturn void child(const struct pull_ask *ask, int told, pid_t parent)
 {
     struct err err = { .code = ERR_SYSTEM };
-    struct pull_news news = { .step = PULL_DONE };
+    struct pull_progress news = { .step = PULL_DONE };
     (void)setsid();
     (void)signal(SIGPIPE, SIG_DFL);
     (void)signal(SIGCHLD, SIG_DFL);
@@ -119,7 +120,7 @@ static void reap(struct pull *pull)
 static void on_news(uv_poll_t *poll, int status, int events)
 {
     struct pull *pull = poll->data;
-    struct pull_news news;
+    struct pull_progress news;
     ssize_t n = read(pull->told, &news, sizeof news);
     (void)status;
     (void)events;

@@ -9,7 +9,8 @@
 #include <uv.h>
 
 struct pull_sink {
-    void (*news)(void *arg, const struct pull_news *); /* PULL_DONE or PULL_FAILED is the last */
+    void (*news)(void *arg,
+                 const struct pull_progress *); /* PULL_DONE or PULL_FAILED is the last */
     void *arg;
 };
 struct pull;

@@ -133,7 +133,7 @@ int store_finish(const struct store_tree *t, uint64_t bytes, struct err *err)
 
 /* ---- the limit ---- */
 
-struct kept {
+struct tree_entry {
     char name[IMAGE_DIGEST_LEN + 1];
     uint64_t bytes;
     struct timespec used;
@@ -152,15 +152,15 @@ static uint64_t bytes_of(const char *dir, const char *digest)
 
 static int by_use(const void *a, const void *b)
 {
-    const struct timespec *x = &((const struct kept *)a)->used;
-    const struct timespec *y = &((const struct kept *)b)->used;
+    const struct timespec *x = &((const struct tree_entry *)a)->used;
+    const struct timespec *y = &((const struct tree_entry *)b)->used;
     if (x->tv_sec != y->tv_sec)
         return x->tv_sec < y->tv_sec ? -1 : 1;
     return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
 
 /* The first used longest ago. */
-static size_t list_trees(const char *dir, struct kept *out, uint64_t *sum)
+static size_t list_trees(const char *dir, struct tree_entry *out, uint64_t *sum)
 {
     AUTO_FREE char *path = mem_printf("%s/trees", dir);
     DIR *list = opendir(path);
@@ -171,7 +171,7 @@ static size_t list_trees(const char *dir, struct kept *out, uint64_t *sum)
         if (strlen(e->d_name) != IMAGE_DIGEST_LEN ||
             fstatat(dirfd(list), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        struct kept *one = &out[n++];
+        struct tree_entry *one = &out[n++];
         memcpy(one->name, e->d_name, sizeof one->name);
         one->bytes = bytes_of(dir, one->name);
         one->used = st.st_mtim;
@@ -228,7 +228,7 @@ bool store_add_up(const char *dir, struct store_sum *out)
     AUTO_FREE char *trees = mem_printf("%s/trees", dir);
     if (!file_is_dir(trees) || statvfs(trees, &fs) != 0)
         return false;
-    struct kept *all = mem_new(TREES_MAX * sizeof *all);
+    struct tree_entry *all = mem_new(TREES_MAX * sizeof *all);
     out->images = list_trees(dir, all, &out->bytes);
     out->free = (uint64_t)fs.f_bavail * fs.f_frsize;
     free(all);
@@ -245,7 +245,7 @@ static bool is_unused(const char *dir, const char *digest)
 uint64_t store_used(const char *dir)
 {
     uint64_t sum;
-    struct kept *all = mem_new(TREES_MAX * sizeof *all);
+    struct tree_entry *all = mem_new(TREES_MAX * sizeof *all);
     size_t n = list_trees(dir, all, &sum);
     for (size_t i = 0; i < n; i++)
         sum -= is_unused(dir, all[i].name) ? all[i].bytes : 0;
@@ -257,7 +257,7 @@ uint64_t store_unused(const char *dir)
 {
     uint64_t sum;
     unsigned long long unused = 0;
-    struct kept *all = mem_new(TREES_MAX * sizeof *all);
+    struct tree_entry *all = mem_new(TREES_MAX * sizeof *all);
     size_t n = list_trees(dir, all, &sum);
     for (size_t i = 0; i < n; i++) {
         AUTO_FREE char *tree = mem_printf("%s/trees/%s", dir, all[i].name);
@@ -273,7 +273,7 @@ bool store_drop_oldest(const char *dir)
 {
     uint64_t sum;
     bool gone = false;
-    struct kept *all = mem_new(TREES_MAX * sizeof *all);
+    struct tree_entry *all = mem_new(TREES_MAX * sizeof *all);
     size_t n = list_trees(dir, all, &sum);
     for (size_t i = 0; i < n && !gone; i++)
         gone = remove_tree(dir, all[i].name);
@@ -284,7 +284,7 @@ bool store_drop_oldest(const char *dir)
 void store_keep_limit(const char *dir, uint64_t limit)
 {
     uint64_t sum;
-    struct kept *all = mem_new(TREES_MAX * sizeof *all);
+    struct tree_entry *all = mem_new(TREES_MAX * sizeof *all);
     size_t n = list_trees(dir, all, &sum);
     for (size_t i = 0; i < n && sum > limit; i++)
         if (remove_tree(dir, all[i].name))

@@ -31,14 +31,14 @@
 #define PATH_MOST 4096u
 #define FD_PATH   32
 
-struct shown { /* a bind, its source open */
+struct open_bind { /* a bind, its source open */
     const struct root_bind *bind;
     int source; /* -1: there is none, and need not be */
     bool dir;
 };
 struct making {
     const struct root *root;
-    struct shown *shown;
+    struct open_bind *shown;
     size_t n_shown;
     int top; /* of the new root */
     char *why;
@@ -148,10 +148,10 @@ static int open_source(const struct root_bind *bind)
     return open(bind->from, O_PATH | O_CLOEXEC);
 }
 
-static int open_shown(const struct making *m, struct shown *shown, const struct root_bind *bind)
+static int open_shown(const struct making *m, struct open_bind *shown, const struct root_bind *bind)
 {
     struct stat st;
-    *shown = (struct shown){ .bind = bind, .source = open_source(bind) };
+    *shown = (struct open_bind){ .bind = bind, .source = open_source(bind) };
     if (shown->source < 0 && errno == ENOENT && bind->may_miss)
         return 0;
     if (shown->source < 0 || fstat(shown->source, &st) != 0)
@@ -183,7 +183,7 @@ static int show_own_pids(const struct making *m)
     return 0;
 }
 
-static int show(const struct making *m, const struct shown *shown)
+static int show(const struct making *m, const struct open_bind *shown)
 {
     char from[FD_PATH], at[FD_PATH];
     const struct root_bind *bind = shown->bind;
