@@ -12,7 +12,7 @@ enum { NODES_MAX = 65536 };
 bool claims_init(struct claims *c, struct arena *arena, const char *room)
 {
     *c = (struct claims){ .arena = arena,
-                          .rooms = ARENA_ARRAY(arena, NODES_MAX, struct claims_room) };
+                          .rooms = ARENA_ARRAY(arena, NODES_MAX, struct claims_node) };
     for (const char *at = room; *at; at += *at == ';') {
         char *end;
         unsigned long part[3] = { 0 };
@@ -29,7 +29,7 @@ bool claims_init(struct claims *c, struct arena *arena, const char *room)
             return false;
         for (unsigned long i = 0; i < part[2]; i++)
             c->rooms[c->n++] =
-                (struct claims_room){ .cpus = part[0] > UINT32_MAX ? UINT32_MAX : (uint32_t)part[0],
+                (struct claims_node){ .cpus = part[0] > UINT32_MAX ? UINT32_MAX : (uint32_t)part[0],
                                       .gpus = part[1] > CLAIMS_GPUS_MAX ? CLAIMS_GPUS_MAX
                                                                         : (uint32_t)part[1] };
     }
@@ -41,14 +41,14 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static struct claims_room *room_of(struct claims *c, const struct step_share *share)
+static struct claims_node *room_of(struct claims *c, const struct step_share *share)
 {
     return share->node < c->n ? &c->rooms[share->node] : NULL;
 }
 
 static bool fits(struct claims *c, const struct step_share *share)
 {
-    const struct claims_room *room = room_of(c, share);
+    const struct claims_node *room = room_of(c, share);
     if (!room)
         return true; /* srun knows nodes that this one does not: nothing is counted there */
     uint32_t gpus = room->gpus - (uint32_t)__builtin_popcountll(room->gpus_held);
@@ -59,7 +59,7 @@ static bool fits(struct claims *c, const struct step_share *share)
 static void hold(struct claims *c, struct arena *arena, const struct step_share *share,
                  struct step_gpus *out)
 {
-    struct claims_room *room = room_of(c, share);
+    struct claims_node *room = room_of(c, share);
     *out = (struct step_gpus){ .n = 0 };
     if (!room)
         return;
@@ -89,7 +89,7 @@ bool claims_take(struct claims *c, struct arena *arena, const struct step_claim 
 void claims_free(struct claims *c, const struct step_claim *claim, const struct step_grant *grant)
 {
     for (size_t i = 0; i < claim->n; i++) {
-        struct claims_room *room = room_of(c, &claim->shares[i]);
+        struct claims_node *room = room_of(c, &claim->shares[i]);
         if (!room)
             continue;
         room->cpus_held -= room->cpus ? least(claim->shares[i].cpus, room->cpus) : 0;

@@ -9,7 +9,7 @@
 
 #define CLAIMS_GPUS_MAX 64u /* of a node */
 
-struct claims_room { /* of one node */
+struct claims_node { /* of one node */
     uint32_t cpus;   /* 0: not counted */
     uint32_t gpus;
     uint32_t cpus_held;
@@ -17,7 +17,7 @@ struct claims_room { /* of one node */
 };
 struct claims {
     struct arena *arena;
-    struct claims_room *rooms;
+    struct claims_node *rooms;
     size_t n;
 };
 

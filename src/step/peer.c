@@ -1,11 +1,11 @@
-/* After the greeting the first frame says what the connection is for: CLAIM, which is granted when
+/* After the handshake the first frame says what the connection is for: CLAIM, which is granted when
  * it is its turn and given back when the connection ends, or START. A step whose srun is gone has
  * nobody to write to: its tasks get SIGTERM, and SIGKILL KILL_WAIT_MS later. */
 #include "step/peer.h"
 #include "conn/conn.h"
 
 #include "base/mem.h"
-#include "step/greet.h"
+#include "step/handshake.h"
 #include "step/input_window.h"
 #include "step/tasks.h"
 
@@ -32,7 +32,7 @@ struct peer {
     struct peer *next, *before;
     struct conn *conn; /* NULL: srun is gone */
     struct arena *arena;
-    struct greet greet;
+    struct handshake handshake;
     struct step_claim claim;
     struct step_grant grant;
     bool claimed, granted;
@@ -229,7 +229,7 @@ static ssize_t on_bytes(void *arg, struct conn *conn, char *at, size_t len)
 {
     struct peer *peer = arg;
     size_t used;
-    int rc = greet_take(&peer->greet, at, len, &used, conn_out(conn));
+    int rc = handshake_take(&peer->handshake, at, len, &used, conn_out(conn));
     if (rc < 0)
         return -1;
     conn_flush(conn);
@@ -253,7 +253,7 @@ void peers_add(struct peers *all, int fd)
     peer->conn =
         conn_create(all->loop, fd, &step_terms,
                     (struct conn_events){ .bytes = on_bytes, .closed = on_closed, .arg = peer });
-    greet_init(&peer->greet, all->secret, true, conn_out(peer->conn));
+    handshake_init(&peer->handshake, all->secret, true, conn_out(peer->conn));
     conn_flush(peer->conn);
 }
 

@@ -11,10 +11,10 @@
 #include "step/step.h"
 
 #include "base/mem.h"
-#include "step/greet.h"
+#include "step/handshake.h"
 #include "step/input_window.h"
 #include "step/peer.h"
-#include "step/srun_out.h"
+#include "step/srun_output.h"
 #include "step/srun_plan.h"
 #include "step/srun_stdin.h"
 
@@ -39,7 +39,7 @@ struct link { /* to a node */
     const struct srun_node *node;
     struct srun_target *target; /* NULL: of the claim */
     struct conn *conn;
-    struct greet greet;
+    struct handshake handshake;
     bool known;
     uint32_t left; /* tasks that have not ended */
     struct srun_writer writer;
@@ -57,7 +57,7 @@ struct srun {
     struct srun_opts *parts;
     size_t n_parts;
     struct link claim, *links;
-    struct srun_out *out;
+    struct srun_output *out;
     struct srun_stdin *input;
     uv_signal_t signals[8];
     size_t n_signals;
@@ -200,7 +200,7 @@ static void task_ended(struct link *link, const struct step_ended_task *e)
 {
     struct srun *s = link->srun;
     int code = e->signal ? 128 + (int)e->signal : (int)e->code;
-    srun_out_end(s->out, e->rank);
+    srun_output_end(s->out, e->rank);
     say_end(s, link, e);
     raise_code(s, code);
     link->left -= link->left > 0;
@@ -235,7 +235,7 @@ static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame
     case STEP_FRAME_OUTPUT:
         if (step_get_as(frame, NULL, STEP_FRAME_OUTPUT, &data) != 0)
             return -1;
-        srun_out_write(s->out, &link->writer, &data);
+        srun_output_write(s->out, &link->writer, &data);
         return 0;
     case STEP_FRAME_ENDED:
         if (step_get(frame, s->arena, &ended) != 0)
@@ -258,7 +258,7 @@ static void on_again(uv_timer_t *timer)
 static bool try_again(struct link *link)
 {
     struct srun *s = link->srun;
-    if (link->known || link->greet.challenged || s->ending ||
+    if (link->known || link->handshake.challenged || s->ending ||
         uv_now(&s->loop) - link->since > REACH_MS)
         return false;
     return uv_timer_start(&link->again, on_again, DIAL_MS, 0) == 0;
@@ -293,7 +293,7 @@ static void on_room(void *arg, struct conn *conn)
     begin_input(link->srun);
 }
 
-/* ---- greeting ---- */
+/* ---- handshake ---- */
 
 static void start_tasks(struct link *link)
 {
@@ -338,7 +338,7 @@ static ssize_t on_bytes(void *arg, struct conn *conn, char *at, size_t len)
 {
     struct link *link = arg;
     size_t used;
-    int rc = greet_take(&link->greet, at, len, &used, conn_out(conn));
+    int rc = handshake_take(&link->handshake, at, len, &used, conn_out(conn));
     if (rc < 0)
         return -1;
     conn_flush(conn);
@@ -363,7 +363,7 @@ static void dial(struct link *link)
         link->since = uv_now(&s->loop);
         link->tried = true;
     }
-    greet_init(&link->greet, getenv("MUSTER_JOB_SECRET"), false, NULL);
+    handshake_init(&link->handshake, getenv("MUSTER_JOB_SECRET"), false, NULL);
     link->conn =
         conn_connect(&s->loop, &target, &step_terms,
                      (struct conn_events){ .bytes = on_bytes, .closed = on_closed, .arg = link });
@@ -434,7 +434,7 @@ static void begin_step(struct srun *s, const struct step_grant *grant)
 {
     struct err err = { .code = ERR_NONE };
     srun_plan_grant(s->arena, &s->plan, grant);
-    s->out = srun_out_create(&s->parts[0], grant->step, s->plan.tasks, &err);
+    s->out = srun_output_create(&s->parts[0], grant->step, s->plan.tasks, &err);
     if (s->out)
         s->input =
             srun_stdin_create(&s->loop, s->parts[0].at[SRUN_INPUT],
@@ -514,7 +514,7 @@ int srun_main(int argc, char **argv)
         s.over = true;
         fail(&s, &err);
     }
-    srun_out_destroy(s.out);
+    srun_output_destroy(s.out);
     arena_destroy(s.arena);
     return s.code;
 }

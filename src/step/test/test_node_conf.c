@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "step/node_conf.h"
-#include "step/srun_out.h"
+#include "step/srun_output.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,13 +119,13 @@ static void what_is_no_node_of_a_script_says_so(void **state)
 
 /* ---- what srun's tasks write ---- */
 
-static void says(struct srun_out *out, uint32_t rank, uint32_t stream, const char *text)
+static void says(struct srun_output *out, uint32_t rank, uint32_t stream, const char *text)
 {
     const struct srun_writer writer = { .node = "n2", .node_id = 1 };
     const struct step_data data = {
         .rank = rank, .stream = stream, .at = text, .len = strlen(text)
     };
-    srun_out_write(out, &writer, &data);
+    srun_output_write(out, &writer, &data);
 }
 
 static void holds(struct fixture *f, const char *name, const char *text)
@@ -142,16 +142,16 @@ static void lines_of_all_go_to_one_file(void **state)
     struct fixture *f = *state;
     AUTO_FREE char *path = file_join(f->dir, "all-%j.%s");
     struct srun_opts opts = { .at = { [SRUN_OUTPUT] = path, [SRUN_LABEL] = "" } };
-    struct srun_out *out = srun_out_create(&opts, 3, 12, &f->err);
+    struct srun_output *out = srun_output_create(&opts, 3, 12, &f->err);
     assert_non_null(out);
     says(out, 0, 1, "half ");
     says(out, 10, 1, "one\ntwo\n");
     says(out, 0, 1, "a line\nthe rest");
     says(out, 0, 2, "error\n"); /* no file of its own: the same */
     says(out, 99, 1, "nobody\n");
-    srun_out_end(out, 0);
-    srun_out_end(out, 10);
-    srun_out_destroy(out);
+    srun_output_end(out, 0);
+    srun_output_end(out, 10);
+    srun_output_destroy(out);
     holds(f, "all-12.3", "10: one\n10: two\n 0: half a line\n 0: error\n 0: the rest\n");
 }
 
@@ -160,17 +160,17 @@ static void a_file_for_each_task(void **state)
     struct fixture *f = *state;
     AUTO_FREE char *path = file_join(f->dir, "%N-%t");
     struct srun_opts opts = { .at = { [SRUN_OUTPUT] = path, [SRUN_ERROR] = "none" } };
-    struct srun_out *out = srun_out_create(&opts, 0, 2, &f->err);
+    struct srun_output *out = srun_output_create(&opts, 0, 2, &f->err);
     assert_non_null(out);
     says(out, 0, 1, "zero\n");
     says(out, 1, 1, "one");
     says(out, 1, 2, "thrown away\n");
-    srun_out_end(out, 1);
-    srun_out_destroy(out);
+    srun_output_end(out, 1);
+    srun_output_destroy(out);
     holds(f, "n2-0", "zero\n");
     holds(f, "n2-1", "one");
     struct srun_opts bad = { .at = { [SRUN_OUTPUT] = "/nowhere/out" } };
-    assert_null(srun_out_create(&bad, 0, 2, &f->err));
+    assert_null(srun_output_create(&bad, 0, 2, &f->err));
     assert_non_null(strstr(f->err.what, "/nowhere/out"));
 }
 

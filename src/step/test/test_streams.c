@@ -2,7 +2,7 @@
  * whole on a stream that does not. And how far its input goes. */
 #include "base/mem.h"
 #include "step/input_window.h"
-#include "step/srun_out.h"
+#include "step/srun_output.h"
 #include "step/srun_stdin.h"
 
 #include <fcntl.h>
@@ -105,11 +105,11 @@ static void test_a_stream_that_does_not_block(void **state)
     close(fds[0]);
     (void)fcntl(fds[1], F_SETFL, O_NONBLOCK);
     int was = put_in_place(fds[1], STDOUT_FILENO);
-    struct srun_out *out = srun_out_create(&opts, 0, 1, &err);
+    struct srun_output *out = srun_output_create(&opts, 0, 1, &err);
     const struct step_data data = { .stream = 1, .at = piece, .len = sizeof piece };
     for (int i = 0; i < PIECES; i++)
-        srun_out_write(out, &writer, &data);
-    srun_out_destroy(out);
+        srun_output_write(out, &writer, &data);
+    srun_output_destroy(out);
     put_back(was, STDOUT_FILENO);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);

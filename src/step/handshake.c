@@ -4,7 +4,7 @@
  *
  * Caveats: what follows is neither encrypted nor signed. It keeps strangers of the network from
  * starting programs, not those who can change what others send. */
-#include "step/greet.h"
+#include "step/handshake.h"
 
 #include "base/err.h"
 
@@ -24,7 +24,7 @@ static void hex(char *out, const unsigned char *bytes, size_t n)
         snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static void make_nonce(char out[GREET_NONCE])
+static void make_nonce(char out[HANDSHAKE_NONCE])
 {
     unsigned char random[NONCE_BYTES];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
@@ -33,9 +33,9 @@ static void make_nonce(char out[GREET_NONCE])
 }
 
 /* Of the node when node, over the nonces in the order node, srun. */
-static void make_proof(const struct greet *g, bool node, char out[PROOF_N + 1])
+static void make_proof(const struct handshake *g, bool node, char out[PROOF_N + 1])
 {
-    char text[8 + 2 * GREET_NONCE];
+    char text[8 + 2 * HANDSHAKE_NONCE];
     unsigned char hash[HASH_BYTES];
     int n = snprintf(text, sizeof text, "%s %s %s", node ? "node" : "srun",
                      g->node ? g->ours : g->theirs, g->node ? g->theirs : g->ours);
@@ -47,7 +47,7 @@ static void make_proof(const struct greet *g, bool node, char out[PROOF_N + 1])
 }
 
 /* All digits are looked at whatever the first difference is. */
-static bool good_proof(const struct greet *g, bool node, const char *said)
+static bool good_proof(const struct handshake *g, bool node, const char *said)
 {
     char wanted[PROOF_N + 1];
     unsigned char differs = 0;
@@ -62,7 +62,7 @@ static bool is_hex(const char *at, size_t n)
     return strspn(at, "0123456789abcdef") >= n;
 }
 
-static void say_proof(const struct greet *g, struct buf *out)
+static void say_proof(const struct handshake *g, struct buf *out)
 {
     char proof[PROOF_N + 1];
     make_proof(g, g->node, proof);
@@ -72,18 +72,18 @@ static void say_proof(const struct greet *g, struct buf *out)
         buf_addf(out, PROOF "%s %s\n", proof, g->ours);
 }
 
-void greet_init(struct greet *g, const char *secret, bool node, struct buf *out)
+void handshake_init(struct handshake *g, const char *secret, bool node, struct buf *out)
 {
-    *g = (struct greet){ .secret = secret, .node = node };
+    *g = (struct handshake){ .secret = secret, .node = node };
     make_nonce(g->ours);
     if (node)
         buf_addf(out, HELLO "%s\n", g->ours);
 }
 
 /* A whole line without its end. 1: it is the last that has to come. */
-static int take_line(struct greet *g, const char *line, size_t n, struct buf *out)
+static int take_line(struct handshake *g, const char *line, size_t n, struct buf *out)
 {
-    const size_t hello = sizeof HELLO - 1, proof = sizeof PROOF - 1, nonce = GREET_NONCE - 1;
+    const size_t hello = sizeof HELLO - 1, proof = sizeof PROOF - 1, nonce = HANDSHAKE_NONCE - 1;
     if (g->node) { /* PROOF ... nonce */
         if (n != proof + PROOF_N + 1 + nonce || memcmp(line, PROOF, proof) != 0 ||
             line[proof + PROOF_N] != ' ' || !is_hex(line + proof + PROOF_N + 1, nonce))
@@ -107,7 +107,7 @@ static int take_line(struct greet *g, const char *line, size_t n, struct buf *ou
     return good_proof(g, true, line + proof) ? 1 : -1;
 }
 
-int greet_take(struct greet *g, const char *at, size_t len, size_t *used, struct buf *out)
+int handshake_take(struct handshake *g, const char *at, size_t len, size_t *used, struct buf *out)
 {
     *used = 0;
     for (;;) {

@@ -1,7 +1,7 @@
 /* Whole lines are passed on, so that those of several tasks do not mix; a line that becomes too
  * long is passed on in parts. Files are opened when their first byte comes, unless all tasks share
  * one, which is there from the beginning. */
-#include "step/srun_out.h"
+#include "step/srun_output.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -29,7 +29,7 @@ struct line {
     struct buf text;
     int fd; /* of its own file; -1: none yet */
 };
-struct srun_out {
+struct srun_output {
     struct arena *arena;
     struct target targets[STREAMS];
     struct line *lines; /* STREAMS of each rank */
@@ -40,7 +40,8 @@ struct srun_out {
     struct pattern_facts facts;
 };
 
-static int open_file(struct srun_out *o, const struct target *t, const struct pattern_facts *facts)
+static int open_file(struct srun_output *o, const struct target *t,
+                     const struct pattern_facts *facts)
 {
     const char *path = pattern_expand(o->arena, t->pattern, facts);
     int fd = out_files_open(&o->files, path, o->append);
@@ -49,7 +50,7 @@ static int open_file(struct srun_out *o, const struct target *t, const struct pa
     return fd;
 }
 
-static int make_target(struct srun_out *o, struct target *t, const char *pattern, int own,
+static int make_target(struct srun_output *o, struct target *t, const char *pattern, int own,
                        struct err *err)
 {
     uint64_t rank;
@@ -69,12 +70,12 @@ static int make_target(struct srun_out *o, struct target *t, const char *pattern
     return 0;
 }
 
-struct srun_out *srun_out_create(const struct srun_opts *opts, uint32_t step, uint32_t tasks,
-                                 struct err *err)
+struct srun_output *srun_output_create(const struct srun_opts *opts, uint32_t step, uint32_t tasks,
+                                       struct err *err)
 {
-    struct srun_out *o = mem_new(sizeof *o);
+    struct srun_output *o = mem_new(sizeof *o);
     const char *error = opts->at[SRUN_ERROR], *mode = opts->at[SRUN_OPEN_MODE];
-    *o = (struct srun_out){ .arena = arena_create(), .tasks = tasks };
+    *o = (struct srun_output){ .arena = arena_create(), .tasks = tasks };
     o->label = opts->at[SRUN_LABEL] != NULL;
     o->whole_lines = !opts->at[SRUN_UNBUFFERED] || o->label;
     o->append = mode && mode[0] == 'a';
@@ -89,7 +90,7 @@ struct srun_out *srun_out_create(const struct srun_opts *opts, uint32_t step, ui
     o->width++;
     if (make_target(o, &o->targets[0], opts->at[SRUN_OUTPUT], STDOUT_FILENO, err) < 0 ||
         make_target(o, &o->targets[1], error, STDERR_FILENO, err) < 0) {
-        srun_out_destroy(o);
+        srun_output_destroy(o);
         return NULL;
     }
     if (!error && o->targets[0].pattern) /* both go to one file */
@@ -118,7 +119,7 @@ static void write_all(int fd, const char *at, size_t n)
 }
 
 /* n bytes at the front of the line's text. */
-static void pass_on(struct srun_out *o, struct line *line, int fd, uint32_t rank, size_t n)
+static void pass_on(struct srun_output *o, struct line *line, int fd, uint32_t rank, size_t n)
 {
     if (o->label) {
         AUTO_BUF struct buf out = BUF_INIT(LINE_MAX_BYTES + STEP_PIECE + 32);
@@ -134,7 +135,7 @@ static void pass_on(struct srun_out *o, struct line *line, int fd, uint32_t rank
 }
 
 /* The lines that are there, each by itself where each gets a label. */
-static void pass_lines(struct srun_out *o, struct line *line, int fd, uint32_t rank)
+static void pass_lines(struct srun_output *o, struct line *line, int fd, uint32_t rank)
 {
     while (line->text.len > 0) {
         const char *end = o->label ? memchr(line->text.data, '\n', line->text.len)
@@ -148,7 +149,7 @@ static void pass_lines(struct srun_out *o, struct line *line, int fd, uint32_t r
     }
 }
 
-static int file_of(struct srun_out *o, struct line *line, const struct target *t,
+static int file_of(struct srun_output *o, struct line *line, const struct target *t,
                    const struct srun_writer *writer, uint32_t rank)
 {
     if (!t->by_task)
@@ -162,8 +163,8 @@ static int file_of(struct srun_out *o, struct line *line, const struct target *t
     return line->fd;
 }
 
-void srun_out_write(struct srun_out *o, const struct srun_writer *writer,
-                    const struct step_data *data)
+void srun_output_write(struct srun_output *o, const struct srun_writer *writer,
+                       const struct step_data *data)
 {
     if (data->rank >= o->tasks || data->stream < 1 || data->stream > STREAMS)
         return;
@@ -179,7 +180,7 @@ void srun_out_write(struct srun_out *o, const struct srun_writer *writer,
     pass_lines(o, line, fd, data->rank);
 }
 
-void srun_out_end(struct srun_out *o, uint32_t rank)
+void srun_output_end(struct srun_output *o, uint32_t rank)
 {
     for (size_t i = 0; rank < o->tasks && i < STREAMS; i++) {
         struct line *first = &o->lines[(size_t)rank * STREAMS], *line = first + i;
@@ -190,7 +191,7 @@ void srun_out_end(struct srun_out *o, uint32_t rank)
     }
 }
 
-void srun_out_destroy(struct srun_out *o)
+void srun_output_destroy(struct srun_output *o)
 {
     if (!o)
         return;
