@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/tape.h"
-#include "store/mended.h"
+#include "store/repair.h"
 
 static void add_known(struct ctl *ctl, struct arena *arena, struct live_job *job,
                       struct engine_known *known, size_t *n)
@@ -71,7 +71,7 @@ static void on_told(void *arg, const struct ctl_answer *answer)
 
 void ctl_tell_mended(struct ctl *ctl)
 {
-    const struct store_repair mended = store_take_mended(ctl->config.store);
+    const struct store_repair mended = store_take_repair(ctl->config.store);
     bool restored = mended.how == STORE_RESTORED;
     const char *type = restored ? "records.restored" : "records.recovered";
     char text[160], object[48];

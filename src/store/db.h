@@ -43,7 +43,7 @@ struct store {
     uint64_t page_size;
 };
 
-/* Names in meta that recover.c writes, and mended.c takes away. */
+/* Names in meta that recover.c writes, and repair.c takes away. */
 #define META_RECOVERED "recovered"
 #define META_RESTORED  "restored"
 /* That the end mark was written and synced: from then on it may not be missing. */

@@ -1,6 +1,6 @@
 /* Damaged records made whole again: from the database as it is, with or without its WAL, whichever
  * holds more; else row by row, as far as they can be read. Or records replaced by an older copy.
- * The files are kept as they were, and the next server is told (store_take_mended). */
+ * The files are kept as they were, and the next server is told (store_take_repair). */
 #ifndef STORE_RECOVER_H
 #define STORE_RECOVER_H
 

@@ -1,6 +1,6 @@
 /* What was done to the records while no server had them (recover.h). */
-#ifndef STORE_MENDED_H
-#define STORE_MENDED_H
+#ifndef STORE_REPAIR_H
+#define STORE_REPAIR_H
 
 #include <stdint.h>
 
@@ -10,6 +10,6 @@ struct store_repair {
     uint64_t event; /* the last that was left of them, or that the copy had */
 };
 /* Said once: it is forgotten with the next commit. */
-struct store_repair store_take_mended(struct store *);
+struct store_repair store_take_repair(struct store *);
 
 #endif

@@ -1,6 +1,6 @@
 /* Whoever mends records leaves a number in meta, because no server is there to be told. The next
  * one takes it: reading removes it, in the turn whose event says what was done. */
-#include "store/mended.h"
+#include "store/repair.h"
 
 #include "store/db.h"
 
@@ -15,7 +15,7 @@ static bool take(struct store *st, const char *name, uint64_t *value)
     return there;
 }
 
-struct store_repair store_take_mended(struct store *st)
+struct store_repair store_take_repair(struct store *st)
 {
     struct store_repair m = { .how = STORE_AS_IT_WAS };
     uint64_t event = 0;
