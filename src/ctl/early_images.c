@@ -13,7 +13,7 @@
 #include "ctl/notes.h"
 #include "ctl/registry_auth.h"
 #include "ctl/user_dirs.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 #include "sched/tally.h"
 
 #include <stdio.h>
@@ -212,7 +212,7 @@ void early_images_go_on(struct ctl *ctl)
 static void say_fetching(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact,
                          const char *name)
 {
-    const struct image_news *news = fact->image;
+    const struct image_progress *news = fact->image;
     char text[512], have[FMT_MAX], all[FMT_MAX];
     uint64_t now = core_now(ctl);
     if (job->images_said_ms && now - job->images_said_ms < SAY_MS)
@@ -227,7 +227,7 @@ static void say_fetching(struct ctl *ctl, struct live_job *job, const struct eng
 static void say_ready(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
                       const char *name)
 {
-    const struct image_news *news = fact->image;
+    const struct image_progress *news = fact->image;
     char text[512], bytes[FMT_MAX], took[FMT_MAX];
     if (!news->bytes)
         return;
@@ -257,7 +257,7 @@ static struct early_image *find(const struct live_job *job, const char *name)
 
 void early_images_hear(struct ctl *ctl, const struct engine_fact *fact)
 {
-    const struct image_news *news = fact->image;
+    const struct image_progress *news = fact->image;
     struct live_job *job = live_find(ctl->live, fact->generation.job);
     if (!job || !core_spec(ctl, job) || job_state_final(job->row.state))
         return;

@@ -11,7 +11,7 @@
 #include "ctl/registry_auth.h"
 #include "ctl/taped.h"
 #include "image/reference.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 #include "sched/cluster.h"
 
 #include <stdio.h>
@@ -19,9 +19,9 @@
 
 #define SAY_MS 5000u /* between two events of how far they are */
 
-struct image_news *images_copy(struct arena *arena, const struct image_news *news)
+struct image_progress *images_copy(struct arena *arena, const struct image_progress *news)
 {
-    struct image_news *copy = news ? ARENA_NEW(arena, struct image_news) : NULL;
+    struct image_progress *copy = news ? ARENA_NEW(arena, struct image_progress) : NULL;
     if (!news)
         return NULL;
     *copy = *news;
@@ -186,7 +186,7 @@ const char *images_wait(struct ctl *ctl, struct live_job *job)
 void images_event(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
                   const char *text)
 {
-    const struct image_news *news = fact->image;
+    const struct image_progress *news = fact->image;
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);
     text_str(ctl->scratch, body, "image", news->name);
     if (*news->digest)
@@ -218,7 +218,7 @@ const char *images_name(const struct live_job *job, const char *said)
 static void pin(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact,
                 const char *name)
 {
-    const struct image_news *news = fact->image;
+    const struct image_progress *news = fact->image;
     const char *known = pairs_get(&job->notes.images, name);
     const char *at = *fact->node ? fact->node : NULL;
     char text[512];
@@ -239,7 +239,7 @@ static void pin(struct ctl *ctl, struct live_job *job, const struct engine_fact 
 
 void images_answer(struct ctl *ctl, const struct engine_fact *fact)
 {
-    const struct image_news *news = fact->image;
+    const struct image_progress *news = fact->image;
     struct live_job *job = live_find(ctl->live, fact->generation.job);
     if (!news || !job || !core_spec(ctl, job) || job_state_final(job->row.state))
         return;
@@ -268,7 +268,7 @@ void images_answer(struct ctl *ctl, const struct engine_fact *fact)
 static void say_fetching(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact,
                          const char *name)
 {
-    const struct image_news *news = fact->image;
+    const struct image_progress *news = fact->image;
     char text[512], have[FMT_MAX], all[FMT_MAX], rate[FMT_MAX];
     uint64_t now = core_now(ctl);
     if (job->images_said_ms && news->bytes && now - job->images_said_ms < SAY_MS)
@@ -289,7 +289,7 @@ static void say_fetching(struct ctl *ctl, struct live_job *job, const struct eng
 static void say_ready(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
                       const char *name)
 {
-    const struct image_news *news = fact->image;
+    const struct image_progress *news = fact->image;
     char text[512], bytes[FMT_MAX], took[FMT_MAX];
     if (!news->bytes)
         return;
@@ -300,7 +300,7 @@ static void say_ready(struct ctl *ctl, const struct live_job *job, const struct 
 
 void images_hear(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
 {
-    const struct image_news *news = fact->image;
+    const struct image_progress *news = fact->image;
     const char *name = news ? images_name(job, news->name) : NULL;
     if (!name)
         return;

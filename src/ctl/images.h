@@ -39,6 +39,7 @@ void images_event(struct ctl *, const struct live_job *, const struct engine_fac
                   const char *text);
 /* The name in the job of an image that a fact names; NULL: it is none of its images. */
 const char *images_name(const struct live_job *, const char *said);
-struct image_news *images_copy(struct arena *, const struct image_news *); /* of NULL: NULL */
+struct image_progress *images_copy(struct arena *,
+                                   const struct image_progress *); /* of NULL: NULL */
 
 #endif

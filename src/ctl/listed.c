@@ -9,7 +9,7 @@
 #include "ctl/wait_texts.h"
 #include "ctl/wording.h"
 #include "depend/dependency.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 #include "ctl/phase.h"
 #include "job/completion.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 #include "job/place.h"
 #include "sched/plan.h"
 #include "store/store.h"

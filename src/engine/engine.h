@@ -66,7 +66,7 @@ enum launcher_what {
     LAUNCHER_DATA,
     LAUNCHER_CLOSE
 };
-struct image_news;
+struct image_progress;
 struct node_spec;
 struct launcher_said {
     uint32_t channel; /* of that node's agent; the core answers on it (tell_launcher) */
@@ -97,7 +97,7 @@ struct engine_fact {
     const struct node_spec *spec; /* NODE_UP: what the node is; NULL: what it was. Its report
                                    * outlives the core, the rest only the call */
     struct launcher_said launcher;
-    const struct image_news *image; /* IMAGE */
+    const struct image_progress *image; /* IMAGE */
 };
 
 struct engine_sink {

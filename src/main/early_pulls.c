@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "job/account.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -109,13 +109,13 @@ static void take_off(struct pulling *one)
 static void tell(const struct pulling *one, enum image_step step, const char *digest,
                  const char *problem)
 {
-    const struct image_news news = { .step = step,
-                                     .name = one->name,
-                                     .digest = digest,
-                                     .bytes = one->bytes,
-                                     .total = step == IMAGE_EARLY_FETCHES ? one->total : 0,
-                                     .took_ms = clock_mono_ms() - one->began_ms,
-                                     .problem = problem };
+    const struct image_progress news = { .step = step,
+                                         .name = one->name,
+                                         .digest = digest,
+                                         .bytes = one->bytes,
+                                         .total = step == IMAGE_EARLY_FETCHES ? one->total : 0,
+                                         .took_ms = clock_mono_ms() - one->began_ms,
+                                         .problem = problem };
     for (size_t i = 0; i < one->jobs.n; i++) {
         const struct engine_fact fact = {
             .kind = FACT_IMAGE, .generation = { .job = one->jobs.at[i] }, .node = "", .image = &news

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "ctl/config.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 #include "main/early_pulls.h"
 #include "main/runtimes.h"
 
@@ -132,10 +132,10 @@ void image_asks_join(struct image_asks *all, struct ctl_config *config)
 static void tell(const struct ask *ask, const char *digest, const char *problem)
 {
     enum image_step good = ask->pack ? IMAGE_READY : IMAGE_PINNED;
-    const struct image_news news = { .step = *digest ? good : IMAGE_FAILED,
-                                     .name = ask->name,
-                                     .digest = digest,
-                                     .problem = problem };
+    const struct image_progress news = { .step = *digest ? good : IMAGE_FAILED,
+                                         .name = ask->name,
+                                         .digest = digest,
+                                         .problem = problem };
     for (size_t i = 0; i < ask->jobs.n; i++) {
         const struct engine_fact fact = {
             .kind = FACT_IMAGE, .generation = { .job = ask->jobs.at[i] }, .node = "", .image = &news

@@ -108,13 +108,13 @@ __attribute__((format(printf, 2, 3))) static void say(struct entry *entry, const
 
 static void tell_server(struct entry *entry, enum image_step step, uint64_t total)
 {
-    const struct image_news news = { .step = step,
-                                     .name = entry->name,
-                                     .digest = entry->is.digest,
-                                     .bytes = entry->bytes,
-                                     .total = total,
-                                     .took_ms = clock_mono_ms() - entry->began_ms,
-                                     .problem = "" };
+    const struct image_progress news = { .step = step,
+                                         .name = entry->name,
+                                         .digest = entry->is.digest,
+                                         .bytes = entry->bytes,
+                                         .total = total,
+                                         .took_ms = clock_mono_ms() - entry->began_ms,
+                                         .problem = "" };
     entry->owner->sink.news(entry->owner->sink.arg, &news);
 }
 

@@ -4,16 +4,16 @@
 #define NODE_IMAGES_H
 
 #include "image/document.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 #include "node/fetch.h"
 #include "node/site.h"
 
 #include <stdbool.h>
 
 struct images_sink {
-    void (*settled)(void *arg);                         /* none is on its way any more */
-    void (*say)(void *arg, const char *text);           /* how it goes, a line */
-    void (*news)(void *arg, const struct image_news *); /* for the server; only in the call */
+    void (*settled)(void *arg);                             /* none is on its way any more */
+    void (*say)(void *arg, const char *text);               /* how it goes, a line */
+    void (*news)(void *arg, const struct image_progress *); /* for the server; only in the call */
     void (*want)(void *arg,
                  const struct wire_code_request *); /* of the server, as fetch.h has it */
     void *arg;

@@ -52,7 +52,7 @@ struct task_set {
 static void on_log_timer(uv_timer_t *timer);
 static void on_images(void *arg);
 static void say_of_image(void *arg, const char *text);
-static void on_image_news(void *arg, const struct image_news *news);
+static void on_image_news(void *arg, const struct image_progress *news);
 static void on_removed(void *arg);
 static void ask_for_piece(void *arg, const struct wire_code_request *want);
 static void close_if_over(struct task_set *set);
@@ -495,7 +495,7 @@ static void on_images(void *arg)
     go_on_if_ready(arg);
 }
 
-static void on_image_news(void *arg, const struct image_news *news)
+static void on_image_news(void *arg, const struct image_progress *news)
 {
     struct task_set *set = arg;
     const struct wire_fact fact = { .kind = WIRE_FACT_IMAGE,

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "job/gpu.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 #include "job/old_ending.h"
 #include "wire/message.h"
 
@@ -381,15 +381,15 @@ static const struct codec_row launcher_rows[] = {
     ROW_END,
 };
 static const struct codec_row image_rows[] = {
-    ROW(U8, struct image_news, step,
+    ROW(U8, struct image_progress, step,
         "1 pinned, 2 fetches, 3 ready, 4 failed, 5 to 7 as 2 to 4 of one that comes early",
         .min = 1, .max = IMAGE_STEP_N - 1),
-    NAME(struct image_news, name, "as it was asked for"),
-    NAME(struct image_news, digest, "SHA-256 of its manifest"),
-    ROW(U64, struct image_news, bytes, "that were fetched"),
-    ROW(U64, struct image_news, total, "of so many; 0: not known"),
-    ROW(U64, struct image_news, took_ms, "since it was asked for"),
-    NAME(struct image_news, problem, "why it cannot be had"),
+    NAME(struct image_progress, name, "as it was asked for"),
+    NAME(struct image_progress, digest, "SHA-256 of its manifest"),
+    ROW(U64, struct image_progress, bytes, "that were fetched"),
+    ROW(U64, struct image_progress, total, "of so many; 0: not known"),
+    ROW(U64, struct image_progress, took_ms, "since it was asked for"),
+    NAME(struct image_progress, problem, "why it cannot be had"),
     ROW_END,
 };
 static const struct codec_row fact_rows[] = {

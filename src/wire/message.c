@@ -411,14 +411,14 @@ static bool is_of_image(const void *base)
 }
 
 static const struct codec_row image_news_rows[] = {
-    ROW(U8, struct image_news, step, "1 pinned, 2 fetches, 3 ready, 4 failed", .min = 1,
+    ROW(U8, struct image_progress, step, "1 pinned, 2 fetches, 3 ready, 4 failed", .min = 1,
         .max = IMAGE_FAILED),
-    ROW(TEXT, struct image_news, name, "as the launch has it"),
-    ROW(TEXT, struct image_news, digest, "SHA-256 of its manifest; empty: not known"),
-    ROW(U64, struct image_news, bytes, "that were fetched"),
-    ROW(U64, struct image_news, total, "of so many; 0: not known"),
-    ROW(U64, struct image_news, took_ms, "since it was asked for"),
-    ROW(TEXT, struct image_news, problem, "why it cannot be had"),
+    ROW(TEXT, struct image_progress, name, "as the launch has it"),
+    ROW(TEXT, struct image_progress, digest, "SHA-256 of its manifest; empty: not known"),
+    ROW(U64, struct image_progress, bytes, "that were fetched"),
+    ROW(U64, struct image_progress, total, "of so many; 0: not known"),
+    ROW(U64, struct image_progress, took_ms, "since it was asked for"),
+    ROW(TEXT, struct image_progress, problem, "why it cannot be had"),
     ROW_END,
 };
 static const struct codec_row fact_rows[] = {

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "job/ending.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 #include "job/launch.h"
 #include "wire/codec.h"
 #include "wire/host.h"
@@ -52,7 +52,7 @@ struct wire_fact {
     const char *remark; /* of the node on the end, for people; "" when the numbers say all */
     uint64_t wakeup; /* ENDED DIED: of the agent, in which it saw the program's end; 0: an agent of
                       * an older version, which does not say */
-    struct image_news image; /* IMAGE */
+    struct image_progress image; /* IMAGE */
 };
 struct wire_log {
     struct task_ref task;

@@ -9,7 +9,7 @@
 #include "ctl/images.h"
 #include "ctl/test/world.h"
 #include "ctl/views.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static uint64_t submit(const char *text)
     return job;
 }
 
-static void say(uint64_t job, struct image_news news)
+static void say(uint64_t job, struct image_progress news)
 {
     struct engine_sink sink = ctl_sink(f.world.ctl);
     news.digest = news.digest ? news.digest : "";
@@ -146,7 +146,8 @@ static void test_a_name_waits_for_its_digest(void **state)
     (void)state;
     uint64_t job = submit(JOB("one", "host/team/one:1", ""));
     assert_int_equal(f.n, 0);
-    say(job, (struct image_news){ .step = IMAGE_PINNED, .name = "host/team/one:1", .digest = D1 });
+    say(job,
+        (struct image_progress){ .step = IMAGE_PINNED, .name = "host/team/one:1", .digest = D1 });
     assert_int_equal(f.n, 1);
     assert_string_equal(f.at[0].name, "host/team/one:1@sha256:" D1);
 }
@@ -165,7 +166,7 @@ static void test_it_ends_with_the_job(void **state)
 {
     (void)state;
     uint64_t first = submit(JOB("first", BY1, "")), second = submit(JOB("second", BY2, ""));
-    say(second, (struct image_news){ .step = IMAGE_EARLY_READY, .name = BY2, .digest = D2 });
+    say(second, (struct image_progress){ .step = IMAGE_EARLY_READY, .name = BY2, .digest = D2 });
     stop(first);
     assert_int_equal(f.n_dropped, 1);
     assert_int_equal(f.dropped[0], first);
@@ -178,10 +179,10 @@ static void test_a_failure_changes_nothing(void **state)
     (void)state;
     uint64_t job = submit(JOB("one", BY1, ""));
     struct arena *arena = arena_create();
-    say(job, (struct image_news){ .step = IMAGE_EARLY_FETCHES, .name = BY1, .bytes = 7 });
+    say(job, (struct image_progress){ .step = IMAGE_EARLY_FETCHES, .name = BY1, .bytes = 7 });
     assert_int_equal(world_count(&f.world, job, "image"), 1);
-    say(job,
-        (struct image_news){ .step = IMAGE_EARLY_FAILED, .name = BY1, .problem = "nobody there" });
+    say(job, (struct image_progress){
+                 .step = IMAGE_EARLY_FAILED, .name = BY1, .problem = "nobody there" });
     assert_int_equal(world_count(&f.world, job, "image"), 2);
     assert_int_equal(world_state(&f.world, job), JOB_QUEUED);
     struct job_view view;

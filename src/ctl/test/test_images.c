@@ -7,7 +7,7 @@
 
 #include "ctl/images.h"
 #include "ctl/test/world.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void say(uint64_t job, struct image_news news, uint32_t generation, const char *node)
+static void say(uint64_t job, struct image_progress news, uint32_t generation, const char *node)
 {
     struct engine_sink sink = ctl_sink(f.world.ctl);
     news.digest = news.digest ? news.digest : "";
@@ -93,10 +93,10 @@ static void say(uint64_t job, struct image_news news, uint32_t generation, const
 static void answer(uint64_t job, const char *digest)
 {
     say(job,
-        (struct image_news){ .step = *digest ? IMAGE_PINNED : IMAGE_FAILED,
-                             .name = NAME,
-                             .digest = digest,
-                             .problem = "nobody is there" },
+        (struct image_progress){ .step = *digest ? IMAGE_PINNED : IMAGE_FAILED,
+                                 .name = NAME,
+                                 .digest = digest,
+                                 .problem = "nobody is there" },
         0, "");
 }
 
@@ -161,7 +161,7 @@ static void test_where_nobody_can_ask_the_first_pull_says(void **state)
     answer(job, "");
     assert_string_equal(f.launched, NAME);
     const char *node = f.world.nodes[0].name;
-    struct image_news news = { .step = IMAGE_PINNED, .name = "host/other:1", .digest = OTHER };
+    struct image_progress news = { .step = IMAGE_PINNED, .name = "host/other:1", .digest = OTHER };
     say(job, news, 1, node); /* none of its images */
     news.name = NAME;
     news.digest = "short";
@@ -182,7 +182,7 @@ static void test_progress_is_few_events(void **state)
     world_run(&f.world);
     answer(job, FIRST);
     const char *node = f.world.nodes[0].name;
-    struct image_news news = { .step = IMAGE_FETCHES, .name = BY(FIRST), .digest = FIRST };
+    struct image_progress news = { .step = IMAGE_FETCHES, .name = BY(FIRST), .digest = FIRST };
     for (unsigned i = 0; i < 10; i++) {
         news.bytes = i * 1000;
         news.total = 10000;
@@ -229,7 +229,7 @@ static void test_machines_get_it_of_the_server(void **state)
     assert_int_equal(f.world.fake.starts, 0);
     assert_non_null(strstr(world_reason(&f.world, job), "waits until the server has its image"));
     assert_null(ctl_packed_image(f.world.ctl, f.labels, job, FIRST));
-    const struct image_news ready = { .step = IMAGE_READY, .name = BY(FIRST), .digest = FIRST };
+    const struct image_progress ready = { .step = IMAGE_READY, .name = BY(FIRST), .digest = FIRST };
     say(job, ready, 0, "");
     assert_string_equal(f.launched, BY(FIRST));
     const char *path = ctl_packed_image(f.world.ctl, f.labels, job, FIRST);

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 #include "main/early_pulls.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "job/gpu.h"
-#include "job/image_news.h"
+#include "job/image_progress.h"
 #include "replay/entry.h"
 #include "wire/test/golden.h"
 
@@ -197,13 +197,13 @@ static void facts(struct fixture *f)
                     .tail = "t" },
         .launcher = { .channel = 12, .what = LAUNCHER_DATA, .bytes = "a\0b", .len = 3 }
     };
-    const struct image_news news = { .step = IMAGE_FETCHES,
-                                     .name = "host/x:1",
-                                     .digest = "d",
-                                     .bytes = 13,
-                                     .total = 14,
-                                     .took_ms = 15,
-                                     .problem = "" };
+    const struct image_progress news = { .step = IMAGE_FETCHES,
+                                         .name = "host/x:1",
+                                         .digest = "d",
+                                         .bytes = 13,
+                                         .total = 14,
+                                         .took_ms = 15,
+                                         .problem = "" };
     struct ctl_input in = { .kind = INPUT_FACT, .fact = &fact };
     fact.image = &news;
     for (fact.kind = FACT_NONE + 1; fact.kind < FACT_N; fact.kind++)

@@ -258,13 +258,13 @@ static void facts(struct fixture *f)
                                    .memory_peak = 9,
                                    .tail = "last\nlines" };
     fact.remark = "port taken";
-    fact.image = (struct image_news){ .step = IMAGE_FETCHES,
-                                      .name = "host/x:1",
-                                      .digest = "d",
-                                      .bytes = 10,
-                                      .total = 11,
-                                      .took_ms = 12,
-                                      .problem = "why" };
+    fact.image = (struct image_progress){ .step = IMAGE_FETCHES,
+                                          .name = "host/x:1",
+                                          .digest = "d",
+                                          .bytes = 10,
+                                          .total = 11,
+                                          .took_ms = 12,
+                                          .problem = "why" };
     for (fact.kind = WIRE_FACT_ENDED; fact.kind < WIRE_FACT_N; fact.kind++)
         one_fact(f, "fact", &fact);
     fact.kind = WIRE_FACT_ENDED;

@@ -1,7 +1,7 @@
 /* What becomes of an image that tasks run in, as told by whoever asks its registry or fetches it.
  */
-#ifndef JOB_IMAGE_NEWS_H
-#define JOB_IMAGE_NEWS_H
+#ifndef JOB_IMAGE_PROGRESS_H
+#define JOB_IMAGE_PROGRESS_H
 
 #include <stdint.h>
 
@@ -17,7 +17,7 @@ enum image_step {
     IMAGE_EARLY_FAILED,
     IMAGE_STEP_N
 };
-struct image_news {
+struct image_progress {
     enum image_step step;
     const char *name;   /* as it was asked for */
     const char *digest; /* SHA-256 of its manifest, hex; "": not known */
