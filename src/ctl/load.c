@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "job/stored.h"
+#include "job/record.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "ctl/views.h"
 
 #include "base/mem.h"
-#include "job/stored.h"
+#include "job/record.h"
 
 #define PAGE 64u /* tasks of one attempt each, or events that are looked at */
 

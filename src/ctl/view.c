@@ -17,7 +17,7 @@
 #include "ctl/wait_texts.h"
 #include "depend/members.h"
 #include "job/old_sentence.h"
-#include "job/stored.h"
+#include "job/record.h"
 #include "store/find.h"
 #include "text/json.h"
 

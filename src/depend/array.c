@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "job/stored.h"
+#include "job/record.h"
 #include "store/find.h"
 
 #include <string.h>

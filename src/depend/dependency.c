@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "depend/members.h"
-#include "job/stored.h"
+#include "job/record.h"
 
 #include <stdio.h>
 #include <string.h>

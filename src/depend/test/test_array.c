@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "depend/members.h"
 #include "depend/wording.h"
-#include "job/stored.h"
+#include "job/record.h"
 #include "store/seal.h"
 
 #include <stdio.h>

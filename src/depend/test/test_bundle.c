@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "depend/wording.h"
-#include "job/stored.h"
+#include "job/record.h"
 
 #include <string.h>
 

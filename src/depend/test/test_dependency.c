@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "depend/wording.h"
-#include "job/stored.h"
+#include "job/record.h"
 #include "store/deletion.h"
 #include "store/seal.h"
 

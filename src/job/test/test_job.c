@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "job/field_value.h"
 #include "job/job_fields.h"
-#include "job/stored.h"
+#include "job/record.h"
 #include "text/detect.h"
 #include "text/json.h"
 #include "text/yaml.h"

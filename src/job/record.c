@@ -2,7 +2,7 @@
  * was written by muster.
  *
  * Inputs: the text or its tree. Effects: none. */
-#include "job/stored.h"
+#include "job/record.h"
 
 #include "text/json.h"
 

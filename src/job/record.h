@@ -1,6 +1,6 @@
 /* The canonical job as records keep it: one line of JSON, back to a job. */
-#ifndef JOB_STORED_H
-#define JOB_STORED_H
+#ifndef JOB_RECORD_H
+#define JOB_RECORD_H
 
 #include "job/job.h"
 
