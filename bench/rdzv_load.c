@@ -74,7 +74,7 @@ static void on_order(void *arg, const struct rdzv_frame_data *frame)
     (void)frame;
 }
 
-static void on_moved(void *arg, const struct rdzv_moved *to)
+static void on_moved(void *arg, const struct rdzv_leader_address *to)
 {
     (void)arg;
     (void)to;

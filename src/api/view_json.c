@@ -33,7 +33,7 @@ static const char *attempt_word(unsigned state)
 
 static const char *by_word(unsigned by)
 {
-    return end_by_word((enum end_by)by);
+    return end_origin_word((enum end_origin)by);
 }
 
 static const char *class_word(unsigned class)

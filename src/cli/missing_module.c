@@ -241,7 +241,7 @@ static const char *missing_program(struct cli *cli, const struct text_node *job,
     struct arena *a = cli->arena;
     struct err err;
     if (answer_has(first, "exit_code") || answer_has(first, "signal") ||
-        strcmp(answer_text(first, "by", ""), end_by_word(BY_ITSELF)) != 0 ||
+        strcmp(answer_text(first, "by", ""), end_origin_word(BY_ITSELF)) != 0 ||
         strcmp(answer_text(job, "runtime", runtime_word(RUNTIME_HOST)),
                runtime_word(RUNTIME_HOST)) != 0)
         return NULL;

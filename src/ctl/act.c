@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/turn_meter.h"
 
-static void end_one(struct ctl *ctl, struct live_job *job, uint32_t flat, enum end_by by)
+static void end_one(struct ctl *ctl, struct live_job *job, uint32_t flat, enum end_origin by)
 {
     struct live_task *task = &job->tasks[flat];
     struct engine *engine = ctl->config.engine;

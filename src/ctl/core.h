@@ -164,7 +164,7 @@ void settle_job(struct ctl *, struct live_job *);
 /* Running or recovered, when its gang is up. */
 void settle_running(struct ctl *, struct live_job *);
 /* Decides the outcome; the job ends once nothing of it is left. */
-void settle_close(struct ctl *, struct live_job *, enum job_outcome, enum end_by,
+void settle_close(struct ctl *, struct live_job *, enum job_outcome, enum end_origin,
                   const struct reason *);
 /* The generation is ended to begin anew, when the job has a retry of that class left (counted) or
  * in any case. false: none is left, nothing was done. */

@@ -26,7 +26,7 @@
 static bool counts(const struct live_job *job, const struct death *death)
 {
     const struct live_task *task = &job->tasks[death->flat];
-    enum end_by by = death->ending->by;
+    enum end_origin by = death->ending->by;
     return death->class != END_SUCCESS && death->class != END_STOPPED && by != BY_USER &&
            by != BY_POLICY && job->spec->roles[task->place.role].done.failed.kind != COUNT_NEVER;
 }

@@ -76,14 +76,14 @@ static struct gpu_part *parts_of(const struct gpu_report *report, struct arena *
     return any ? parts : NULL;
 }
 
-static enum gpu_hold hold_of(const struct gpu_report *report, const struct task_place *place)
+static enum gpu_grant hold_of(const struct gpu_report *report, const struct task_place *place)
 {
     if (!place->n_gpus || !report)
-        return GPU_HOLD_NONE;
-    return place->gpu_share_milli ? GPU_HOLD_SHARE : GPU_HOLD_WHOLE;
+        return GPU_GRANT_NONE;
+    return place->gpu_share_milli ? GPU_GRANT_SHARE : GPU_GRANT_WHOLE;
 }
 
-enum gpu_hold devices_hold(const struct ctl *ctl, const struct task_place *place)
+enum gpu_grant devices_hold(const struct ctl *ctl, const struct task_place *place)
 {
     return hold_of(place->n_gpus ? report_of(ctl, place) : NULL, place);
 }
@@ -92,7 +92,7 @@ struct task_devices devices_of_task(const struct ctl *ctl, struct arena *arena,
                                     const struct task_place *place)
 {
     if (!place->n_gpus)
-        return (struct task_devices){ .hold = GPU_HOLD_NONE };
+        return (struct task_devices){ .hold = GPU_GRANT_NONE };
     const struct gpu_report *report = report_of(ctl, place);
     const struct gpu_device *first = gpu_in_slot(report, place->gpus[0]);
     return (struct task_devices){

@@ -24,12 +24,12 @@ struct task_devices {
      * MIG mode; else NULL. */
     const char **names;
     struct gpu_part *parts; /* what instances of MIG they are; NULL: all are whole */
-    enum gpu_hold hold;     /* how the task holds them against other servers of the machine */
+    enum gpu_grant hold;    /* how the task holds them against other servers of the machine */
     uint64_t memory;        /* bytes that the driver says the first of them has; 0: unknown */
 };
 struct task_devices devices_of_task(const struct ctl *, struct arena *, const struct task_place *);
 /* The hold of it alone. */
-enum gpu_hold devices_hold(const struct ctl *, const struct task_place *);
+enum gpu_grant devices_hold(const struct ctl *, const struct task_place *);
 /* Where tasks of that account (NULL: the server's own) with shares of devices reach their MPS
  * daemon; NULL: there is none. */
 const char *devices_mps(const struct ctl *, struct arena *, const struct account *);

@@ -283,7 +283,7 @@ static struct task_devices add_devices(const struct ctl *ctl, const struct round
     struct task_place *named = &round->place.tasks[flat];
     named->gpus = devices.numbers;
     named->gpu_names = devices.names;
-    named->gpus_declared = devices.hold == GPU_HOLD_NONE;
+    named->gpus_declared = devices.hold == GPU_GRANT_NONE;
     return devices;
 }
 

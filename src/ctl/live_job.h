@@ -46,7 +46,7 @@ struct live_task {
     enum task_phase phase;            /* changed by live_set_phase() alone once it is loaded */
     uint32_t attempt;                 /* current or last of the job's whole life */
     uint32_t seq;                     /* launch that carries the attempt */
-    struct retry_used used;
+    struct retry_counts used;
     const char *failed_on; /* node of the last failure; NULL: none */
     uint32_t failed_times; /* in a row there */
     uint64_t not_before_ms, placed_ms, started_ms, log_end;
@@ -81,7 +81,7 @@ enum stop_level { STOP_NONE, STOP_ASKED, STOP_FORCED };
 
 /* What `live` of the job's row keeps. */
 struct live_notes {
-    struct retry_used used;
+    struct retry_counts used;
     uint64_t
         hold_until_ms; /* resources are kept until then although the outcome is decided; 0: no */
     uint64_t pending_until_ms; /* fails when it has not begun by then; 0: no */
@@ -89,18 +89,18 @@ struct live_notes {
     uint64_t began_ms;         /* `started` of the row by the clock that is decided by */
     bool dates_differ;         /* from that: then it is kept */
     struct words avoid;        /* nodes on which its tasks failed too often */
-    struct pairs lives;   /* of this generation: nodes on which agents were lost, and how many */
-    enum end_by end_by;   /* who ends it, while an outcome is decided */
-    bool force;           /* SIGKILL at once */
-    bool drop;            /* its records go when it has ended */
-    bool has_after;       /* waits for other jobs */
-    bool has_peers;       /* first starts together with other jobs */
-    bool claims;          /* others were ended so that it can start */
-    bool placing;         /* not all of its places are recorded: nothing is started yet */
-    bool idle;            /* runs on capacity that its queue is not sure of */
-    bool own;             /* has, or waits for, an allocation of its own (allocations.h) */
-    uint32_t partly_up;   /* it runs with so many tasks, as it has said; 0: with all of them */
-    uint64_t promised_ms; /* the time it was first told to start by; 0: none */
+    struct pairs lives;     /* of this generation: nodes on which agents were lost, and how many */
+    enum end_origin end_by; /* who ends it, while an outcome is decided */
+    bool force;             /* SIGKILL at once */
+    bool drop;              /* its records go when it has ended */
+    bool has_after;         /* waits for other jobs */
+    bool has_peers;         /* first starts together with other jobs */
+    bool claims;            /* others were ended so that it can start */
+    bool placing;           /* not all of its places are recorded: nothing is started yet */
+    bool idle;              /* runs on capacity that its queue is not sure of */
+    bool own;               /* has, or waits for, an allocation of its own (allocations.h) */
+    uint32_t partly_up;     /* it runs with so many tasks, as it has said; 0: with all of them */
+    uint64_t promised_ms;   /* the time it was first told to start by; 0: none */
     enum job_runtime runtime; /* that its images got; SERVER: it names none, or is of before */
     uint64_t shape;           /* job_shape() of its spec; 0: not known */
     uint64_t code;            /* code_mark() of the archive it names; 0: none */

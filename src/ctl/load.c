@@ -145,7 +145,7 @@ static void derive_waiting(struct live_job *job)
         if (task->attempt_state != ATTEMPT_NONE)
             continue;
         task->state = TASK_WAITING;
-        task->used = (struct retry_used){ 0 };
+        task->used = (struct retry_counts){ 0 };
         task->phase = PHASE_UNPLACED;
         task->turned = task->gave = task->unstartable = false;
         task->began_ms = task->not_before_ms = 0;

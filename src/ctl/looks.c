@@ -30,7 +30,7 @@ void looks_leave(struct ctl *ctl, const struct task_place *place)
     uint32_t at = cluster_find(ctl->cluster, place->node);
     bool here = at != UINT32_MAX && !cluster_node(ctl->cluster, at).spec->machine;
     bool looked_at = here && (ctl->config.look || taped_replays(ctl));
-    if (!looked_at || devices_hold(ctl, place) == GPU_HOLD_NONE)
+    if (!looked_at || devices_hold(ctl, place) == GPU_GRANT_NONE)
         return;
     for (uint32_t i = 0; i < place->n_gpus; i++)
         smap_set(ctl->left, device_key(key, place->node, place->gpus[i]),

@@ -51,7 +51,7 @@ static void put(struct arena *arena, struct text_node *map, const char *key, uin
         text_int(arena, map, key, (int64_t)value);
 }
 
-static void put_used(struct arena *arena, struct text_node *map, const struct retry_used *used)
+static void put_used(struct arena *arena, struct text_node *map, const struct retry_counts *used)
 {
     put(arena, map, "platform", used->platform);
     put(arena, map, "conflict", used->conflict);
@@ -60,7 +60,7 @@ static void put_used(struct arena *arena, struct text_node *map, const struct re
     put(arena, map, "success", used->success);
 }
 
-static void read_used(const struct text_node *map, struct retry_used *used)
+static void read_used(const struct text_node *map, struct retry_counts *used)
 {
     used->platform = (uint32_t)text_number(map, "platform");
     used->conflict = (uint32_t)text_number(map, "conflict");
@@ -147,7 +147,7 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
     if (notes->dates_differ)
         put(arena, map, "began", notes->began_ms);
     if (notes->end_by != BY_NONE)
-        text_str(arena, map, "end_by", end_by_word(notes->end_by));
+        text_str(arena, map, "end_by", end_origin_word(notes->end_by));
     if (notes->force)
         text_bool(arena, map, "force", true);
     if (notes->drop)
@@ -195,7 +195,7 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     notes->released_ms = text_number(map, "released");
     notes->began_ms = text_number(map, "began");
     notes->dates_differ = notes->began_ms > 0;
-    notes->end_by = by ? end_by_parse(by) : BY_NONE;
+    notes->end_by = by ? end_origin_parse(by) : BY_NONE;
     notes->force = text_flag(map, "force");
     notes->drop = text_flag(map, "drop");
     notes->has_after = text_flag(map, "after");

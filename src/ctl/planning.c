@@ -63,7 +63,7 @@ static void say_moved(struct ctl *ctl, struct live_job *job, uint32_t flat)
     const struct task_place *place = &job->tasks[flat].place;
     const struct role *role = &job->spec->roles[place->role];
     for (uint32_t i = 0; i < place->n_ports && i < role->n_ports; i++) {
-        const struct port_want *want = &role->ports[i];
+        const struct port_request *want = &role->ports[i];
         if (!want->first || !want->prefer || place->ports[i].numbers[0] == want->first)
             continue;
         const struct reason why = { .kind = REASON_OTHER_PORT, .job = job, .flat = flat, .n = i };
@@ -213,7 +213,7 @@ static void reset_tasks(struct ctl *ctl, struct live_job *job)
             .role = task->place.role, .index = task->place.index, .node = "", .address = ""
         };
         task->attempt_state = ATTEMPT_NONE;
-        task->used = (struct retry_used){ 0 };
+        task->used = (struct retry_counts){ 0 };
         live_set_phase(job, task, PHASE_UNPLACED);
         live_set_turned(job, task, false);
         task->unstartable = task->gave = false;

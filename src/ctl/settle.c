@@ -42,7 +42,7 @@ struct attempt_outcome { /* one end, with everything that is decided about it */
 
 static enum attempt_state attempt_outcome(const struct attempt_outcome *end)
 {
-    enum end_by by = end->ending->by;
+    enum end_origin by = end->ending->by;
     if (end->ending->lost)
         return ATTEMPT_LOST;
     if (end->words.class == END_SUCCESS)
@@ -64,7 +64,7 @@ static struct text_node *end_body(struct ctl *ctl, const struct attempt_outcome 
         text_int(ctl->scratch, body, "signal", ending->signal);
     if (ending->oom)
         text_bool(ctl->scratch, body, "oom", true);
-    text_str(ctl->scratch, body, "by", end_by_word(ending->by));
+    text_str(ctl->scratch, body, "by", end_origin_word(ending->by));
     text_str(ctl->scratch, body, "class", end_class_word(end->words.class));
     if (end->words.phrase)
         text_str(ctl->scratch, body, "phrase", end->words.phrase);
@@ -87,14 +87,14 @@ static bool restarts_in_place(const struct live_job *job, uint32_t role, enum en
 }
 
 /* Retries so far that count: of the task, or of all tasks of a role that restarts as a whole. */
-static struct retry_used used_so_far(const struct live_job *job, uint32_t flat)
+static struct retry_counts used_so_far(const struct live_job *job, uint32_t flat)
 {
     const struct live_task *task = &job->tasks[flat];
-    struct retry_used sum = { 0 };
+    struct retry_counts sum = { 0 };
     if (scope_of(job, task->place.role) == RETRY_SCOPE_TASK)
         return task->used;
     for (uint32_t i = 0; i < job->row.tasks; i++) {
-        const struct retry_used *used = &job->tasks[i].used;
+        const struct retry_counts *used = &job->tasks[i].used;
         if (job->tasks[i].place.role != task->place.role)
             continue;
         sum.platform += used->platform;
@@ -160,7 +160,7 @@ static bool must_have(const struct role *role, const char *label)
 static uint64_t conflict_delay(const struct live_job *job, uint32_t flat)
 {
     bool in_place = restarts_in_place(job, job->tasks[flat].place.role, END_CONFLICT);
-    const struct retry_used used = in_place ? used_so_far(job, flat) : job->notes.used;
+    const struct retry_counts used = in_place ? used_so_far(job, flat) : job->notes.used;
     return retry_decide(&job->spec->retry, &used, END_CONFLICT).delay_ms;
 }
 
@@ -317,7 +317,7 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct attempt_
     if (!asked) {
         if (task->unstartable || !restarts_in_place(job, task->place.role, class))
             return false;
-        const struct retry_used used = used_so_far(job, end->flat);
+        const struct retry_counts used = used_so_far(job, end->flat);
         decision = retry_decide(&job->spec->retry, &used, class);
         if (decision.answer == RETRY_NO)
             return false;
@@ -362,7 +362,7 @@ static bool comes_again(const struct live_job *job, const struct attempt_outcome
     if (task->turned || task->unstartable || live_closing(job) ||
         !restarts_in_place(job, task->place.role, end->words.class))
         return task->turned;
-    const struct retry_used used = used_so_far(job, end->flat);
+    const struct retry_counts used = used_so_far(job, end->flat);
     return retry_decide(&job->spec->retry, &used, end->words.class).answer != RETRY_NO;
 }
 
@@ -532,8 +532,8 @@ static uint64_t hold_for(const struct job_spec *spec, enum job_outcome outcome)
     return 0;
 }
 
-void settle_close(struct ctl *ctl, struct live_job *job, enum job_outcome outcome, enum end_by by,
-                  const struct reason *reason)
+void settle_close(struct ctl *ctl, struct live_job *job, enum job_outcome outcome,
+                  enum end_origin by, const struct reason *reason)
 {
     uint64_t hold = job->spec ? hold_for(job->spec, outcome) : 0;
     struct text_node *body = text_map(ctl->scratch, NULL, NULL);

@@ -31,7 +31,7 @@ struct attempt_view {
     const struct text_node *devices; /* what the driver says of each, while it lasts */
     struct port_list ports;
     /* since it ended */
-    enum end_by by;
+    enum end_origin by;
     enum end_class class;
     const char *phrase, *text, *reason, *tail;
     bool has_exit_code, has_signal, has_foreign_code, oom;

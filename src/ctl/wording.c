@@ -139,7 +139,7 @@ static void say_other_port(struct draft *draft, const struct reason *r)
 {
     char name[160];
     const struct task_place *place = &r->job->tasks[r->flat].place;
-    const struct port_want *want = &r->job->spec->roles[place->role].ports[r->n];
+    const struct port_request *want = &r->job->spec->roles[place->role].ports[r->n];
     draft_add(draft, "%s: port %u (%.60s) is taken on %.60s, it has %u instead",
               live_task_name(name, r->job, r->flat), want->first, want->label, place->node,
               place->ports[r->n].numbers[0]);

@@ -97,13 +97,13 @@ static bool fits(const char *ended, enum job_state state)
     return (strcmp(ended, "well") == 0) == (state == JOB_SUCCEEDED);
 }
 
-static bool matched(const struct job_after *after)
+static bool matched(const struct job_dependency *after)
 {
     return after->match && strcmp(after->match, "index") == 0;
 }
 
 static struct depend_answer look(const struct dependencies *all, struct arena *arena,
-                                 const struct depend_job *job, const struct job_after *after)
+                                 const struct depend_job *job, const struct job_dependency *after)
 {
     struct depend_answer answer = { .number = after->job,
                                     .ended = after->ended ? after->ended : "any" };
@@ -243,9 +243,9 @@ static void check_match(struct resolution *r, size_t i, const struct job_row *ro
 /* The same job cannot end in two ways. */
 static void check_twice(struct resolution *r, size_t i)
 {
-    const struct job_after *a = &r->spec->after[i];
+    const struct job_dependency *a = &r->spec->after[i];
     for (size_t k = 0; k < i; k++) {
-        const struct job_after *b = &r->spec->after[k];
+        const struct job_dependency *b = &r->spec->after[k];
         if (a->job != b->job || strcmp(a->ended, "any") == 0 || strcmp(b->ended, "any") == 0 ||
             strcmp(a->ended, b->ended) == 0)
             continue;
@@ -254,7 +254,7 @@ static void check_twice(struct resolution *r, size_t i)
 }
 
 /* The job that is meant, as its owner may know it; of a name the newest. */
-static bool find_meant(const struct resolution *r, const struct job_after *after,
+static bool find_meant(const struct resolution *r, const struct job_dependency *after,
                        struct job_row *row)
 {
     const struct dependencies_core *core = &r->all->config.core;
@@ -271,7 +271,7 @@ static bool find_meant(const struct resolution *r, const struct job_after *after
 
 static void resolve(struct resolution *r, size_t i)
 {
-    struct job_after *after = &r->spec->after[i];
+    struct job_dependency *after = &r->spec->after[i];
     struct job_row row;
     if (!find_meant(r, after, &row)) {
         add(r, i, after->job_name ? DEPEND_NO_NAME : DEPEND_NO_NUMBER)->name = after->job_name;

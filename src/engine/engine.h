@@ -173,7 +173,7 @@ struct engine_ops {
     /* Ends one attempt (task != NULL) or everything of the generation on all its nodes, then
      * releases the node. */
     int (*stop)(struct engine *, struct generation, const struct task_ref *task, enum stop_how,
-                enum end_by why, struct err *);
+                enum end_origin why, struct err *);
     /* Everything of the agent's facts up to seq is committed. */
     void (*ack)(struct engine *, struct generation, const char *node, uint64_t seq);
     /* After a server restart: the generations that should be alive, with their nodes. What is found

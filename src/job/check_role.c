@@ -78,7 +78,7 @@ static void check_resources(const struct checker *c, const struct role *role)
     }
 }
 
-static bool ranges_meet(const struct port_want *a, const struct port_want *b)
+static bool ranges_meet(const struct port_request *a, const struct port_request *b)
 {
     return a->first && b->first && a->first < b->first + b->count && b->first < a->first + a->count;
 }
@@ -90,7 +90,7 @@ static void check_ports(const struct checker *c, const struct role *role)
         check_fail(c, check_role_path(role, "ports").text, "fewer labels with more ports each",
                    "has %zu labels, the most are %d", role->n_ports, PORT_MAX_LABELS);
     for (size_t i = 0; i < role->n_ports && i < PORT_MAX_LABELS; i++) {
-        const struct port_want *want = &role->ports[i];
+        const struct port_request *want = &role->ports[i];
         struct check_path path = check_path("roles.%.80s.ports.%.80s", role->name, want->label);
         count += want->count;
         if (want->count == 0)

@@ -87,7 +87,7 @@ struct budget {
 
 /* Every class has a counter of its own, unless platform ends are counted: then platform and unknown
  * share one counter, each against its own limit. */
-static struct budget budget_of(const struct retry *retry, const struct retry_used *used,
+static struct budget budget_of(const struct retry *retry, const struct retry_counts *used,
                                enum end_class class)
 {
     uint32_t shared = retry->platform_counted ? used->platform + used->unknown : 0;
@@ -112,7 +112,7 @@ static uint64_t backoff(const struct retry *retry, uint32_t times)
     return delay > retry->backoff_max_ms ? retry->backoff_max_ms : delay;
 }
 
-struct retry_decision retry_decide(const struct retry *retry, const struct retry_used *used,
+struct retry_decision retry_decide(const struct retry *retry, const struct retry_counts *used,
                                    enum end_class class)
 {
     struct budget budget = budget_of(retry, used, class);
@@ -130,7 +130,7 @@ struct retry_decision retry_decide(const struct retry *retry, const struct retry
     return decision;
 }
 
-void retry_count_one(struct retry_used *used, enum end_class class)
+void retry_count_one(struct retry_counts *used, enum end_class class)
 {
     switch (class) {
     case END_SUCCESS: used->success++; break;

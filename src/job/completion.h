@@ -34,7 +34,7 @@ struct verdict job_verdict(const struct job_spec *,
                            const struct role_tally *tally /* one per role */);
 
 enum retry_answer { RETRY_NO, RETRY_NOW, RETRY_LATER };
-struct retry_used { /* retries so far, per class */
+struct retry_counts { /* retries so far, per class */
     uint32_t platform, conflict, unknown, user, success;
 };
 struct retry_decision {
@@ -43,7 +43,8 @@ struct retry_decision {
     uint32_t next, of; /* "attempt 2 of 3"; of 0: no limit */
 };
 /* Does an end of this class lead to another attempt, and when. Pure. */
-struct retry_decision retry_decide(const struct retry *, const struct retry_used *, enum end_class);
-void retry_count_one(struct retry_used *, enum end_class);
+struct retry_decision retry_decide(const struct retry *, const struct retry_counts *,
+                                   enum end_class);
+void retry_count_one(struct retry_counts *, enum end_class);
 
 #endif

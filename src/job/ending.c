@@ -9,16 +9,16 @@
 #define END_BY_WORD(id, word) [BY_##id] = (word),
 static const char *const bys[END_BY_N] = { [BY_NONE] = "", END_BYS(END_BY_WORD) };
 
-const char *end_by_word(enum end_by by)
+const char *end_origin_word(enum end_origin by)
 {
     return by > BY_NONE && by < END_BY_N ? bys[by] : "";
 }
 
-enum end_by end_by_parse(const char *word)
+enum end_origin end_origin_parse(const char *word)
 {
     for (int by = BY_NONE + 1; by < END_BY_N; by++)
         if (strcmp(bys[by], word) == 0)
-            return (enum end_by)by;
+            return (enum end_origin)by;
     return BY_NONE;
 }
 

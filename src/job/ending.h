@@ -17,10 +17,10 @@
     X(PLATFORM, "platform") /* agent or node gone, could not be started */                         \
     X(CONFLICT, "conflict") /* port taken from outside */
 #define END_BY_ENUM(id, word) BY_##id,
-enum end_by { BY_NONE, END_BYS(END_BY_ENUM) END_BY_N };
+enum end_origin { BY_NONE, END_BYS(END_BY_ENUM) END_BY_N };
 #undef END_BY_ENUM
-const char *end_by_word(enum end_by);
-enum end_by end_by_parse(const char *word);
+const char *end_origin_word(enum end_origin);
+enum end_origin end_origin_parse(const char *word);
 
 /* What it was, where who ended it does not say all that is decided by: stored words. */
 #define END_CAUSES(X)                                                                              \
@@ -40,7 +40,7 @@ struct ending {
     int code, signal;
     bool oom;
     bool lost; /* nobody saw the end */
-    enum end_by by;
+    enum end_origin by;
     enum end_cause cause;
     uint64_t memory_peak; /* bytes, 0: unknown */
     const char *tail;     /* last lines of output, at most ENDING_TAIL_MAX; "" when none */

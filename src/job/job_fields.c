@@ -58,7 +58,7 @@ static const struct field_hooks version_hooks = {
 
 static int after_decode(const struct field_in *in, const struct text_node *node, void *base)
 {
-    struct job_after *after = base;
+    struct job_dependency *after = base;
     if (node->kind == TEXT_INT && node->integer > 0) {
         after->job = (uint64_t)node->integer;
         return 0;
@@ -74,14 +74,14 @@ static int after_decode(const struct field_in *in, const struct text_node *node,
 
 static bool after_default(const void *base)
 {
-    const struct job_after *after = base;
+    const struct job_dependency *after = base;
     return after->job == 0 && !after->job_name;
 }
 
 static void after_encode(struct arena *arena, struct text_node *parent, const char *key,
                          const void *base)
 {
-    const struct job_after *after = base;
+    const struct job_dependency *after = base;
     if (after->job_name)
         text_str(arena, parent, key, after->job_name);
     else
@@ -97,7 +97,7 @@ static void after_schema(struct arena *arena, struct text_node *schema)
 
 static void after_init(void *base)
 {
-    struct job_after *after = base;
+    struct job_dependency *after = base;
     after->job = 0;
     after->job_name = NULL;
 }
@@ -114,9 +114,9 @@ static const struct field_hooks after_hooks = {
 static const struct field after_fields[] = {
     FIELD_SAME(CUSTOM, "job", .flags = FIELD_REQUIRED, .hooks = &after_hooks,
                .doc = "the job to wait for"),
-    FIELD(WORD, "ended", struct job_after, ended, .words = ended_words, .def_text = "well",
+    FIELD(WORD, "ended", struct job_dependency, ended, .words = ended_words, .def_text = "well",
           .doc = "how it must have ended"),
-    FIELD(WORD, "match", struct job_after, match, .words = match_words, .def_text = "all",
+    FIELD(WORD, "match", struct job_dependency, match, .words = match_words, .def_text = "all",
           .doc = "of an array: `all` waits for all of its members; `index`: each member of this "
                  "array waits for the one of its own index"),
     FIELD_END,

@@ -46,11 +46,11 @@ struct secret_place { /* what one of them becomes in a task; neither: its output
     const char *file; /* absolute, or below the directory of $MUSTER_SECRETS; NULL: none */
 };
 
-enum gpu_hold {
-    GPU_HOLD_NONE, /* declared devices */
-    GPU_HOLD_WHOLE,
-    GPU_HOLD_SHARE, /* with other tasks of its server */
-    GPU_HOLD_N
+enum gpu_grant {
+    GPU_GRANT_NONE, /* declared devices */
+    GPU_GRANT_WHOLE,
+    GPU_GRANT_SHARE, /* with other tasks of its server */
+    GPU_GRANT_N
 };
 struct launch_task {
     struct task_ref ref;
@@ -63,9 +63,9 @@ struct launch_task {
     uint32_t n_ports;
     uint32_t *gpus; /* their files' numbers: /dev/nvidiaN; of declared devices only numbers */
     uint32_t n_gpus;
-    struct gpu_part *parts; /* of each of them, which instance of MIG it is; NULL: none is one */
-    enum gpu_hold gpu_hold; /* against other servers of the machine */
-    uint64_t cpu_milli;     /* limits; 0: none */
+    struct gpu_part *parts;  /* of each of them, which instance of MIG it is; NULL: none is one */
+    enum gpu_grant gpu_hold; /* against other servers of the machine */
+    uint64_t cpu_milli;      /* limits; 0: none */
     uint64_t memory;
     uint64_t shm;       /* bytes of a /dev/shm of its own; 0: the machine's */
     uint64_t gpu_milli; /* what it has of its devices; for books, no agent is told */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct {
-    enum end_by by;
+    enum end_origin by;
     const char *says;
     enum end_cause cause;
 } rows[] = {
@@ -13,7 +13,7 @@ static const struct {
     { BY_PLATFORM, "No space left", CAUSE_NODE_FULL },
 };
 
-enum end_cause old_end_cause(enum end_by by, const char *remark)
+enum end_cause old_end_cause(enum end_origin by, const char *remark)
 {
     for (size_t i = 0; remark && i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].by == by && strstr(remark, rows[i].says))

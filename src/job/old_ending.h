@@ -5,6 +5,6 @@
 
 #include "job/ending.h"
 
-enum end_cause old_end_cause(enum end_by, const char *remark);
+enum end_cause old_end_cause(enum end_origin, const char *remark);
 
 #endif

@@ -104,7 +104,7 @@ struct rdzv_report {
     struct rdzv_deaths deaths;
 };
 enum rdzv_check_result { RDZV_CHECK_OK = 1, RDZV_CHECK_SELF_BAD, RDZV_CHECK_PAIR_BAD };
-struct rdzv_checked {
+struct rdzv_check_report {
     uint64_t term;
     uint32_t check; /* which check order this answers */
     enum rdzv_check_result result;
@@ -201,12 +201,12 @@ struct rdzv_refused {
     enum rdzv_refusal why;
     const char *text; /* with what to do */
 };
-struct rdzv_note { /* what the node check found, for people; nothing follows from it */
+struct rdzv_finding { /* what the node check found, for people; nothing follows from it */
     uint64_t term;
     uint64_t about; /* member; 0: nobody in particular */
     const char *text;
 };
-struct rdzv_moved { /* the leader is elsewhere */
+struct rdzv_leader_address { /* the leader is elsewhere */
     uint64_t term;
     const char *addr;
     uint16_t port;

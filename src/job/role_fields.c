@@ -115,11 +115,11 @@ static const struct field_hooks spares_hooks = {
 /* ---- parts of a role ---- */
 
 static const struct field port_fields[] = {
-    FIELD(U32, "count", struct port_want, count, .min = 1, .max = 65535, .def = 1,
+    FIELD(U32, "count", struct port_request, count, .min = 1, .max = 65535, .def = 1,
           .unit = "ports for one task", .doc = "ports under this label, for each task"),
-    FIELD(U32, "first", struct port_want, first, .max = 65535,
+    FIELD(U32, "first", struct port_request, first, .max = 65535,
           .doc = "first of a fixed range, the same for every task; 0: any free ports"),
-    FIELD(BOOL, "prefer", struct port_want, prefer,
+    FIELD(BOOL, "prefer", struct port_request, prefer,
           .doc = "the range is only preferred: a task whose host has it taken gets free ports"),
     FIELD_END,
 };
@@ -211,7 +211,7 @@ const struct field role_fields[] = {
                .brief = "name", .place_offset = offsetof(struct job_secret, place),
                .max = SECRET_LIST_MAX, .doc = "secrets that its tasks get, by name"),
     FIELD_MANY(MAP, "ports", struct role, ports, n_ports, .table = port_fields, .brief = "count",
-               .key_offset = offsetof(struct port_want, label), .max = 64, .chars = &name_chars,
+               .key_offset = offsetof(struct port_request, label), .max = 64, .chars = &name_chars,
                .doc = "ports by label, reserved for each task on its host"),
     FIELD(OBJECT, "done", struct role, done, .table = done_fields,
           .doc = "when this role decides the end of the job"),

@@ -58,7 +58,7 @@ struct retry {
 };
 
 /* ---- roles ---- */
-struct port_want {
+struct port_request {
     const char *label;
     uint32_t count; /* 1.. */
     uint32_t first; /* 0: any; else the range [first, first+count-1] on every task */
@@ -98,7 +98,7 @@ struct role {
     struct resources resources;
     struct pairs env;
     struct job_secrets secrets;
-    struct port_want *ports;
+    struct port_request *ports;
     size_t n_ports;
     struct done done;
     enum retry_scope restart_scope;
@@ -114,7 +114,7 @@ static inline uint32_t job_groups(const struct role *role)
 }
 
 /* ---- parts ---- */
-struct job_after {
+struct job_dependency {
     uint64_t job;
     const char *job_name;
     const char *ended; /* well | badly | any */
@@ -190,7 +190,7 @@ struct job_spec {
     const char *queue;
     uint32_t priority; /* 1..9, 9 first; default 5 */
     bool suspend;
-    struct job_after *after;
+    struct job_dependency *after;
     size_t n_after;
     struct job_array array;
     enum capacity_class capacity;

@@ -25,7 +25,7 @@
 
 struct check {
     const struct settings *settings;
-    void (*done)(void *arg, const struct rdzv_checked *);
+    void (*done)(void *arg, const struct rdzv_check_report *);
     void *arg;
     int listener;
     uint16_t port;
@@ -63,7 +63,7 @@ static int listen_at(const char *addr, uint16_t *port)
 }
 
 struct check *check_create(uv_loop_t *loop, const struct settings *settings, const char *addr,
-                           void (*done)(void *arg, const struct rdzv_checked *), void *arg)
+                           void (*done)(void *arg, const struct rdzv_check_report *), void *arg)
 {
     struct check *check = mem_new(sizeof *check);
     const char *limit = getenv("MUSTER_CHECK_TIMEOUT_S");
@@ -194,12 +194,12 @@ static _Noreturn void be_checker(const struct check *check, pid_t launcher, int 
 
 static void tell(struct check *check, const struct check_answer *answer)
 {
-    struct rdzv_checked checked = { .term = check->order.term,
-                                    .check = check->order.check,
-                                    .result = (enum rdzv_check_result)answer->result,
-                                    .took_us = answer->took_us,
-                                    .figures = answer->figures,
-                                    .why = answer->why };
+    struct rdzv_check_report checked = { .term = check->order.term,
+                                         .check = check->order.check,
+                                         .result = (enum rdzv_check_result)answer->result,
+                                         .took_us = answer->took_us,
+                                         .figures = answer->figures,
+                                         .why = answer->why };
     check->done(check->arg, &checked);
 }
 

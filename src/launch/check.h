@@ -11,7 +11,7 @@
 struct check;
 /* Opens the port the others connect to; 0: none could be had (checks then only test this node). */
 struct check *check_create(uv_loop_t *, const struct settings *, const char *addr,
-                           void (*done)(void *arg, const struct rdzv_checked *), void *arg);
+                           void (*done)(void *arg, const struct rdzv_check_report *), void *arg);
 void check_destroy(struct check *); /* NULL-safe */
 uint16_t check_port(const struct check *);
 /* Runs one order; done is called once with its answer (texts valid during the call). A new order

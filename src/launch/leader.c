@@ -195,9 +195,9 @@ static uint64_t own_term(const struct leader *leader)
 
 static void put_moved(struct leader *leader, struct conn *conn)
 {
-    struct rdzv_moved to = { .term = leader->moved_term,
-                             .addr = leader->moved_addr,
-                             .port = leader->moved_port };
+    struct rdzv_leader_address to = { .term = leader->moved_term,
+                                      .addr = leader->moved_addr,
+                                      .port = leader->moved_port };
     rdzv_put(conn_out(conn), &to);
     conn_flush(conn);
 }
@@ -207,7 +207,7 @@ static void put_moved(struct leader *leader, struct conn *conn)
 static int hear_lead(struct leader *leader, struct caller *caller,
                      const struct rdzv_frame_data *frame)
 {
-    struct rdzv_moved to;
+    struct rdzv_leader_address to;
     if (rdzv_get(frame, leader->arena, &to) != 0)
         return -1;
     if (!leader->host) {
@@ -226,9 +226,9 @@ static int hear_lead(struct leader *leader, struct caller *caller,
     }
     char addr[ADDRESS_MAX];
     conn_address(caller->conn, false, addr);
-    struct rdzv_moved here = { .term = own_term(leader),
-                               .addr = addr,
-                               .port = leader_port(leader) };
+    struct rdzv_leader_address here = { .term = own_term(leader),
+                                        .addr = addr,
+                                        .port = leader_port(leader) };
     rdzv_put(conn_out(caller->conn), &here);
     conn_flush(caller->conn);
     return 0;
@@ -407,7 +407,7 @@ void leader_wake(struct leader *leader)
         replay(leader, leader->callers.at[i]);
 }
 
-void leader_sleep(struct leader *leader, const struct rdzv_moved *to)
+void leader_sleep(struct leader *leader, const struct rdzv_leader_address *to)
 {
     rdzv_host_destroy(TAKE(leader->host));
     uv_timer_stop(&leader->tick);
@@ -456,9 +456,9 @@ static void on_probe_up(void *arg, struct conn *conn)
     char addr[ADDRESS_MAX];
     conn_address(conn, false, addr);
     conn_admit(conn);
-    struct rdzv_moved here = { .term = own_term(leader),
-                               .addr = addr,
-                               .port = leader_port(leader) };
+    struct rdzv_leader_address here = { .term = own_term(leader),
+                                        .addr = addr,
+                                        .port = leader_port(leader) };
     rdzv_put_as(conn_out(conn), RDZV_FRAME_LEAD, &here);
 }
 
@@ -466,7 +466,7 @@ static int on_probe_frame(void *arg, struct conn *conn, const struct wire_frame 
 {
     struct leader *leader = arg;
     struct rdzv_frame_data said = rdzv_frame_of(frame);
-    struct rdzv_moved to;
+    struct rdzv_leader_address to;
     (void)conn;
     if (said.kind != RDZV_FRAME_MOVED)
         return 0;

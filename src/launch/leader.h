@@ -14,8 +14,9 @@ struct leader_sink {
     /* Orders for the member in this process, as the frame it would have got; from the loop, never
      * from inside leader_hear. */
     void (*order)(void *arg, const struct rdzv_frame_data *);
-    void (*moved)(void *arg, const struct rdzv_moved *); /* a leader with a higher term claimed */
-    void (*news)(void *arg, const char *text);           /* may be NULL */
+    void (*moved)(void *arg,
+                  const struct rdzv_leader_address *); /* a leader with a higher term claimed */
+    void (*news)(void *arg, const char *text);         /* may be NULL */
     void (*alone)(void *arg); /* the last connection has gone; may be NULL */
     void *arg;
 };
@@ -35,7 +36,7 @@ void leader_serve_store(struct leader *, struct store_server *);
 /* From now on it leads. Callers are served, also those that were held. */
 void leader_wake(struct leader *);
 /* Sends everyone there; NULL: the leader is not known, callers are held. */
-void leader_sleep(struct leader *, const struct rdzv_moved *to);
+void leader_sleep(struct leader *, const struct rdzv_leader_address *to);
 bool leader_leads(const struct leader *);
 /* Who led before, by its group rank in the round that the member in this process has told: it will
  * not come. */

@@ -240,7 +240,9 @@ static int hear_welcome(struct leader_conn *link, const struct rdzv_frame_data *
     if (rc == 0)
         start_beats(link, welcome.beat_ms);
     if (rc == 0 && !link->welcomed && link->settings->backend != RDZV_BACKEND_AGENT) {
-        struct rdzv_moved here = { .term = welcome.term, .addr = addr, .port = link->at.port };
+        struct rdzv_leader_address here = { .term = welcome.term,
+                                            .addr = addr,
+                                            .port = link->at.port };
         leader_sleep(link->leader, &here);
     }
     if (rc == 0)
@@ -252,7 +254,7 @@ static int hear_welcome(struct leader_conn *link, const struct rdzv_frame_data *
 static int hear_moved(struct leader_conn *link, const struct rdzv_frame_data *frame)
 {
     struct arena *arena = arena_create();
-    struct rdzv_moved moved;
+    struct rdzv_leader_address moved;
     int rc = rdzv_get(frame, arena, &moved);
     if (rc == 0) {
         struct target to = { .port = moved.port };
@@ -566,7 +568,7 @@ static void on_own_order(void *arg, const struct rdzv_frame_data *frame)
     link->sink.order(link->sink.arg, frame);
 }
 
-static void on_own_moved(void *arg, const struct rdzv_moved *moved)
+static void on_own_moved(void *arg, const struct rdzv_leader_address *moved)
 {
     struct leader_conn *link = arg;
     struct target to = { .port = moved->port };

@@ -315,7 +315,7 @@ static void on_rank_ended(void *arg, const struct rdzv_death *death, bool more)
 
 /* ---- joining ---- */
 
-static void on_checked(void *arg, const struct rdzv_checked *checked)
+static void on_checked(void *arg, const struct rdzv_check_report *checked)
 {
     struct member *member = arg;
     AUTO_BUF struct buf out = BUF_INIT(FRAMES_MAX);
@@ -598,7 +598,7 @@ static int hear_check(struct member *member, const struct rdzv_frame_data *frame
 /* Inside a job the events tell of the others. */
 static int hear_note(struct member *member, const struct rdzv_frame_data *frame)
 {
-    struct rdzv_note note;
+    struct rdzv_finding note;
     if (rdzv_get(frame, member->memory, &note) != 0)
         return -1;
     if (note.term < member->term)

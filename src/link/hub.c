@@ -315,7 +315,7 @@ void link_secrets(struct link_hub *hub, const struct engine_secrets *secrets)
 }
 
 void link_stop(struct link_hub *hub, struct generation g, const char *node,
-               const struct task_ref *task, enum stop_how how, enum end_by why)
+               const struct task_ref *task, enum stop_how how, enum end_origin why)
 {
     struct agent *a = hub_find(hub, g, node);
     if (!a)

@@ -48,7 +48,7 @@ int link_launch(struct link_hub *, const struct launch *, struct err *);
 /* Kept in the same way: an agent that is not connected gets it after its HELLO. task NULL:
  * everything. */
 void link_stop(struct link_hub *, struct generation, const char *node, const struct task_ref *task,
-               enum stop_how, enum end_by why);
+               enum stop_how, enum end_origin why);
 void link_ack(struct link_hub *, struct generation, const char *node, uint64_t seq);
 int link_exec(struct link_hub *, const struct engine_exec *,
               struct err *); /* ERR_UNAVAILABLE when not connected */

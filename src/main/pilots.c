@@ -524,8 +524,8 @@ static void on_own_row(void *arg, bool kept)
 }
 
 /* Why it waits is said when that changes, and once a minute. */
-static void tell_job(const struct pilot_nodes *n, uint64_t job, enum end_by by, const char *reason,
-                     uint64_t start_ms)
+static void tell_job(const struct pilot_nodes *n, uint64_t job, enum end_origin by,
+                     const char *reason, uint64_t start_ms)
 {
     const struct engine_sink *sink = &n->config.sink;
     const uint64_t hash =

@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum end_by stage_blame(int number)
+enum end_origin stage_blame(int number)
 {
     static const int own[] = { ENOENT, EACCES, ENOTDIR, ELOOP,  ENAMETOOLONG, EPERM,
                                EISDIR, E2BIG,  ENOEXEC, EINVAL, ENXIO,        EROFS };

@@ -42,7 +42,7 @@ struct stage_ends {   /* descriptors of the new process */
 
 /* Why the program could not be started, as the new process saw it. */
 struct stage_failure {
-    enum end_by by;
+    enum end_origin by;
     enum end_cause cause;
     char reason[200];
 };
@@ -63,6 +63,6 @@ int stage_terminal(int *theirs, struct err *err);
 
 /* Whose fault an errno of starting a program is: what will be the same at the next try is the job's
  * own. */
-enum end_by stage_blame(int number);
+enum end_origin stage_blame(int number);
 
 #endif

@@ -69,7 +69,7 @@ struct task {
     bool failed; /* failure says why the program did not start */
     struct stage_failure failure;
     bool stopped, killed;
-    enum end_by stop_why;
+    enum end_origin stop_why;
     enum end_cause stop_cause;
     char stop_remark[160];
     bool told_death;
@@ -876,7 +876,7 @@ static bool take_gpus(struct task *task)
     const struct gpu_ask ask = { .minors = what->gpus,
                                  .parts = what->parts,
                                  .n = what->gpu_hold ? what->n_gpus : 0,
-                                 .share = what->gpu_hold == GPU_HOLD_SHARE,
+                                 .share = what->gpu_hold == GPU_GRANT_SHARE,
                                  .server = task->site->server };
     uint32_t minor = 0;
     char remark[80];

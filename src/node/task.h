@@ -44,7 +44,7 @@ struct task_end task_fault(const struct err *);              /* of what could no
 struct task_stop {
     bool now;  /* SIGKILL at once; else SIGTERM and the launch's grace */
     bool told; /* somebody else has sent it SIGTERM */
-    enum end_by why;
+    enum end_origin why;
     enum end_cause cause;
     const char *remark; /* "" when why says all */
 };

@@ -44,7 +44,7 @@ struct task_set {
     VEC(struct batch *) held; /* launches that wait for them */
     bool installed, python_made, gpu_share_made;
     bool closing, released; /* told to stop everything; said that nothing is left */
-    enum end_by why;
+    enum end_origin why;
     char no_python[sizeof((struct err *)NULL)->what]; /* why there is no environment; "" */
     uv_timer_t close_timer;
 };

@@ -181,7 +181,7 @@ int rdzv_host_hear(struct rdzv_host *host, uint64_t conn, const struct rdzv_fram
 {
     const struct rdzv_participant *one = map_get(host->conns, conn);
     struct rdzv_report report;
-    struct rdzv_checked checked;
+    struct rdzv_check_report checked;
     struct rdzv_leave leave;
     int rc = one ? 0 : -1;
     switch (one ? frame->kind : RDZV_FRAME_N) {

@@ -208,7 +208,7 @@ uint64_t gather_due(const struct rdzv *);
 
 /* trial.c */
 void trial_begin(struct rdzv *, struct member *const *, size_t n, uint64_t now_us);
-void trial_answer(struct rdzv *, const struct member *, const struct rdzv_checked *);
+void trial_answer(struct rdzv *, const struct member *, const struct rdzv_check_report *);
 bool trial_has(const struct rdzv *, uint64_t member);
 void trial_again(struct rdzv *, uint64_t member); /* the order may have been lost */
 void trial_drop(struct rdzv *);                   /* forgets a running one */

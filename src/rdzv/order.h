@@ -29,7 +29,7 @@ struct rdzv_order { /* texts and lists live until the next call into the machine
         struct rdzv_stop stop;
         struct rdzv_end end;
         struct rdzv_refused refused;
-        struct rdzv_note note;
+        struct rdzv_finding note;
     };
 };
 /* What happened, for the job's events and the log. */

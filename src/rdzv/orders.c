@@ -98,9 +98,9 @@ void orders_end(struct rdzv *rdzv, uint64_t member, const struct rdzv_end *end)
 void orders_note(struct rdzv *rdzv, uint64_t member, uint64_t about, const char *text)
 {
     struct rdzv_order order = { .to = member, .kind = RDZV_ORDER_NOTE };
-    order.note = (struct rdzv_note){ .term = rdzv->term,
-                                     .about = about,
-                                     .text = arena_strdup(rdzv->memory, text) };
+    order.note = (struct rdzv_finding){ .term = rdzv->term,
+                                        .about = about,
+                                        .text = arena_strdup(rdzv->memory, text) };
     orders_put(rdzv, &order);
 }
 

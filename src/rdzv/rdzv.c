@@ -122,7 +122,7 @@ void rdzv_report(struct rdzv *rdzv, uint64_t id, const struct rdzv_report *repor
     move_on(rdzv, now_us);
 }
 
-void rdzv_checked(struct rdzv *rdzv, uint64_t id, const struct rdzv_checked *checked,
+void rdzv_checked(struct rdzv *rdzv, uint64_t id, const struct rdzv_check_report *checked,
                   uint64_t now_us)
 {
     orders_open(rdzv);

@@ -42,7 +42,8 @@ void rdzv_destroy(struct rdzv *); /* NULL-safe */
  * JOINed again with claim.done may get the next ROUND without a STOP. */
 void rdzv_join(struct rdzv *, const struct rdzv_join *, uint64_t now_us);
 void rdzv_report(struct rdzv *, uint64_t member, const struct rdzv_report *, uint64_t now_us);
-void rdzv_checked(struct rdzv *, uint64_t member, const struct rdzv_checked *, uint64_t now_us);
+void rdzv_checked(struct rdzv *, uint64_t member, const struct rdzv_check_report *,
+                  uint64_t now_us);
 void rdzv_leave(struct rdzv *, uint64_t member, const struct rdzv_leave *, uint64_t now_us);
 void rdzv_beat(struct rdzv *, uint64_t member, uint64_t now_us);
 /* Its connection broke or its node is gone. why: for people. */

@@ -116,7 +116,7 @@ void trial_again(struct rdzv *rdzv, uint64_t member)
 }
 
 void trial_answer(struct rdzv *rdzv, const struct member *member,
-                  const struct rdzv_checked *checked)
+                  const struct rdzv_check_report *checked)
 {
     struct trial *trial = &rdzv->trial;
     size_t i = index_of(trial, member->id);

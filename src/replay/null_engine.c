@@ -20,7 +20,7 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
 }
 
 static int stop(struct engine *e, struct generation generation, const struct task_ref *task,
-                enum stop_how how, enum end_by why, struct err *err)
+                enum stop_how how, enum end_origin why, struct err *err)
 {
     (void)e;
     (void)generation;

@@ -48,7 +48,7 @@ static void add_gpus(struct demand *list, size_t *n, const struct member *member
 static void add_ports(struct arena *arena, struct demand *list, size_t *n, const struct member *m)
 {
     for (size_t i = 0; i < m->want->role->n_ports; i++) {
-        const struct port_want *p = &m->want->role->ports[i];
+        const struct port_request *p = &m->want->role->ports[i];
         if (!p->first || p->prefer) {
             add_amount(list, n, DEMAND_PORTS, "ports", times(p->count, m->per));
             continue;

@@ -26,7 +26,7 @@ static void give_ports(struct example *e, const struct role *r, struct task_plac
     p->ports = ARENA_ARRAY(e->arena, r->n_ports, struct placed_port);
     p->n_ports = (uint32_t)r->n_ports;
     for (size_t i = 0; i < r->n_ports; i++) {
-        const struct port_want *ask = &r->ports[i];
+        const struct port_request *ask = &r->ports[i];
         struct placed_port *port = &p->ports[i];
         *port = (struct placed_port){ .label = arena_strdup(e->arena, ask->label),
                                       .numbers = ARENA_ARRAY(e->arena, ask->count, uint32_t),

@@ -98,7 +98,7 @@ static bool is_avoided(const struct placement *placement, uint32_t port)
 
 /* A range that is only preferred stays clear of those that other labels of the job must have. */
 static bool pick_range(const struct placement *placement, const struct ports *map,
-                       const struct port_want *ask, uint32_t *out)
+                       const struct port_request *ask, uint32_t *out)
 {
     for (uint32_t i = 0; i < ask->count; i++) {
         out[i] = ask->first + i;
@@ -110,7 +110,7 @@ static bool pick_range(const struct placement *placement, const struct ports *ma
 }
 
 static bool pick_label(const struct placement *placement, uint32_t node,
-                       const struct port_want *ask, uint32_t *out)
+                       const struct port_request *ask, uint32_t *out)
 {
     const struct ports *map = cluster_ports(placement->cluster, node);
     if (ask->first && pick_range(placement, map, ask, out))

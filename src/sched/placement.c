@@ -173,7 +173,7 @@ static void collect_avoided(struct placement *placement)
     placement->avoid = ARENA_ARRAY(placement->arena, most, struct port_range);
     for (size_t r = 0; r < placement->job->n_roles; r++)
         for (size_t i = 0; i < placement->job->roles[r].n_ports; i++) {
-            const struct port_want *p = &placement->job->roles[r].ports[i];
+            const struct port_request *p = &placement->job->roles[r].ports[i];
             if (p->first && !p->prefer)
                 placement->avoid[placement->n_avoid++] =
                     (struct port_range){ .first = p->first, .last = p->first + p->count - 1 };

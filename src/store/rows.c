@@ -157,7 +157,7 @@ static void bind_ending(sqlite3_stmt *s, int i, const struct attempt_row *row)
     sqlite3_bind_int(s, i++, end->signal);
     db_u64(s, i++, end->oom);
     db_u64(s, i++, end->lost);
-    db_text(s, i++, end->by == BY_NONE ? NULL : end_by_word(end->by));
+    db_text(s, i++, end->by == BY_NONE ? NULL : end_origin_word(end->by));
     db_text(s, i++, row->reason);
     db_u64(s, i++, end->memory_peak);
     db_text(s, i++, end->tail);
@@ -201,7 +201,7 @@ static struct ending read_ending(sqlite3_stmt *s, int i, struct arena *a)
                           .signal = sqlite3_column_int(s, i + 2),
                           .oom = db_get_u64(s, i + 3) != 0,
                           .lost = db_get_u64(s, i + 4) != 0,
-                          .by = end_by_parse(db_get_word(s, i + 5).text),
+                          .by = end_origin_parse(db_get_word(s, i + 5).text),
                           .memory_peak = db_get_u64(s, i + 7),
                           .tail = db_get_text(s, i + 8, a) };
     end.tail = end.tail ? end.tail : "";

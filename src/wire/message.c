@@ -243,7 +243,7 @@ static const struct codec_row input_rows[] = {
 };
 static const struct codec_row hold_rows[] = {
     ROW(U8, struct launch_task, gpu_hold, "devices: 0 declared, 1 whole, 2 shared",
-        .max = GPU_HOLD_N - 1),
+        .max = GPU_GRANT_N - 1),
     ROW_END,
 };
 static const struct codec_row parts_rows[] = {
@@ -324,8 +324,8 @@ bool wire_limit_launch(struct launch *launch, uint32_t form)
     bool taken = false;
     for (size_t i = 0; form < 1 && i < launch->n_tasks; i++) {
         struct launch_task *task = &launch->tasks[i];
-        taken = taken || task->gpu_hold != GPU_HOLD_NONE;
-        task->gpu_hold = GPU_HOLD_NONE;
+        taken = taken || task->gpu_hold != GPU_GRANT_NONE;
+        task->gpu_hold = GPU_GRANT_NONE;
         task->parts = NULL;
     }
     bool podman = form < 4 && launch->runtime != RUNTIME_SERVER;

@@ -28,8 +28,8 @@ struct wire_hello { /* agent -> server */
 struct wire_stop {
     bool all; /* else one attempt */
     struct task_ref task;
-    bool now;        /* SIGKILL at once */
-    enum end_by why; /* recorded as who ended it */
+    bool now;            /* SIGKILL at once */
+    enum end_origin why; /* recorded as who ended it */
 };
 enum wire_fact_kind {
     WIRE_FACT_NONE,

@@ -120,12 +120,13 @@ static const struct codec_row report_rows[] = {
     ROW_END,
 };
 static const struct codec_row checked_rows[] = {
-    TERM(struct rdzv_checked),
-    ROW(U32, struct rdzv_checked, check, "which order this answers"),
-    ENUM(struct rdzv_checked, result, RDZV_CHECK_PAIR_BAD, "1 good, 2 it is bad, 3 its group is"),
-    ROW(U64, struct rdzv_checked, took_us, "what is compared between nodes"),
-    TEXT(struct rdzv_checked, figures, "for people"),
-    TEXT(struct rdzv_checked, why, "of a bad one"),
+    TERM(struct rdzv_check_report),
+    ROW(U32, struct rdzv_check_report, check, "which order this answers"),
+    ENUM(struct rdzv_check_report, result, RDZV_CHECK_PAIR_BAD,
+         "1 good, 2 it is bad, 3 its group is"),
+    ROW(U64, struct rdzv_check_report, took_us, "what is compared between nodes"),
+    TEXT(struct rdzv_check_report, figures, "for people"),
+    TEXT(struct rdzv_check_report, why, "of a bad one"),
     ROW_END,
 };
 static const struct codec_row leave_rows[] = {
@@ -240,15 +241,15 @@ static const struct codec_row refused_rows[] = {
     ROW_END,
 };
 static const struct codec_row note_rows[] = {
-    TERM(struct rdzv_note),
-    ROW(U64, struct rdzv_note, about, "member; 0: nobody in particular"),
-    TEXT(struct rdzv_note, text, "for people"),
+    TERM(struct rdzv_finding),
+    ROW(U64, struct rdzv_finding, about, "member; 0: nobody in particular"),
+    TEXT(struct rdzv_finding, text, "for people"),
     ROW_END,
 };
 static const struct codec_row moved_rows[] = {
-    TERM(struct rdzv_moved),
-    TEXT(struct rdzv_moved, addr, "of the leader"),
-    ROW(U16, struct rdzv_moved, port, "of the leader"),
+    TERM(struct rdzv_leader_address),
+    TEXT(struct rdzv_leader_address, addr, "of the leader"),
+    ROW(U16, struct rdzv_leader_address, port, "of the leader"),
     ROW_END,
 };
 
@@ -299,7 +300,8 @@ const struct codec_message rdzv_messages[RDZV_MESSAGES] = {
             "nothing of it runs, unless its claim says so: it can take part in the next round"),
     MESSAGE(REPORT, struct rdzv_report, report_rows, NULL, TO_LEADER,
             "how its ranks of a round are"),
-    MESSAGE(CHECKED, struct rdzv_checked, checked_rows, NULL, TO_LEADER, "what a node check found"),
+    MESSAGE(CHECKED, struct rdzv_check_report, checked_rows, NULL, TO_LEADER,
+            "what a node check found"),
     MESSAGE(LEAVE, struct rdzv_leave, leave_rows, NULL, TO_LEADER, "it ends"),
     MESSAGE(BEAT, char, NULL, NULL, TO_LEADER, "it is alive"),
     MESSAGE(EVENT, struct rdzv_event, event_rows, NULL, TO_LEADER,
@@ -313,11 +315,12 @@ const struct codec_message rdzv_messages[RDZV_MESSAGES] = {
             "end your ranks of that round, then JOIN again"),
     MESSAGE(END, struct rdzv_end, end_rows, NULL, TO_MEMBER, "it is over"),
     MESSAGE(REFUSED, struct rdzv_refused, refused_rows, NULL, TO_MEMBER, "it cannot join"),
-    MESSAGE(MOVED, struct rdzv_moved, moved_rows, NULL, TO_MEMBER, "the leader is elsewhere"),
-    MESSAGE(LEAD, struct rdzv_moved, moved_rows, NULL,
+    MESSAGE(MOVED, struct rdzv_leader_address, moved_rows, NULL, TO_MEMBER,
+            "the leader is elsewhere"),
+    MESSAGE(LEAD, struct rdzv_leader_address, moved_rows, NULL,
             "leader to the launcher at the original endpoint",
             "it leads this run: step down and send everyone there"),
-    MESSAGE(NOTE, struct rdzv_note, note_rows, NULL, TO_MEMBER,
+    MESSAGE(NOTE, struct rdzv_finding, note_rows, NULL, TO_MEMBER,
             "what the node check found, for people"),
 };
 

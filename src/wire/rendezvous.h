@@ -54,7 +54,7 @@ struct rdzv_event { /* for the job's events */
 #define RDZV_TYPES(X)                                                                              \
     X(struct rdzv_join, JOIN)                                                                      \
     X(struct rdzv_report, REPORT)                                                                  \
-    X(struct rdzv_checked, CHECKED)                                                                \
+    X(struct rdzv_check_report, CHECKED)                                                           \
     X(struct rdzv_leave, LEAVE)                                                                    \
     X(struct rdzv_event, EVENT)                                                                    \
     X(struct rdzv_welcome, WELCOME)                                                                \
@@ -63,8 +63,8 @@ struct rdzv_event { /* for the job's events */
     X(struct rdzv_stop, STOP)                                                                      \
     X(struct rdzv_end, END)                                                                        \
     X(struct rdzv_refused, REFUSED)                                                                \
-    X(struct rdzv_moved, MOVED)                                                                    \
-    X(struct rdzv_note, NOTE)
+    X(struct rdzv_leader_address, MOVED)                                                           \
+    X(struct rdzv_finding, NOTE)
 #define RDZV_OF(type, kind)             , type : RDZV_FRAME_##kind
 #define RDZV_KIND_OF(...)               _Generic(*(__VA_ARGS__), char : RDZV_FRAME_N RDZV_TYPES(RDZV_OF))
 #define rdzv_put(out, ...)              rdzv_put_as(out, RDZV_KIND_OF(__VA_ARGS__), __VA_ARGS__)

@@ -76,7 +76,7 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
 }
 
 static int stop(struct engine *e, struct generation g, const struct task_ref *ref,
-                enum stop_how how, enum end_by why, struct err *err)
+                enum stop_how how, enum end_origin why, struct err *err)
 {
     struct fake *f = self(e);
     (void)how;

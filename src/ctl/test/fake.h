@@ -17,7 +17,7 @@ struct fake_task {
     uint32_t attempt;
     enum fake_phase phase;
     bool ending; /* asked to end */
-    enum end_by why;
+    enum end_origin why;
     char role[64];
 };
 struct fake_fact {

@@ -105,7 +105,9 @@ static struct live_job *make(struct live *live, struct job_spec *spec)
 
 static void tasks(void **state)
 {
-    static struct port_want want = { .label = "http", .count = 1, .first = 8080, .prefer = true };
+    static struct port_request want = {
+        .label = "http", .count = 1, .first = 8080, .prefer = true
+    };
     static struct role role = { .name = "w", .replicas = 2, .ports = &want, .n_ports = 1 };
     static struct job_spec spec = { .roles = &role, .n_roles = 1 };
     static uint32_t number = 9000;

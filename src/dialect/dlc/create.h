@@ -188,7 +188,7 @@ void dlc_notices(const struct dlc_create *, struct text_node *keep, struct repor
 /* Settings.AdvancedSettings. */
 struct dlc_advanced_settings {
     bool services; /* createSvcForAllWorkers */
-    struct port_want *ports;
+    struct port_request *ports;
     size_t n_ports; /* customPortList, customPortNumPerWorker */
 };
 void dlc_advanced_read(const struct dlc_create *, struct dlc_advanced_settings *, struct report *);

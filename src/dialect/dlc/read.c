@@ -108,13 +108,13 @@ static void read_env(const struct reader *r, struct pairs *out)
 static void add_port(struct role *role, const char *label, uint32_t number)
 {
     role->ports[role->n_ports++] =
-        (struct port_want){ .label = label, .count = 1, .first = number, .prefer = true };
+        (struct port_request){ .label = label, .count = 1, .first = number, .prefer = true };
 }
 
 static void read_ports(const struct reader *r, struct role *role, bool first)
 {
     const struct dlc_type *type = r->c->type;
-    role->ports = ARENA_ARRAY(r->arena, r->advanced->n_ports + 3, struct port_want);
+    role->ports = ARENA_ARRAY(r->arena, r->advanced->n_ports + 3, struct port_request);
     if (type->label && (first || (type->flags & DLC_EVERY_PORT)))
         add_port(role, type->label, type->port);
     if (type->web && first)

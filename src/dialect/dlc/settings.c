@@ -65,7 +65,7 @@ static void read_list(const struct dlc_create *c, const char *text,
     size_t most = 1;
     for (const char *p = text; *p; p++)
         most += *p == ';';
-    out->ports = ARENA_ARRAY(r->arena, most, struct port_want);
+    out->ports = ARENA_ARRAY(r->arena, most, struct port_request);
     for (const char *p = text; *p;) {
         size_t len = strcspn(p, ";");
         uint64_t first = 0, last = 0;
@@ -82,7 +82,7 @@ static void read_list(const struct dlc_create *c, const char *text,
                                 ? arena_printf(r->arena, DLC_LABEL_CUSTOM "-%zu", out->n_ports + 1)
                                 : DLC_LABEL_CUSTOM;
         if (len > 0)
-            out->ports[out->n_ports++] = (struct port_want){
+            out->ports[out->n_ports++] = (struct port_request){
                 .label = label, .first = (uint32_t)first, .count = (uint32_t)(last - first + 1)
             };
         p += len + (p[len] == ';');
@@ -107,8 +107,8 @@ static void read_number(const struct dlc_create *c, const char *text,
                     "100");
         return;
     }
-    out->ports = ARENA_NEW(r->arena, struct port_want);
-    out->ports[0] = (struct port_want){ .label = DLC_LABEL_CUSTOM, .count = (uint32_t)n };
+    out->ports = ARENA_NEW(r->arena, struct port_request);
+    out->ports[0] = (struct port_request){ .label = DLC_LABEL_CUSTOM, .count = (uint32_t)n };
     out->n_ports = 1;
 }
 

@@ -420,7 +420,7 @@ static void write_ports(const struct writer *w)
     if (strcmp(w->type->name, "PyTorchJob") != 0)
         return;
     for (size_t i = 0; i < role->n_ports; i++) {
-        const struct port_want *p = &role->ports[i];
+        const struct port_request *p = &role->ports[i];
         if (strncmp(p->label, DLC_LABEL_CUSTOM, sizeof DLC_LABEL_CUSTOM - 1) != 0)
             continue;
         if (!p->first)

@@ -167,11 +167,11 @@ static void add_port(const struct ej_reader *r, enum ej_type type, struct role *
 {
     if (r->strategy != EJ_PARAMETER_SERVER)
         return;
-    role->ports = ARENA_ARRAY(r->arena, 1, struct port_want);
-    role->ports[0] = (struct port_want){ .label = EJ_PORT,
-                                         .count = 1,
-                                         .first = type == EJ_PS ? PORT_SERVER : PORT_TASK,
-                                         .prefer = true };
+    role->ports = ARENA_ARRAY(r->arena, 1, struct port_request);
+    role->ports[0] = (struct port_request){ .label = EJ_PORT,
+                                            .count = 1,
+                                            .first = type == EJ_PS ? PORT_SERVER : PORT_TASK,
+                                            .prefer = true };
     role->n_ports = 1;
 }
 

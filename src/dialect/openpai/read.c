@@ -71,7 +71,7 @@ static void read_envs(struct reader *r)
 static void add_port(struct role *role, const char *label, int64_t count, int64_t first)
 {
     role->ports[role->n_ports++] =
-        (struct port_want){ .label = label, .count = (uint32_t)count, .first = (uint32_t)first };
+        (struct port_request){ .label = label, .count = (uint32_t)count, .first = (uint32_t)first };
 }
 
 static bool has_port(const struct role *role, const char *label)
@@ -86,7 +86,7 @@ static bool has_port(const struct role *role, const char *label)
 static void read_ports(struct reader *r, const struct v1_role *v1, struct role *role)
 {
     const struct v1_port *ports = v1->ports.at;
-    role->ports = ARENA_ARRAY(r->arena, v1->ports.n + 2, struct port_want);
+    role->ports = ARENA_ARRAY(r->arena, v1->ports.n + 2, struct port_request);
     for (size_t i = 0; i < v1->ports.n; i++)
         add_port(role, ports[i].label, ports[i].number, ports[i].begin_at);
     if (!has_port(role, V1_LABEL_HTTP))

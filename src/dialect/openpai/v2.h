@@ -36,7 +36,7 @@ struct v2_role {
     struct words prerequisites, commands;
     uint32_t shm_mb, cpu, memory_mb, gpu;
     bool has_shm;
-    struct port_want *ports;
+    struct port_request *ports;
     size_t n_ports;
     struct place place;
 };

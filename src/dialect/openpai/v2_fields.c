@@ -92,7 +92,7 @@ static int decode_port(const struct field_in *in, const struct text_node *node, 
 {
     static const struct field number = { .name = "",
                                          .type = FIELD_U32,
-                                         .offset = offsetof(struct port_want, count),
+                                         .offset = offsetof(struct port_request, count),
                                          .size = sizeof(uint32_t),
                                          .min = 1,
                                          .max = PORTS_MAX,
@@ -118,9 +118,9 @@ static int decode_ports(const struct field_in *in, const struct text_node *node,
                     "label: number of ports");
         return -1;
     }
-    role->ports = ARENA_ARRAY(in->arena, node->count + 2, struct port_want);
+    role->ports = ARENA_ARRAY(in->arena, node->count + 2, struct port_request);
     for (const struct text_node *port = node->first; port; port = port->next) {
-        struct port_want *want = &role->ports[role->n_ports++];
+        struct port_request *want = &role->ports[role->n_ports++];
         want->label = arena_strdup(in->arena, port->key);
         rc |= decode_port(in, port, want);
     }

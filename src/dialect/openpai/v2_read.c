@@ -92,12 +92,12 @@ static void add_port(struct role *role, const char *label)
     for (size_t i = 0; i < role->n_ports; i++)
         if (strcmp(role->ports[i].label, label) == 0)
             return;
-    role->ports[role->n_ports++] = (struct port_want){ .label = label, .count = 1 };
+    role->ports[role->n_ports++] = (struct port_request){ .label = label, .count = 1 };
 }
 
 static void read_ports(struct v2_reader *r, const struct v2_role *v2, struct role *role)
 {
-    role->ports = ARENA_ARRAY(r->arena, v2->n_ports + 2, struct port_want);
+    role->ports = ARENA_ARRAY(r->arena, v2->n_ports + 2, struct port_request);
     if (v2->n_ports)
         memcpy(role->ports, v2->ports, v2->n_ports * sizeof *role->ports);
     role->n_ports = v2->n_ports;

@@ -270,7 +270,7 @@ static bool default_shm(const struct job_writer *w, const struct role *role)
     return false;
 }
 
-static bool added(const struct port_want *port, const char *label)
+static bool added(const struct port_request *port, const char *label)
 {
     return port->count == 1 && port->first == 0 && strcmp(port->label, label) == 0;
 }
@@ -293,7 +293,7 @@ static void write_ports(struct job_writer *w, struct text_node *out, const struc
     size_t n = own_ports(role);
     struct text_node *map = n ? text_map(w->arena, out, "ports") : NULL;
     for (size_t i = 0; i < n; i++) {
-        const struct port_want *port = &role->ports[i];
+        const struct port_request *port = &role->ports[i];
         const char *field = arena_printf(w->arena, "%s.ports.%s", path, port->label);
         if (port->first)
             writer_nearly(w, field, "begins at %u, openpai v2 gives any free ports", port->first);

@@ -121,7 +121,7 @@ static void write_resources(struct job_writer *w, struct text_node *out, const s
 }
 
 /* http and ssh are added when v1 is read. */
-static bool implied_port(const struct port_want *port)
+static bool implied_port(const struct port_request *port)
 {
     return port->count == 1 && port->first == 0 &&
            (strcmp(port->label, V1_LABEL_HTTP) == 0 || strcmp(port->label, V1_LABEL_SSH) == 0);
@@ -132,7 +132,7 @@ static void write_ports(struct job_writer *w, struct text_node *out, const struc
 {
     struct text_node *list = NULL;
     for (size_t i = 0; i < role->n_ports; i++) {
-        const struct port_want *port = &role->ports[i];
+        const struct port_request *port = &role->ports[i];
         if (implied_port(port))
             continue;
         list = list ? list : text_list(w->arena, out, "portList");

@@ -12,7 +12,7 @@
 void batch_role(struct role *role, bool first)
 {
     role->run = RUN;
-    role->ports[role->n_ports++] = (struct port_want){ .label = BATCH_PORT, .count = 1 };
+    role->ports[role->n_ports++] = (struct port_request){ .label = BATCH_PORT, .count = 1 };
     role->done.succeeded = first ? (struct count){ .kind = COUNT_NUMBER, .n = 1 }
                                  : (struct count){ .kind = COUNT_NEVER };
 }

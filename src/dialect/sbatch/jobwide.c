@@ -181,7 +181,7 @@ static bool add_after(struct sb_reader *r, const char *text, size_t len)
             return false;
         }
         r->job->after[r->job->n_after++] =
-            (struct job_after){ .job = job, .ended = kinds[k].ended, .match = kinds[k].match };
+            (struct job_dependency){ .job = job, .ended = kinds[k].ended, .match = kinds[k].match };
     }
     return true;
 }
@@ -200,7 +200,7 @@ static void read_dependency(struct sb_reader *r)
                     "a comma between them");
         return;
     }
-    r->job->after = ARENA_ARRAY(r->arena, AFTER_MAX, struct job_after);
+    r->job->after = ARENA_ARRAY(r->arena, AFTER_MAX, struct job_dependency);
     for (; *at; at += strcspn(at, ","), at += *at == ',')
         if (!add_after(r, at, strcspn(at, ",")))
             return;

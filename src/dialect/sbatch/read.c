@@ -64,7 +64,7 @@ static void make_role(const struct sb_reader *r, size_t part, const struct sb_sh
         role->resources.gpu_types.at = ARENA_ARRAY(r->arena, 1, const char *);
         role->resources.gpu_types.at[role->resources.gpu_types.n++] = shape->gpu_type;
     }
-    role->ports = ARENA_NEW(r->arena, struct port_want);
+    role->ports = ARENA_NEW(r->arena, struct port_request);
     batch_role(role, part == 0);
 }
 

@@ -58,7 +58,7 @@ static void write_after(const struct writer *w)
 {
     AUTO_BUF struct buf text = BUF_INIT(SCRIPT_MAX);
     for (size_t i = 0; i < w->job->n_after; i++) {
-        const struct job_after *after = &w->job->after[i];
+        const struct job_dependency *after = &w->job->after[i];
         const char *kind = after->match && strcmp(after->match, "index") == 0   ? "aftercorr"
                            : after->ended && strcmp(after->ended, "any") == 0   ? "afterany"
                            : after->ended && strcmp(after->ended, "badly") == 0 ? "afternotok"

@@ -24,7 +24,7 @@ static inline struct job_place *sample_place(struct arena *arena, const struct j
             task->n_ports = (uint32_t)role->n_ports;
             task->ports = ARENA_ARRAY(arena, role->n_ports, struct placed_port);
             for (size_t p = 0; p < role->n_ports; p++) {
-                const struct port_want *want = &role->ports[p];
+                const struct port_request *want = &role->ports[p];
                 struct placed_port *got = &task->ports[p];
                 *got = (struct placed_port){ .label = want->label, .count = want->count };
                 got->numbers = ARENA_ARRAY(arena, want->count, uint32_t);

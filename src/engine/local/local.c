@@ -106,7 +106,7 @@ static int local_start(struct engine *e, const struct launch *launch, struct err
 }
 
 static int local_stop(struct engine *e, struct generation g, const struct task_ref *task,
-                      enum stop_how how, enum end_by why, struct err *err)
+                      enum stop_how how, enum end_origin why, struct err *err)
 {
     struct local *l = local_of(e);
     size_t cursor = 0;

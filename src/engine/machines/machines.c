@@ -435,7 +435,7 @@ static int machines_start(struct engine *e, const struct launch *launch, struct 
 /* Everything of a run. An agent that is not connected is told when it is; one that is to be killed
  * is killed by its host, which can do that without it. */
 static void stop_run(struct machines *m, struct machine_run *run, enum stop_how how,
-                     enum end_by why)
+                     enum end_origin why)
 {
     if (run->waits || hosts_cancel(m->hosts, run->generation, run->node)) {
         tell_later(m, run,
@@ -450,7 +450,7 @@ static void stop_run(struct machines *m, struct machine_run *run, enum stop_how 
 }
 
 static int machines_stop(struct engine *e, struct generation g, const struct task_ref *task,
-                         enum stop_how how, enum end_by why, struct err *err)
+                         enum stop_how how, enum end_origin why, struct err *err)
 {
     struct machines *m = machines_of(e);
     size_t cursor = 0;

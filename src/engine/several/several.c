@@ -36,7 +36,7 @@ static int several_start(struct engine *e, const struct launch *launch, struct e
 
 /* A node may have left its engine since: each ends what it has. */
 static int several_stop(struct engine *e, struct generation g, const struct task_ref *task,
-                        enum stop_how how, enum end_by why, struct err *err)
+                        enum stop_how how, enum end_origin why, struct err *err)
 {
     const struct several_config *c = &several_of(e)->config;
     int first = c->first->ops->stop(c->first, g, task, how, why, err);

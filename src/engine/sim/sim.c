@@ -14,7 +14,7 @@ struct member {
     uint32_t attempt, turn;
     uint32_t node; /* position in the crew's */
     enum phase phase;
-    enum end_by why; /* it was asked to end */
+    enum end_origin why; /* it was asked to end */
     bool stopping;
     uint64_t started_ms;
     struct sim_run run;
@@ -324,7 +324,7 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
 }
 
 static uint64_t end_member(struct sim *sim, struct task_set *crew, struct member *member,
-                           enum stop_how how, enum end_by why)
+                           enum stop_how how, enum end_origin why)
 {
     uint64_t lives = member->run.stop_ms < crew->grace_ms ? member->run.stop_ms : crew->grace_ms;
     if (how == STOP_NOW || member->phase == STARTING)
@@ -340,7 +340,7 @@ static uint64_t end_member(struct sim *sim, struct task_set *crew, struct member
 }
 
 static int stop(struct engine *e, struct generation generation, const struct task_ref *task,
-                enum stop_how how, enum end_by why, struct err *err)
+                enum stop_how how, enum end_origin why, struct err *err)
 {
     struct sim *sim = of(e);
     struct task_set *crew = crew_of(sim, generation);

@@ -233,7 +233,7 @@ static const struct retry_row retries[] = {
 
 static uint32_t times(const struct retry *retry, enum end_class class)
 {
-    struct retry_used used = { 0 };
+    struct retry_counts used = { 0 };
     uint32_t n = 0;
     while (n < 99 && retry_decide(retry, &used, class).answer != RETRY_NO) {
         retry_count_one(&used, class);
@@ -275,7 +275,7 @@ static void test_retry_rows(void **state)
 static void test_platform_is_not_counted(void **state)
 {
     (void)state;
-    struct retry_used used = { .platform = 50, .conflict = 4 };
+    struct retry_counts used = { .platform = 50, .conflict = 4 };
     assert_int_equal(retry_decide(&pai_2, &used, END_UNKNOWN).answer, RETRY_NOW);
     struct retry counted = pai_2;
     counted.platform_counted = true;
@@ -292,24 +292,24 @@ static void test_backoff_doubles(void **state)
     static const uint64_t native_ms[] = { 1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000 };
     static const uint64_t pai_ms[] = { 600000, 1200000, 2400000, 3600000, 3600000 };
     for (uint32_t i = 0; i < 8; i++) {
-        struct retry_used used = { .conflict = i, .platform = 2 };
+        struct retry_counts used = { .conflict = i, .platform = 2 };
         struct retry_decision decision = retry_decide(&native, &used, END_CONFLICT);
         assert_int_equal(decision.answer, RETRY_LATER);
         assert_int_equal(decision.delay_ms, native_ms[i]);
     }
     for (uint32_t i = 0; i < 5; i++) {
-        struct retry_used used = { .conflict = i };
+        struct retry_counts used = { .conflict = i };
         assert_int_equal(retry_decide(&pai_0, &used, END_CONFLICT).delay_ms, pai_ms[i]);
     }
-    struct retry_used many = { .conflict = UINT32_MAX };
+    struct retry_counts many = { .conflict = UINT32_MAX };
     assert_int_equal(retry_decide(&native, &many, END_CONFLICT).delay_ms, 60000);
-    assert_int_equal(retry_decide(&native, &(struct retry_used){ 0 }, END_PLATFORM).delay_ms, 0);
+    assert_int_equal(retry_decide(&native, &(struct retry_counts){ 0 }, END_PLATFORM).delay_ms, 0);
 }
 
 static void test_attempt_numbers(void **state)
 {
     (void)state;
-    struct retry_used used = { 0 };
+    struct retry_counts used = { 0 };
     struct retry_decision decision = retry_decide(&pai_2, &used, END_UNKNOWN);
     assert_int_equal(decision.next, 2);
     assert_int_equal(decision.of, 3);

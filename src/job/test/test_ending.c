@@ -12,13 +12,13 @@ static void test_words(void **state)
 {
     (void)state;
     for (int by = BY_NONE + 1; by < END_BY_N; by++)
-        assert_int_equal(end_by_parse(end_by_word((enum end_by)by)), by);
+        assert_int_equal(end_origin_parse(end_origin_word((enum end_origin)by)), by);
     for (int cause = CAUSE_NONE + 1; cause < END_CAUSE_N; cause++)
         assert_int_equal(end_cause_parse(end_cause_word((enum end_cause)cause)), cause);
-    assert_string_equal(end_by_word(END_BY_N), "");
+    assert_string_equal(end_origin_word(END_BY_N), "");
     assert_string_equal(end_cause_word(CAUSE_NONE), "");
     assert_string_equal(end_cause_word(END_CAUSE_N), "");
-    assert_int_equal(end_by_parse(""), BY_NONE);
+    assert_int_equal(end_origin_parse(""), BY_NONE);
     assert_int_equal(end_cause_parse("of a later version"), CAUSE_NONE);
 }
 

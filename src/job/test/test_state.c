@@ -212,10 +212,10 @@ static void test_words(void **state)
     BOTH_WAYS(agent_state, agent_state, AGENT_STATE_N);
     BOTH_WAYS(job_event, job_event, JOB_EV_N);
     for (int i = BY_NONE + 1; i < END_BY_N; i++)
-        assert_int_equal(end_by_parse(end_by_word((enum end_by)i)), i);
-    assert_int_equal(end_by_parse("nobody"), BY_NONE);
-    assert_int_equal(end_by_parse(""), BY_NONE);
-    assert_string_equal(end_by_word(BY_NONE), "");
+        assert_int_equal(end_origin_parse(end_origin_word((enum end_origin)i)), i);
+    assert_int_equal(end_origin_parse("nobody"), BY_NONE);
+    assert_int_equal(end_origin_parse(""), BY_NONE);
+    assert_string_equal(end_origin_word(BY_NONE), "");
 }
 
 int main(void)

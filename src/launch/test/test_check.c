@@ -26,7 +26,7 @@
 
 struct heard {
     unsigned times;
-    struct rdzv_checked last;
+    struct rdzv_check_report last;
     char figures[CHECK_FIGURES_MAX], why[CHECK_WHY_MAX];
 };
 struct group {
@@ -39,7 +39,7 @@ struct group {
     unsigned answers;
 };
 
-static void on_done(void *arg, const struct rdzv_checked *checked)
+static void on_done(void *arg, const struct rdzv_check_report *checked)
 {
     struct heard *heard = arg;
     heard->times++;

@@ -20,7 +20,7 @@ struct heard { /* by one member */
     struct arena *memory;
     struct rdzv_round round;
     struct rdzv_stop stop;
-    struct rdzv_moved moved;
+    struct rdzv_leader_address moved;
     struct rdzv_refused refused;
     struct conn *conn;
     int lost;
@@ -67,7 +67,7 @@ static void on_own_order(void *arg, const struct rdzv_frame_data *frame)
     assert_int_equal(hear(&((struct scene *)arg)->own, frame), 0);
 }
 
-static void on_moved(void *arg, const struct rdzv_moved *moved)
+static void on_moved(void *arg, const struct rdzv_leader_address *moved)
 {
     (void)moved;
     ((struct scene *)arg)->moved++;
@@ -317,7 +317,7 @@ static void callers_are_held_until_it_leads(void **state)
 
 static void say_lead(struct scene *scene, int i, uint64_t term)
 {
-    struct rdzv_moved lead = { .term = term, .addr = "10.0.0.9", .port = 99 };
+    struct rdzv_leader_address lead = { .term = term, .addr = "10.0.0.9", .port = 99 };
     if (!scene->callers[i].conn)
         connect_caller(scene, i, "t");
     rdzv_put_as(conn_out(scene->callers[i].conn), RDZV_FRAME_LEAD, &lead);
@@ -330,7 +330,7 @@ static void callers_are_sent_to_the_leader(void **state)
     join_caller(scene, 0, 1, 1);
     rdzv_put_as(conn_out(scene->callers[0].conn), RDZV_FRAME_BEAT, NULL);
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_BEAT], 1);
-    struct rdzv_moved there = { .term = 4, .addr = "10.0.0.4", .port = 44 };
+    struct rdzv_leader_address there = { .term = 4, .addr = "10.0.0.4", .port = 44 };
     leader_sleep(scene->leader, &there);
     wait_for(scene, &scene->callers[0].n[RDZV_FRAME_MOVED], 1);
     assert_string_equal(scene->callers[0].moved.addr, "10.0.0.4");

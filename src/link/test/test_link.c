@@ -234,7 +234,7 @@ static void an_older_agent_gets_the_launch_that_it_reads(void **state)
         for (uint32_t early = 0; early < 2; early++) {
             uint32_t seq = 1 + 2 * form + early, device = 3;
             struct launch_task task = { .role = "worker",
-                                        .gpu_hold = GPU_HOLD_WHOLE,
+                                        .gpu_hold = GPU_GRANT_WHOLE,
                                         .run = "train",
                                         .image = "docker.io/library/a:1" };
             task.gpus = &device;
@@ -255,7 +255,7 @@ static void an_older_agent_gets_the_launch_that_it_reads(void **state)
             assert_int_equal(wire_get(&frame, f->arena, &got), 0);
             assert_int_equal(got.seq, seq);
             assert_int_equal(got.tasks[0].gpus[0], device);
-            assert_int_equal(got.tasks[0].gpu_hold, form ? GPU_HOLD_WHOLE : GPU_HOLD_NONE);
+            assert_int_equal(got.tasks[0].gpu_hold, form ? GPU_GRANT_WHOLE : GPU_GRANT_NONE);
             /* not on the host, where its program is another or none */
             assert_true((strcmp(got.tasks[0].run, "train") == 0) == (got.tasks[0].image != NULL));
             assert_true((got.tasks[0].image != NULL) == (form == 2 || form >= 4));

@@ -293,7 +293,7 @@ static void refusals_say_why(void **state)
         seen++;
         const char *want[] = { "is taken by another program", "cannot start \"no-such-program\"",
                                "there is no command" };
-        const enum end_by by[] = { BY_CONFLICT, BY_ITSELF, BY_ITSELF };
+        const enum end_origin by[] = { BY_CONFLICT, BY_ITSELF, BY_ITSELF };
         assert_non_null(strstr(fact.remark, want[fact.task.index]));
         assert_int_equal(fact.ending.by, by[fact.task.index]);
     }

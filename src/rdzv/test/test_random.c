@@ -29,7 +29,7 @@ struct message {
     enum said kind;
     struct rdzv_join join;
     struct rdzv_report report;
-    struct rdzv_checked checked;
+    struct rdzv_check_report checked;
     struct rdzv_death death;
 };
 struct heard { /* what a player keeps of an order on its way */
@@ -385,7 +385,7 @@ static void receive(struct world *world, struct player *player)
         player->done = false;
     } else if (heard.kind == RDZV_ORDER_CHECK) {
         struct message message = { .kind = SAID_CHECKED };
-        message.checked = (struct rdzv_checked){
+        message.checked = (struct rdzv_check_report){
             .term = heard.term,
             .check = heard.check,
             .result = draw(world, 8) ? RDZV_CHECK_OK : (enum rdzv_check_result)(1 + draw(world, 3)),

@@ -457,12 +457,12 @@ static void test_replaced_round_stays_replaced(void **state)
 static void checked(struct scene *scene, uint64_t id, uint32_t check, enum rdzv_check_result result,
                     uint64_t took_us)
 {
-    struct rdzv_checked what = { .term = rdzv_term(scene->rdzv),
-                                 .check = check,
-                                 .result = result,
-                                 .took_us = took_us,
-                                 .figures = "matmul 2 ms",
-                                 .why = result == RDZV_CHECK_OK ? "" : "no route" };
+    struct rdzv_check_report what = { .term = rdzv_term(scene->rdzv),
+                                      .check = check,
+                                      .result = result,
+                                      .took_us = took_us,
+                                      .figures = "matmul 2 ms",
+                                      .why = result == RDZV_CHECK_OK ? "" : "no route" };
     rdzv_checked(scene->rdzv, id, &what, scene->now_us);
 }
 

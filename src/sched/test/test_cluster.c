@@ -33,11 +33,11 @@ static struct job_spec *greedy(struct arena *a)
                        .memory = 2 * GI,
                        .gpu_milli = 400,
                        .custom = { .at = ARENA_NEW(a, struct amount), .n = 1 } },
-        .ports = ARENA_NEW(a, struct port_want),
+        .ports = ARENA_NEW(a, struct port_request),
         .n_ports = 1,
     };
     role.resources.custom.at[0] = (struct amount){ .name = "licence", .milli = 1000 };
-    role.ports[0] = (struct port_want){ .label = "http", .count = 1 };
+    role.ports[0] = (struct port_request){ .label = "http", .count = 1 };
     return world_job(a, &role, 1);
 }
 

@@ -201,7 +201,7 @@ static void test_ports(void **state)
     static const struct node_spec nodes[] = { { .name = "v1", .host = "box", .cpu_milli = 1000 },
                                               { .name = "v2", .host = "box", .cpu_milli = 1000 } };
     struct scene s = { .world = world_create(nodes, 2) };
-    struct port_want port = { .label = "http", .count = 1, .first = 8080 };
+    struct port_request port = { .label = "http", .count = 1, .first = 8080 };
     struct role role = { .name = "w", .replicas = 1, .min = 1, .ports = &port, .n_ports = 1 };
     role.resources.cpu_milli = 1000;
     struct job_spec *job = world_job(s.world.arena, &role, 1);

@@ -224,7 +224,7 @@ static void test_ports_of_a_host(void **state)
                                               { .name = "v2", .host = "box", .cpu_milli = 4000 },
                                               { 0 } };
     struct scene s = { .world = world_create(nodes, 3) };
-    struct port_want port = { .label = "http", .count = 1, .first = 8080 };
+    struct port_request port = { .label = "http", .count = 1, .first = 8080 };
     struct role role = { .name = "w", .replicas = 1, .min = 1, .ports = &port, .n_ports = 1 };
     role.resources.cpu_milli = 1000;
     struct job_spec *job = world_job(s.world.arena, &role, 1);
@@ -241,7 +241,7 @@ static void test_ports_of_a_host(void **state)
     assert_int_equal(p.at_ms, 5000);
     assert_int_equal(p.after_job, 2);
     /* A port that is free until somebody has it by promise. */
-    struct port_want later = { .label = "rpc", .count = 1, .first = 9090 };
+    struct port_request later = { .label = "rpc", .count = 1, .first = 9090 };
     struct role rpc = { .name = "r", .replicas = 1, .min = 1, .ports = &later, .n_ports = 1 };
     question.spec = world_job(s.world.arena, &rpc, 1);
     assert_true(future_holds(s.future, &question, 3000, &p));

@@ -27,8 +27,8 @@ struct row {
 #define GPUS(n)  .gpu_milli = (n)*1000
 #define MILLI(n) .gpu_milli = (n)
 #define PORTS(...)                                                                                 \
-    .ports = (struct port_want[]){ __VA_ARGS__ },                                                  \
-    .n_ports = sizeof((struct port_want[]){ __VA_ARGS__ }) / sizeof(struct port_want)
+    .ports = (struct port_request[]){ __VA_ARGS__ },                                               \
+    .n_ports = sizeof((struct port_request[]){ __VA_ARGS__ }) / sizeof(struct port_request)
 #define HTTP                                                                                       \
     {                                                                                              \
         .label = "http", .count = 1                                                                \

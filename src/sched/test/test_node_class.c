@@ -69,11 +69,11 @@ static struct job_spec *random_job(struct game *g)
         role.resources.custom.at[0] = (struct amount){ .name = "licence", .milli = 1000 };
     }
     if (dice_below(&g->dice, 3) == 0) {
-        role.ports = ARENA_NEW(a, struct port_want);
+        role.ports = ARENA_NEW(a, struct port_request);
         role.n_ports = 1;
-        role.ports[0] = (struct port_want){ .label = "p",
-                                            .count = 1 + 300 * dice_below(&g->dice, 2),
-                                            .first = dice_below(&g->dice, 2) ? 8080 : 0 };
+        role.ports[0] = (struct port_request){ .label = "p",
+                                               .count = 1 + 300 * dice_below(&g->dice, 2),
+                                               .first = dice_below(&g->dice, 2) ? 8080 : 0 };
     }
     struct job_spec *job = world_job(a, &role, 1);
     const char **one = ARENA_NEW(a, const char *);
@@ -376,7 +376,7 @@ static void test_family(void **state)
         put_plain(w.cluster, w.arena, i, false);
     for (uint32_t i = 0; i < COPIES; i++)
         family[i] = cluster_clone(i ? family[i - 1] : w.cluster);
-    struct port_want port = { .label = "p", .count = 1 };
+    struct port_request port = { .label = "p", .count = 1 };
     struct role role = { .name = "w", .replicas = 1, .ports = &port, .n_ports = 1 };
     role.resources.gpu_milli = 500;
     struct job_spec *job = world_job(w.arena, &role, 1);

@@ -200,8 +200,8 @@ static void test_blocked_port(void **state)
 {
     (void)state;
     struct world w = world_create(nodes, ARRAY_LEN(nodes));
-    struct port_want any = { .label = "http", .count = 1 },
-                     web = { .label = "web", .count = 1, .first = 8080 };
+    struct port_request any = { .label = "http", .count = 1 },
+                        web = { .label = "web", .count = 1, .first = 8080 };
     struct role role = { .name = "w", .replicas = 1, .ports = &any, .n_ports = 1 };
     struct job_spec *job = world_job(w.arena, &role, 1);
     struct sched_job waiting = { .id = 1, .spec = job };

@@ -53,14 +53,14 @@ static const struct row rows[] = {
                    .replicas = 2,
                    .n_ports = 1,
                    .ports =
-                       (struct port_want[]){ { .label = "web", .count = 1, .first = 8080 } } } },
+                       (struct port_request[]){ { .label = "web", .count = 1, .first = 8080 } } } },
       .expect = "a wants port 8080 on 2 hosts, the cluster has 1" },
     { .what = "more ports than there are",
       .nodes = { { .name = "n1" } },
       .roles = { { .name = "a",
                    .replicas = 1,
                    .n_ports = 1,
-                   .ports = (struct port_want[]){ { .label = "x", .count = 5000 } } } },
+                   .ports = (struct port_request[]){ { .label = "x", .count = 5000 } } } },
       .expect = "a asks 5000 ports a task, the largest node has 1000" },
     { .what = "a port past the last",
       .nodes = { { .name = "n1" } },
@@ -68,7 +68,7 @@ static const struct row rows[] = {
                    .replicas = 1,
                    .n_ports = 1,
                    .ports =
-                       (struct port_want[]){ { .label = "x", .count = 2, .first = 65535 } } } },
+                       (struct port_request[]){ { .label = "x", .count = 2, .first = 65535 } } } },
       .expect = "a wants ports 65535-65536 on 1 hosts, the cluster has 0" },
     { .what = "apart",
       .nodes = { { .name = "n1" }, { .name = "n2" } },
@@ -154,8 +154,8 @@ static void test_example(void **state)
 {
     (void)state;
     struct arena *a = arena_create();
-    struct port_want ports[] = { { .label = "http", .count = 1 },
-                                 { .label = "web", .count = 2, .first = 8080 } };
+    struct port_request ports[] = { { .label = "http", .count = 1 },
+                                    { .label = "web", .count = 2, .first = 8080 } };
     struct role roles[] = {
         { .name = "m",
           .replicas = 1,

@@ -59,10 +59,10 @@ static void random_ports(struct game *g, struct role *r)
 {
     static const char *const labels[] = { "a", "b" };
     r->n_ports = dice_below(&g->dice, 3);
-    r->ports = ARENA_ARRAY(g->world.arena, 2, struct port_want);
+    r->ports = ARENA_ARRAY(g->world.arena, 2, struct port_request);
     for (size_t i = 0; i < r->n_ports; i++) {
         r->ports[i] =
-            (struct port_want){ .label = labels[i], .count = 1 + dice_below(&g->dice, 2) };
+            (struct port_request){ .label = labels[i], .count = 1 + dice_below(&g->dice, 2) };
         if (dice_below(&g->dice, 5) == 0)
             r->ports[i].first = 15000 + 10 * (uint32_t)i + dice_below(&g->dice, 3);
     }

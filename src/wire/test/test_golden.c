@@ -191,8 +191,8 @@ static void launches(struct fixture *f)
     tasks[1].open_stdin = true;
     tasks[2].open_stdin = tasks[2].tty = true;
     one_launch(f, "launch-stdin", &launch);
-    tasks[0].gpu_hold = GPU_HOLD_WHOLE;
-    tasks[2].gpu_hold = GPU_HOLD_SHARE;
+    tasks[0].gpu_hold = GPU_GRANT_WHOLE;
+    tasks[2].gpu_hold = GPU_GRANT_SHARE;
     one_launch(f, "launch-devices", &launch);
     tasks[0].parts = parts;
     one_launch(f, "launch-parts", &launch);
@@ -488,7 +488,7 @@ static void messages_of_launchers(void **state)
     static const struct rdzv_peer peers[] = { { .addr = "10.0.0.1", .port = 1 },
                                               { .addr = "::1", .port = 0xfffe } };
     joins(f);
-    TRY_RDZV(f, "checked", checked, .term = 1, .check = 2, .result = RDZV_CHECK_PAIR_BAD,
+    TRY_RDZV(f, "checked", check_report, .term = 1, .check = 2, .result = RDZV_CHECK_PAIR_BAD,
              .took_us = 3, .figures = "matmul 11 ms", .why = "slow");
     TRY_RDZV(f, "leave", leave, .why = RDZV_LEAVES_FAILED, .text = "t");
     TRY_RDZV(f, "welcome", welcome, .term = 1, .beat_ms = 2, .waiting = "1 of 2");
@@ -497,10 +497,12 @@ static void messages_of_launchers(void **state)
              .n = 2, .bandwidth = true);
     TRY_RDZV(f, "stop", stop, .term = 1, .round = 2, .cause = "c");
     TRY_RDZV(f, "refused", refused, .why = RDZV_REFUSED_OVER, .text = "t");
-    TRY_RDZV(f, "note", note, .term = 1, .about = 2, .text = "t");
+    TRY_RDZV(f, "note", finding, .term = 1, .about = 2, .text = "t");
     for (enum rdzv_frame kind = RDZV_FRAME_MOVED; kind <= RDZV_FRAME_LEAD; kind++) {
-        rdzv_put_as(&f->out, kind, &(struct rdzv_moved){ .term = 1, .addr = "a", .port = 2 });
-        rdzv_put_as(&f->again, kind, &(struct rdzv_moved){ .term = 1, .addr = "a", .port = 2 });
+        rdzv_put_as(&f->out, kind,
+                    &(struct rdzv_leader_address){ .term = 1, .addr = "a", .port = 2 });
+        rdzv_put_as(&f->again, kind,
+                    &(struct rdzv_leader_address){ .term = 1, .addr = "a", .port = 2 });
         add(f, "moved");
     }
     rdzv_put(&f->out, &(struct rdzv_event){ .type = "launch", .text = NULL });

@@ -92,7 +92,8 @@ static struct launch_task draw_launch_task(struct chance *chance, struct arena *
     task.memory = draw(chance);
     task.shm = draw(chance) % 3;
     task.image = draw(chance) % 3 ? NULL : "docker.io/library/a:1";
-    task.gpu_hold = draw(chance) % 2 ? GPU_HOLD_NONE : (enum gpu_hold)(draw(chance) % GPU_HOLD_N);
+    task.gpu_hold =
+        draw(chance) % 2 ? GPU_GRANT_NONE : (enum gpu_grant)(draw(chance) % GPU_GRANT_N);
     task.parts = task.gpu_hold ? draw_parts(chance, arena, task.n_gpus) : NULL;
     task.pids = (uint32_t)draw(chance);
     task.run_time_ms = draw(chance);
@@ -334,7 +335,7 @@ static void facts_survive(void **state)
                         .signal = (int)draw(&chance),
                         .oom = draw(&chance) % 2,
                         .lost = draw(&chance) % 2,
-                        .by = (enum end_by)(draw(&chance) % END_BY_N),
+                        .by = (enum end_origin)(draw(&chance) % END_BY_N),
                         .cause = (enum end_cause)(draw(&chance) % END_CAUSE_N),
                         .memory_peak = draw(&chance),
                         .tail = draw_text(&chance, arena) },

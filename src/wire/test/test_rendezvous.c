@@ -249,14 +249,14 @@ static void test_small_ones(void **state)
 {
     struct arena *arena = *state;
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
-    struct rdzv_moved moved = { .term = 4, .addr = "10.1.1.1", .port = 29400 };
-    struct rdzv_moved moved_back;
+    struct rdzv_leader_address moved = { .term = 4, .addr = "10.1.1.1", .port = 29400 };
+    struct rdzv_leader_address moved_back;
     rdzv_put_as(&out, RDZV_FRAME_LEAD, &moved);
     struct rdzv_frame_data frame = only(&out, RDZV_FRAME_LEAD);
     assert_int_equal(rdzv_get(&frame, arena, &moved_back), 0);
     assert_int_equal(moved_back.port, 29400);
-    struct rdzv_note note = { .term = 5, .about = 77, .text = "n3 is a straggler" };
-    struct rdzv_note note_back;
+    struct rdzv_finding note = { .term = 5, .about = 77, .text = "n3 is a straggler" };
+    struct rdzv_finding note_back;
     buf_clear(&out);
     rdzv_put(&out, &note);
     frame = only(&out, RDZV_FRAME_NOTE);

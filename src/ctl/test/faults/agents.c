@@ -212,7 +212,7 @@ static void end(struct agents *w, struct sim_agent *a, struct sim_task *t, struc
                               .wakeup = dice_below(w->dice, 3) });
 }
 
-static void refuse(struct agents *w, struct sim_agent *a, struct sim_task *t, enum end_by by)
+static void refuse(struct agents *w, struct sim_agent *a, struct sim_task *t, enum end_origin by)
 {
     struct ending ending = { .by = by, .tail = "" };
     t->phase = SIM_ENDED;
@@ -703,7 +703,7 @@ static int start(struct engine *e, const struct launch *launch, struct err *err)
 }
 
 static int stop(struct engine *e, struct generation g, const struct task_ref *ref,
-                enum stop_how how, enum end_by why, struct err *err)
+                enum stop_how how, enum end_origin why, struct err *err)
 {
     struct agents *w = self(e);
     (void)how;

@@ -44,7 +44,7 @@ struct sim_task {
     enum phase phase;
     bool ending;       /* asked to */
     bool died, itself; /* its death was reported before its end; by its own doing */
-    enum end_by why;
+    enum end_origin why;
     uint64_t cpu_milli, memory, gpu_milli;
     uint32_t gpus[AGENT_DEVICES], ports[AGENT_PORTS];
     uint32_t n_gpus, n_ports;

@@ -25,7 +25,7 @@ static struct job_spec *make_job(struct arena *a, struct text_node **parts)
         role->name = names[job->n_roles];
         role->replicas = role->min = tasks[job->n_roles];
         role->resources.cpu_milli = cores[job->n_roles] * 1000ull;
-        role->ports = ARENA_NEW(a, struct port_want);
+        role->ports = ARENA_NEW(a, struct port_request);
         batch_role(role, job->n_roles == 0);
     }
     job->conventions.at = ARENA_ARRAY(a, 1, const char *);

@@ -42,10 +42,10 @@ static void on_fact(void *arg, const struct engine_fact *f)
                  f->attempt);
     if (f->kind == FACT_ENDED && f->ending.exited)
         snprintf(said->text + n, sizeof said->text - (size_t)n, " %u.%u code %d by %s",
-                 f->task.index, f->attempt, f->ending.code, end_by_word(f->ending.by));
+                 f->task.index, f->attempt, f->ending.code, end_origin_word(f->ending.by));
     else if (f->kind == FACT_ENDED)
         snprintf(said->text + n, sizeof said->text - (size_t)n, " %u.%u signal %d by %s",
-                 f->task.index, f->attempt, f->ending.signal, end_by_word(f->ending.by));
+                 f->task.index, f->attempt, f->ending.signal, end_origin_word(f->ending.by));
 }
 
 static struct sim_run on_run(void *arg, const struct launch *launch, const struct launch_task *task)
