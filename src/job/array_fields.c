@@ -71,7 +71,7 @@ static bool read_range(const char *text, struct job_array *array)
     return true;
 }
 
-static int decode(const struct field_in *in, const struct text_node *node, void *base)
+static int decode(const struct field_context *in, const struct text_node *node, void *base)
 {
     struct job_array *array = array_of(base);
     char path[FIELD_PATH_MAX];

@@ -92,7 +92,7 @@ static const struct field_word kind_words[] = {
         FIELD(TEXT, "description", struct entry, description, .max = URI_MAX, .doc = "for people")
 
 /* "reclaim: false" is what the struct calls keeps, so that a struct of zeros is a plain queue. */
-static int reclaim_decode(const struct field_in *in, const struct text_node *node, void *base)
+static int reclaim_decode(const struct field_context *in, const struct text_node *node, void *base)
 {
     bool reclaim = false;
     const struct field plain = { .type = FIELD_BOOL, .size = sizeof reclaim };
@@ -120,11 +120,12 @@ static const struct field_hooks reclaim_hooks = { .decode = reclaim_decode,
                                                   .value = "true or false" };
 
 /* OpenPAI's percentages are another way to write the two; they come back in muster's words. */
-static int capacity_decode(const struct field_in *in, const struct text_node *node, void *base)
+static int capacity_decode(const struct field_context *in, const struct text_node *node, void *base)
 {
     return portion_decode_percent(in, node, &((struct entry *)base)->guaranteed.all);
 }
-static int most_capacity_decode(const struct field_in *in, const struct text_node *node, void *base)
+static int most_capacity_decode(const struct field_context *in, const struct text_node *node,
+                                void *base)
 {
     return portion_decode_percent(in, node, &((struct entry *)base)->maximum.all);
 }

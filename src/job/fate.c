@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 
-static int decode_ignored(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_ignored(const struct field_context *in, const struct text_node *node, void *base)
 {
     char path[FIELD_PATH_MAX];
     (void)base;
@@ -14,14 +14,14 @@ static int decode_ignored(const struct field_in *in, const struct text_node *nod
     return 0;
 }
 
-static int decode_refused(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_refused(const struct field_context *in, const struct text_node *node, void *base)
 {
     (void)base;
     report_hint(in->report, field_bad_value(in, node, "not possible here"), "%s", in->row->doc);
     return -1;
 }
 
-static int decode_quiet(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_quiet(const struct field_context *in, const struct text_node *node, void *base)
 {
     (void)in;
     (void)node;

@@ -169,7 +169,7 @@ void field_put_number(const struct field *f, void *base, uint64_t value)
 
 /* ---- paths and messages ---- */
 
-static size_t path_put(char *out, const struct field_at *at)
+static size_t path_put(char *out, const struct field_position *at)
 {
     if (!at)
         return 0;
@@ -184,7 +184,7 @@ static size_t path_put(char *out, const struct field_at *at)
     return len + (n < 0 ? 0 : (size_t)n > room ? room : (size_t)n);
 }
 
-const char *field_path(char out[FIELD_PATH_MAX], const struct field_at *at)
+const char *field_path(char out[FIELD_PATH_MAX], const struct field_position *at)
 {
     out[0] = '\0';
     path_put(out, at);
@@ -193,7 +193,7 @@ const char *field_path(char out[FIELD_PATH_MAX], const struct field_at *at)
 
 /* "PATH TEXT", or "PATH VERB TEXT". */
 __attribute__((format(printf, 4, 0))) static struct problem *add_problem(
-    const struct field_in *in, const struct text_node *node, const char *verb, const char *fmt,
+    const struct field_context *in, const struct text_node *node, const char *verb, const char *fmt,
     va_list ap)
 {
     char path[FIELD_PATH_MAX], text[512];
@@ -206,7 +206,7 @@ __attribute__((format(printf, 4, 0))) static struct problem *add_problem(
     return p;
 }
 
-struct problem *field_problem(const struct field_in *in, const struct text_node *node,
+struct problem *field_problem(const struct field_context *in, const struct text_node *node,
                               const char *fmt, ...)
 {
     va_list ap;
@@ -216,7 +216,7 @@ struct problem *field_problem(const struct field_in *in, const struct text_node 
     return p;
 }
 
-struct problem *field_bad_value(const struct field_in *in, const struct text_node *node,
+struct problem *field_bad_value(const struct field_context *in, const struct text_node *node,
                                 const char *fmt, ...)
 {
     va_list ap;

@@ -28,19 +28,19 @@ void field_reference(struct buf *out, const char *title, const struct field *tab
 
 /* ---- for hooks and for code that decodes beside a table ---- */
 #define FIELD_PATH_MAX 256
-const char *field_path(char out[FIELD_PATH_MAX], const struct field_at *);
+const char *field_path(char out[FIELD_PATH_MAX], const struct field_position *);
 /* "PATH has ..." at the node's place; the caller may add a hint. */
-struct problem *field_problem(const struct field_in *, const struct text_node *, const char *fmt,
-                              ...) __attribute__((format(printf, 3, 4)));
+struct problem *field_problem(const struct field_context *, const struct text_node *,
+                              const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The same of a value: "PATH is VALUE, ..."; fmt begins with the value. */
-struct problem *field_bad_value(const struct field_in *, const struct text_node *, const char *fmt,
-                                ...) __attribute__((format(printf, 3, 4)));
+struct problem *field_bad_value(const struct field_context *, const struct text_node *,
+                                const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* "unknown field ..." for a member of map that no row of table (or of also, unless NULL) names. */
-void field_unknown(const struct field_in *, const struct text_node *map,
+void field_unknown(const struct field_context *, const struct text_node *map,
                    const struct text_node *member, const struct field *table,
                    const struct field *also);
 /* One value by its row: what hooks use for the plain half of an odd form. */
-int field_value_decode(const struct field_in *, const struct field *, const struct text_node *,
+int field_value_decode(const struct field_context *, const struct field *, const struct text_node *,
                        void *base);
 /* What a value looks like, for messages ("a whole number"). */
 const char *field_wanted(const struct field *);

@@ -9,16 +9,17 @@
 
 enum { AMOUNTS_MAX = 64, ARGUMENT_MAX = 131071 /* the kernel's bound for one argument */ };
 
-typedef int decoder(const struct field_in *, const struct field *, const struct text_node *,
+typedef int decoder(const struct field_context *, const struct field *, const struct text_node *,
                     void *base);
-static int decode_table(const struct field_in *, const struct field *table,
+static int decode_table(const struct field_context *, const struct field *table,
                         const struct text_node *, void *base);
-static int decode_rows(const struct field_in *, const struct field *table, const struct text_node *,
-                       void *base);
+static int decode_rows(const struct field_context *, const struct field *table,
+                       const struct text_node *, void *base);
 
 /* ---- many ---- */
 
-static int too_many(const struct field_in *in, const struct field *f, const struct text_node *node)
+static int too_many(const struct field_context *in, const struct field *f,
+                    const struct text_node *node)
 {
     if (f->max == 0 || node->count <= f->max)
         return 0;
@@ -29,7 +30,7 @@ static int too_many(const struct field_in *in, const struct field *f, const stru
 }
 
 /* One element's own row: the list's rules for characters, the default bounds of a text. */
-static int decode_item(const struct field_in *in, const struct field *f,
+static int decode_item(const struct field_context *in, const struct field *f,
                        const struct text_node *node, const char **into)
 {
     bool args = f->flags & FIELD_ARGS;
@@ -41,7 +42,7 @@ static int decode_item(const struct field_in *in, const struct field *f,
     return field_decode_text(in, &item, node, into);
 }
 
-static int decode_words(const struct field_in *in, const struct field *f,
+static int decode_words(const struct field_context *in, const struct field *f,
                         const struct text_node *node, void *base)
 {
     struct words words = { .n = 0 };
@@ -51,8 +52,8 @@ static int decode_words(const struct field_in *in, const struct field *f,
             return -1;
         words.at = ARENA_ARRAY(in->arena, node->count, const char *);
         for (const struct text_node *item = node->first; item; item = item->next) {
-            struct field_at at = { .up = in->at, .index = words.n };
-            struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
+            struct field_position at = { .up = in->at, .index = words.n };
+            struct field_context inner = { .arena = in->arena, .report = in->report, .at = &at };
             rc |= decode_item(&inner, f, item, &words.at[words.n++]);
         }
     } else if ((f->flags & FIELD_ONE) && node->kind != TEXT_MAP) {
@@ -66,7 +67,7 @@ static int decode_words(const struct field_in *in, const struct field *f,
     return rc;
 }
 
-static int decode_pairs(const struct field_in *in, const struct field *f,
+static int decode_pairs(const struct field_context *in, const struct field *f,
                         const struct text_node *node, void *base)
 {
     const struct field value = { .type = FIELD_TEXT, .max = 131072, .doc = "text" };
@@ -77,8 +78,8 @@ static int decode_pairs(const struct field_in *in, const struct field *f,
     if (too_many(in, f, node) != 0)
         return -1;
     for (const struct text_node *item = node->first; item; item = item->next) {
-        struct field_at at = { .up = in->at, .key = item->key };
-        struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
+        struct field_position at = { .up = in->at, .key = item->key };
+        struct field_context inner = { .arena = in->arena, .report = in->report, .at = &at };
         const char *text = "";
         if (f->chars && !f->chars->ok(item->key)) {
             struct problem *p =
@@ -96,11 +97,11 @@ static int decode_pairs(const struct field_in *in, const struct field *f,
     return rc;
 }
 
-static int amount_add(const struct field_in *in, const struct field *f,
+static int amount_add(const struct field_context *in, const struct field *f,
                       const struct text_node *item, struct amounts *amounts)
 {
-    struct field_at at = { .up = in->at, .key = item->key };
-    struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
+    struct field_position at = { .up = in->at, .key = item->key };
+    struct field_context inner = { .arena = in->arena, .report = in->report, .at = &at };
     struct field value = { .type = FIELD_MILLI,
                            .offset = offsetof(struct amount, milli),
                            .size = sizeof(uint64_t),
@@ -122,7 +123,7 @@ static int amount_add(const struct field_in *in, const struct field *f,
     return 0;
 }
 
-static int decode_amounts(const struct field_in *in, const struct field *f,
+static int decode_amounts(const struct field_context *in, const struct field *f,
                           const struct text_node *node, void *base)
 {
     struct amounts *amounts = (struct amounts *)(void *)((char *)base + f->offset);
@@ -138,7 +139,7 @@ static int decode_amounts(const struct field_in *in, const struct field *f,
 
 /* ---- structs ---- */
 
-static int decode_brief(const struct field_in *in, const struct field *f,
+static int decode_brief(const struct field_context *in, const struct field *f,
                         const struct text_node *node, void *struct_base)
 {
     if (f->flags & FIELD_OPEN)
@@ -148,7 +149,7 @@ static int decode_brief(const struct field_in *in, const struct field *f,
     return field_value_decode(in, field_find(f->table, f->brief), node, struct_base);
 }
 
-static int decode_object(const struct field_in *in, const struct field *f,
+static int decode_object(const struct field_context *in, const struct field *f,
                          const struct text_node *node, void *base)
 {
     return decode_brief(in, f, node, (char *)base + f->offset);
@@ -161,7 +162,7 @@ static void element_begin(const struct field *f, const struct text_node *item, c
         *(struct place *)(void *)(element + f->place_offset) = item->place;
 }
 
-static int decode_list(const struct field_in *in, const struct field *f,
+static int decode_list(const struct field_context *in, const struct field *f,
                        const struct text_node *node, void *base)
 {
     int rc = 0;
@@ -172,8 +173,8 @@ static int decode_list(const struct field_in *in, const struct field *f,
     char *elements = arena_array(in->arena, node->count, f->element);
     size_t n = 0;
     for (const struct text_node *item = node->first; item; item = item->next, n++) {
-        struct field_at at = { .up = in->at, .index = n };
-        struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
+        struct field_position at = { .up = in->at, .index = n };
+        struct field_context inner = { .arena = in->arena, .report = in->report, .at = &at };
         element_begin(f, item, elements + n * f->element);
         rc |= decode_brief(&inner, f, item, elements + n * f->element);
     }
@@ -182,7 +183,7 @@ static int decode_list(const struct field_in *in, const struct field *f,
     return rc;
 }
 
-static int decode_map(const struct field_in *in, const struct field *f,
+static int decode_map(const struct field_context *in, const struct field *f,
                       const struct text_node *node, void *base)
 {
     int rc = 0;
@@ -193,8 +194,8 @@ static int decode_map(const struct field_in *in, const struct field *f,
     char *elements = arena_array(in->arena, node->count, f->element);
     size_t n = 0;
     for (const struct text_node *item = node->first; item; item = item->next, n++) {
-        struct field_at at = { .up = in->at, .key = item->key };
-        struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
+        struct field_position at = { .up = in->at, .key = item->key };
+        struct field_context inner = { .arena = in->arena, .report = in->report, .at = &at };
         char *element = elements + n * f->element;
         struct text_node key = { .kind = TEXT_STR, .place = item->key_place };
         element_begin(f, item, element);
@@ -208,22 +209,22 @@ static int decode_map(const struct field_in *in, const struct field *f,
     return rc;
 }
 
-static int decode_tree(const struct field_in *in, const struct field *f,
+static int decode_tree(const struct field_context *in, const struct field *f,
                        const struct text_node *node, void *base)
 {
     field_put_pointer((char *)base + f->offset, text_copy(in->arena, NULL, NULL, node));
     return 0;
 }
 
-static int decode_custom(const struct field_in *in, const struct field *f,
+static int decode_custom(const struct field_context *in, const struct field *f,
                          const struct text_node *node, void *base)
 {
-    struct field_in own = *in;
+    struct field_context own = *in;
     own.row = f;
     return f->hooks->decode(&own, node, base);
 }
 
-int field_value_decode(const struct field_in *in, const struct field *f,
+int field_value_decode(const struct field_context *in, const struct field *f,
                        const struct text_node *node, void *base)
 {
     static decoder *const decoders[FIELD_TYPE_N] = {
@@ -260,7 +261,7 @@ int field_value_decode(const struct field_in *in, const struct field *f,
 
 /* Members that no row names: into the row that takes the rest unless a misspelt name is more
  * likely, else problems. */
-static int decode_others(const struct field_in *in, const struct field *table,
+static int decode_others(const struct field_context *in, const struct field *table,
                          const struct text_node *node, void *base)
 {
     const struct field *rest = table;
@@ -282,7 +283,7 @@ static int decode_others(const struct field_in *in, const struct field *table,
     return rc;
 }
 
-static int decode_rows(const struct field_in *in, const struct field *table,
+static int decode_rows(const struct field_context *in, const struct field *table,
                        const struct text_node *node, void *base)
 {
     int rc = 0;
@@ -293,8 +294,8 @@ static int decode_rows(const struct field_in *in, const struct field *table,
     }
     for (const struct field *f = table; f->name; f++) {
         const struct text_node *member = f->flags & FIELD_REST ? NULL : text_get(node, f->name);
-        struct field_at at = { .up = in->at, .key = f->name };
-        struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
+        struct field_position at = { .up = in->at, .key = f->name };
+        struct field_context inner = { .arena = in->arena, .report = in->report, .at = &at };
         if (member && member->kind != TEXT_NULL) {
             rc |= field_value_decode(&inner, f, member, base);
         } else if (f->flags & FIELD_REQUIRED) {
@@ -306,7 +307,7 @@ static int decode_rows(const struct field_in *in, const struct field *table,
     return rc;
 }
 
-static int decode_table(const struct field_in *in, const struct field *table,
+static int decode_table(const struct field_context *in, const struct field *table,
                         const struct text_node *node, void *base)
 {
     int rc = decode_rows(in, table, node, base);
@@ -316,7 +317,7 @@ static int decode_table(const struct field_in *in, const struct field *table,
 int field_decode(struct arena *arena, const struct text_node *node, const struct field *table,
                  void *into, const char *path, struct report *report)
 {
-    struct field_at root = { .key = path };
-    struct field_in in = { .arena = arena, .report = report, .at = *path ? &root : NULL };
+    struct field_position root = { .key = path };
+    struct field_context in = { .arena = arena, .report = report, .at = *path ? &root : NULL };
     return decode_table(&in, table, node, into);
 }

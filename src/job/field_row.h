@@ -68,10 +68,10 @@ struct field_chars {
 };
 
 struct field;
-struct field_in; /* decoding: see below */
+struct field_context; /* decoding: see below */
 struct field_hooks {
     void (*init)(void *base);
-    int (*decode)(const struct field_in *, const struct text_node *, void *base);
+    int (*decode)(const struct field_context *, const struct text_node *, void *base);
     bool (*is_default)(const void *base);
     void (*encode)(struct arena *, struct text_node *parent, const char *key, const void *base);
     void (*schema)(struct arena *,
@@ -129,15 +129,16 @@ struct field {
     }
 
 /* ---- decoding ---- */
-struct field_at { /* where in the document: built on the stack, rendered when something is wrong */
-    const struct field_at *up;
+struct field_position { /* where in the document: built on the stack, rendered when something is
+                           wrong */
+    const struct field_position *up;
     const char *key; /* NULL: index */
     size_t index;
 };
-struct field_in {
+struct field_context {
     struct arena *arena;
     struct report *report;
-    const struct field_at *at;
+    const struct field_position *at;
     const struct field *row; /* in hooks: the row that has them */
 };
 

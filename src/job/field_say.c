@@ -10,9 +10,9 @@
 
 enum { NEAR_MAX = 64 }; /* names looked at for a suggestion */
 
-struct field_shown field_show(const struct text_node *node)
+struct field_excerpt field_show(const struct text_node *node)
 {
-    struct field_shown shown;
+    struct field_excerpt shown;
     size_t len = node->str ? strlen(node->str) : 0;
     size_t cut = len > FIELD_SHOWN_MAX ? FIELD_SHOWN_MAX : len;
     while (cut < len && cut > 0 && ((unsigned char)node->str[cut] & 0xC0) == 0x80)
@@ -33,7 +33,8 @@ struct field_shown field_show(const struct text_node *node)
     return shown;
 }
 
-int field_wrong_kind(const struct field_in *in, const struct field *f, const struct text_node *node)
+int field_wrong_kind(const struct field_context *in, const struct field *f,
+                     const struct text_node *node)
 {
     struct problem *p =
         field_bad_value(in, node, "%s, not %s", field_show(node).text, field_wanted(f));
@@ -42,7 +43,7 @@ int field_wrong_kind(const struct field_in *in, const struct field *f, const str
 }
 
 /* A number in quotes: what to write is certain. */
-int field_quoted_number(const struct field_in *in, const struct text_node *node)
+int field_quoted_number(const struct field_context *in, const struct text_node *node)
 {
     struct problem *p = field_bad_value(in, node, "text, not a number: %s", field_show(node).text);
     report_hint(in->report, p, "%s without quotes", node->str);
@@ -50,7 +51,7 @@ int field_quoted_number(const struct field_in *in, const struct text_node *node)
     return -1;
 }
 
-int field_out_of_bounds(const struct field_in *in, const struct field *f,
+int field_out_of_bounds(const struct field_context *in, const struct field *f,
                         const struct text_node *node, const char *least, const char *most)
 {
     const char *open = f->unit ? " (" : "", *unit = f->unit ? f->unit : "",
@@ -95,8 +96,8 @@ static const char *key_fix(struct arena *arena, const struct text_node *member, 
 
 /* near: the name that was meant, or NULL; free: nothing else has it, so that renaming is certain to
  * help. */
-void field_unknown_near(const struct field_in *in, const struct text_node *member, const char *near,
-                        bool free)
+void field_unknown_near(const struct field_context *in, const struct text_node *member,
+                        const char *near, bool free)
 {
     char path[FIELD_PATH_MAX];
     field_path(path, in->at);
@@ -111,7 +112,7 @@ void field_unknown_near(const struct field_in *in, const struct text_node *membe
         p->fix = key_fix(in->arena, member, near);
 }
 
-void field_unknown(const struct field_in *in, const struct text_node *map,
+void field_unknown(const struct field_context *in, const struct text_node *map,
                    const struct text_node *member, const struct field *table,
                    const struct field *also)
 {
@@ -121,7 +122,7 @@ void field_unknown(const struct field_in *in, const struct text_node *map,
     field_unknown_near(in, member, near, near && !text_get(map, near));
 }
 
-int field_wrong_word(const struct field_in *in, const struct text_node *node,
+int field_wrong_word(const struct field_context *in, const struct text_node *node,
                      const char *const *names, size_t n)
 {
     char list[200] = "";

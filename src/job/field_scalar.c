@@ -14,7 +14,7 @@ enum { TEXT_DEFAULT_MAX = 4096 };
 
 /* ---- scalars ---- */
 
-int field_check_chars(const struct field_in *in, const struct field *f,
+int field_check_chars(const struct field_context *in, const struct field *f,
                       const struct text_node *node, const char *value)
 {
     if (!f->chars || f->chars->ok(value))
@@ -33,7 +33,7 @@ static const char *scalar_text(struct arena *arena, const struct text_node *node
     return node->str ? arena_strdup(arena, node->str) : arena_strdup(arena, field_show(node).text);
 }
 
-int field_decode_text(const struct field_in *in, const struct field *f,
+int field_decode_text(const struct field_context *in, const struct field *f,
                       const struct text_node *node, void *base)
 {
     const char *value = scalar_text(in->arena, node);
@@ -56,7 +56,7 @@ int field_decode_text(const struct field_in *in, const struct field *f,
     return 0;
 }
 
-int field_decode_bool(const struct field_in *in, const struct field *f,
+int field_decode_bool(const struct field_context *in, const struct field *f,
                       const struct text_node *node, void *base)
 {
     if (node->kind != TEXT_BOOL)
@@ -65,7 +65,7 @@ int field_decode_bool(const struct field_in *in, const struct field *f,
     return 0;
 }
 
-int field_decode_number(const struct field_in *in, const struct field *f,
+int field_decode_number(const struct field_context *in, const struct field *f,
                         const struct text_node *node, void *base)
 {
     uint64_t value, most = f->max ? f->max : f->size == sizeof(uint32_t) ? UINT32_MAX : INT64_MAX;
@@ -86,8 +86,8 @@ int field_decode_number(const struct field_in *in, const struct field *f,
     return 0;
 }
 
-int field_decode_int(const struct field_in *in, const struct field *f, const struct text_node *node,
-                     void *base)
+int field_decode_int(const struct field_context *in, const struct field *f,
+                     const struct text_node *node, void *base)
 {
     if (node->kind != TEXT_INT || node->integer < INT32_MIN || node->integer > INT32_MAX)
         return field_wrong_kind(in, f, node);
@@ -111,7 +111,7 @@ static bool to_milli(const struct text_node *node, uint64_t *milli)
     return true;
 }
 
-int field_decode_milli(const struct field_in *in, const struct field *f,
+int field_decode_milli(const struct field_context *in, const struct field *f,
                        const struct text_node *node, void *base)
 {
     uint64_t value;
@@ -129,7 +129,7 @@ int field_decode_milli(const struct field_in *in, const struct field *f,
     return 0;
 }
 
-int field_decode_size(const struct field_in *in, const struct field *f,
+int field_decode_size(const struct field_context *in, const struct field *f,
                       const struct text_node *node, void *base)
 {
     uint64_t value = 0;
@@ -164,7 +164,7 @@ static bool to_ms(const struct text_node *node, uint64_t *ms)
     return true;
 }
 
-int field_decode_duration(const struct field_in *in, const struct field *f,
+int field_decode_duration(const struct field_context *in, const struct field *f,
                           const struct text_node *node, void *base)
 {
     uint64_t value;
@@ -183,7 +183,7 @@ int field_decode_duration(const struct field_in *in, const struct field *f,
     return 0;
 }
 
-int field_decode_maybe_duration(const struct field_in *in, const struct field *f,
+int field_decode_maybe_duration(const struct field_context *in, const struct field *f,
                                 const struct text_node *node, void *base)
 {
     if (node->kind != TEXT_STR || strcmp(node->str, "none") != 0)
@@ -194,7 +194,7 @@ int field_decode_maybe_duration(const struct field_in *in, const struct field *f
 
 /* ---- words ---- */
 
-int field_decode_word(const struct field_in *in, const struct field *f,
+int field_decode_word(const struct field_context *in, const struct field *f,
                       const struct text_node *node, void *base)
 {
     const char *names[FIELD_WORDS_MAX];
@@ -213,7 +213,7 @@ int field_decode_word(const struct field_in *in, const struct field *f,
     return field_wrong_word(in, node, names, n);
 }
 
-int field_decode_count(const struct field_in *in, const struct field *f,
+int field_decode_count(const struct field_context *in, const struct field *f,
                        const struct text_node *node, void *base)
 {
     struct count *count = (struct count *)(void *)((char *)base + f->offset);

@@ -22,28 +22,28 @@ enum {
     FIELD_SHOWN_MAX = 40, /* bytes of a value quoted in a message */
     FIELD_WORDS_MAX = 64, /* words of one table */
 };
-struct field_shown {
+struct field_excerpt {
     char text[FIELD_SHOWN_MAX + 24];
 };
-struct field_shown field_show(const struct text_node *);
-int field_wrong_kind(const struct field_in *, const struct field *, const struct text_node *);
-int field_quoted_number(const struct field_in *,
+struct field_excerpt field_show(const struct text_node *);
+int field_wrong_kind(const struct field_context *, const struct field *, const struct text_node *);
+int field_quoted_number(const struct field_context *,
                         const struct text_node *); /* what to write is certain */
 /* One of least and most; the other is NULL. */
-int field_out_of_bounds(const struct field_in *, const struct field *, const struct text_node *,
-                        const char *least, const char *most);
-int field_wrong_word(const struct field_in *, const struct text_node *, const char *const *names,
-                     size_t n);
+int field_out_of_bounds(const struct field_context *, const struct field *,
+                        const struct text_node *, const char *least, const char *most);
+int field_wrong_word(const struct field_context *, const struct text_node *,
+                     const char *const *names, size_t n);
 /* near: the name that was meant, or NULL; free: nothing else has it, so that renaming is certain to
  * help. */
-void field_unknown_near(const struct field_in *, const struct text_node *member, const char *near,
-                        bool free);
-int field_check_chars(const struct field_in *, const struct field *, const struct text_node *,
+void field_unknown_near(const struct field_context *, const struct text_node *member,
+                        const char *near, bool free);
+int field_check_chars(const struct field_context *, const struct field *, const struct text_node *,
                       const char *value);
 
 /* ---- decoding: single values ---- */
 #define FIELD_DECODER(type)                                                                        \
-    int field_decode_##type(const struct field_in *, const struct field *,                         \
+    int field_decode_##type(const struct field_context *, const struct field *,                    \
                             const struct text_node *, void *base)
 FIELD_DECODER(text);
 FIELD_DECODER(bool);

@@ -68,7 +68,7 @@ static void member_add(struct arena *arena, struct text_node *map, const struct 
 static struct job_parts split(struct arena *arena, const struct text_node *root,
                               struct report *report)
 {
-    struct field_in in = { .arena = arena, .report = report };
+    struct field_context in = { .arena = arena, .report = report };
     struct job_parts halves = { .job = *root, .role = *root };
     halves.job.first = halves.job.last = halves.role.first = halves.role.last = NULL;
     halves.job.count = halves.role.count = 0;

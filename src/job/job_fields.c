@@ -25,7 +25,7 @@ static const struct field_word framework_words[] = {
 
 /* ---- muster: the version of the format ---- */
 
-static int version_decode(const struct field_in *in, const struct text_node *node, void *base)
+static int version_decode(const struct field_context *in, const struct text_node *node, void *base)
 {
     (void)base;
     if (node->kind == TEXT_INT && node->integer == 1)
@@ -56,7 +56,7 @@ static const struct field_hooks version_hooks = {
 
 /* ---- after: a job by number or name ---- */
 
-static int after_decode(const struct field_in *in, const struct text_node *node, void *base)
+static int after_decode(const struct field_context *in, const struct text_node *node, void *base)
 {
     struct job_dependency *after = base;
     if (node->kind == TEXT_INT && node->integer > 0) {

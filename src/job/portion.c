@@ -20,7 +20,8 @@ static bool percent_text(const struct text_node *node, struct arena *arena, cons
     return true;
 }
 
-static int no_percent(const struct field_in *in, const struct text_node *node, const char *shown)
+static int no_percent(const struct field_context *in, const struct text_node *node,
+                      const char *shown)
 {
     struct problem *p =
         field_bad_value(in, node, "%.40s, a percentage is from 0%% to 100%%", shown);
@@ -28,7 +29,7 @@ static int no_percent(const struct field_in *in, const struct text_node *node, c
     return -1;
 }
 
-int portion_decode_percent(const struct field_in *in, const struct text_node *node,
+int portion_decode_percent(const struct field_context *in, const struct text_node *node,
                            struct portion *out)
 {
     const char *number = NULL;
@@ -48,7 +49,8 @@ int portion_decode_percent(const struct field_in *in, const struct text_node *no
 }
 
 /* Of everything only a part can be said: amounts have no common unit. */
-static int decode_all(const struct field_in *in, const struct text_node *node, struct portion *out)
+static int decode_all(const struct field_context *in, const struct text_node *node,
+                      struct portion *out)
 {
     const char *number;
     if (percent_text(node, in->arena, &number))
@@ -58,7 +60,7 @@ static int decode_all(const struct field_in *in, const struct text_node *node, s
     return -1;
 }
 
-static int decode_amount(const struct field_in *in, const struct text_node *node,
+static int decode_amount(const struct field_context *in, const struct text_node *node,
                          struct portion *out, const struct field *plain)
 {
     const char *number;
@@ -103,7 +105,8 @@ static void schema(struct arena *arena, struct text_node *schema)
 }
 
 #define MEMBER(name, plain, decoder)                                                               \
-    static int name##_decode(const struct field_in *in, const struct text_node *node, void *base)  \
+    static int name##_decode(const struct field_context *in, const struct text_node *node,         \
+                             void *base)                                                           \
     {                                                                                              \
         struct portions *all = base;                                                               \
         return decoder;                                                                            \

@@ -21,6 +21,7 @@ struct portion portion_or_all(const struct portion *, const struct portions *);
 /* Of whole, rounded down; whole UINT64_MAX (no bound) stays that. */
 uint64_t portion_of(const struct portion *, uint64_t whole);
 /* One percentage, as a number or with a sign, for hooks of other tables. */
-int portion_decode_percent(const struct field_in *, const struct text_node *, struct portion *);
+int portion_decode_percent(const struct field_context *, const struct text_node *,
+                           struct portion *);
 
 #endif

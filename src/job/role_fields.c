@@ -22,7 +22,7 @@ static void replicas_init(void *base)
     role->replicas = role->min = 1;
 }
 
-static int replicas_decode(const struct field_in *in, const struct text_node *node, void *base)
+static int replicas_decode(const struct field_context *in, const struct text_node *node, void *base)
 {
     struct role *role = base;
     char path[FIELD_PATH_MAX];
@@ -77,7 +77,7 @@ static const struct field_hooks replicas_hooks = {
 static const struct field spares_field =
     FIELD(U32, "spares", struct role, spares, .max = SPARES_MOST, .unit = "tasks");
 
-static int spares_decode(const struct field_in *in, const struct text_node *node, void *base)
+static int spares_decode(const struct field_context *in, const struct text_node *node, void *base)
 {
     struct role *role = base;
     if (field_value_decode(in, &spares_field, node, role) != 0)

@@ -13,7 +13,7 @@
 
 enum { TEXT_BYTES = 131071 };
 
-static struct problem *warn(const struct field_in *in, const struct text_node *node,
+static struct problem *warn(const struct field_context *in, const struct text_node *node,
                             const char *what)
 {
     char path[FIELD_PATH_MAX];
@@ -47,7 +47,7 @@ static const struct text_node *required_in(const struct text_node *node)
     return NULL;
 }
 
-static int decode_affinity(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_affinity(const struct field_context *in, const struct text_node *node, void *base)
 {
     (void)base;
     const struct text_node *required = required_in(node);
@@ -69,7 +69,7 @@ const struct field_hooks fate_affinity = { .decode = decode_affinity,
 
 /* ---- maps of texts ---- */
 
-static int decode_texts(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_texts(const struct field_context *in, const struct text_node *node, void *base)
 {
     struct pairs *pairs = (struct pairs *)(void *)((char *)base + in->row->offset);
     if (node->kind != TEXT_MAP) {
@@ -95,7 +95,8 @@ const struct field_hooks fate_texts = { .decode = decode_texts,
 
 /* ---- words ---- */
 
-static int decode_loose_bool(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_loose_bool(const struct field_context *in, const struct text_node *node,
+                             void *base)
 {
     static const char *const yes[] = { "true", "yes", "y", "t", "on", "1" };
     static const char *const no[] = { "false", "no", "n", "f", "off", "0" };
@@ -116,14 +117,14 @@ const struct field_hooks fate_bool = { .decode = decode_loose_bool,
                                        .value = "true or false",
                                        .like = FIELD_BOOL };
 
-static int put_word(const struct field_in *in, const struct text_node *node, void *base)
+static int put_word(const struct field_context *in, const struct text_node *node, void *base)
 {
     *(const char **)(void *)((char *)base + in->row->offset) =
         arena_strdup(in->arena, written(node));
     return 0;
 }
 
-static int decode_restart(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_restart(const struct field_context *in, const struct text_node *node, void *base)
 {
     static const char *const words[] = { "Always", "OnFailure", "Never" };
     const char *word = scalar(node) ? written(node) : "";
@@ -152,7 +153,7 @@ static bool budgets(const char *s)
     }
 }
 
-static int decode_critical(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_critical(const struct field_context *in, const struct text_node *node, void *base)
 {
     const char *word = scalar(node) ? written(node) : "?";
     if (!*word || strcmp(word, "all") == 0 || strcmp(word, "none") == 0 || budgets(word))

@@ -46,7 +46,7 @@ static const struct field_chars role_chars = { .ok = role_name_ok,
 
 /* ---- values in forms that plain rows do not take ---- */
 
-static int decode_constant(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_constant(const struct field_context *in, const struct text_node *node, void *base)
 {
     const char *want = in->row->def_text;
     (void)base;
@@ -60,7 +60,7 @@ static int decode_constant(const struct field_in *in, const struct text_node *no
 }
 static const struct field_hooks constant = { .decode = decode_constant, .value = "a word" };
 
-static int decode_map(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_map(const struct field_context *in, const struct text_node *node, void *base)
 {
     (void)base;
     if (node->kind == TEXT_MAP)
@@ -72,7 +72,7 @@ static int decode_map(const struct field_in *in, const struct text_node *node, v
 static const struct field_hooks any_map = { .decode = decode_map, .value = "a map" };
 
 /* Any whole number; what it means is the reader's. */
-static int decode_count(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_count(const struct field_context *in, const struct text_node *node, void *base)
 {
     struct v2_count *into = (struct v2_count *)(void *)((char *)base + in->row->offset);
     if (node->kind == TEXT_INT && node->integer >= INT32_MIN && node->integer <= INT32_MAX) {
@@ -88,7 +88,7 @@ static int decode_count(const struct field_in *in, const struct text_node *node,
 }
 static const struct field_hooks count = { .decode = decode_count, .value = "a whole number" };
 
-static int decode_port(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_port(const struct field_context *in, const struct text_node *node, void *base)
 {
     static const struct field number = { .name = "",
                                          .type = FIELD_U32,
@@ -97,8 +97,8 @@ static int decode_port(const struct field_in *in, const struct text_node *node, 
                                          .min = 1,
                                          .max = PORTS_MAX,
                                          .unit = "ports of this label" };
-    struct field_at at = { .up = in->at, .key = node->key };
-    struct field_in inner = { .arena = in->arena, .report = in->report, .at = &at };
+    struct field_position at = { .up = in->at, .key = node->key };
+    struct field_context inner = { .arena = in->arena, .report = in->report, .at = &at };
     if (!identifier_ok(node->key)) {
         struct problem *p = report_error(in->report, node->key_place, "",
                                          "\"%.40s\" is no label of ports", node->key);
@@ -108,7 +108,7 @@ static int decode_port(const struct field_in *in, const struct text_node *node, 
     return field_value_decode(&inner, &number, node, base);
 }
 
-static int decode_ports(const struct field_in *in, const struct text_node *node, void *base)
+static int decode_ports(const struct field_context *in, const struct text_node *node, void *base)
 {
     struct v2_role *role = base;
     int rc = 0;
