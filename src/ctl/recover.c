@@ -14,15 +14,15 @@
 #include "store/repair.h"
 
 static void add_known(struct ctl *ctl, struct arena *arena, struct live_job *job,
-                      struct engine_known *known, size_t *n)
+                      struct engine_agent *known, size_t *n)
 {
     for (size_t i = 0; i < job->agents.n; i++) {
         const struct live_agent *agent = &job->agents.at[i];
         if (!agent->launched)
             continue;
         AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, agent->node);
-        struct engine_known *one = &known[(*n)++];
-        *one = (struct engine_known){ .dir = arena_strdup(arena, dir),
+        struct engine_agent *one = &known[(*n)++];
+        *one = (struct engine_agent){ .dir = arena_strdup(arena, dir),
                                       .generation = { .job = job->row.id,
                                                       .number = job->row.generation },
                                       .node = agent->node,
@@ -39,7 +39,7 @@ static int recover_engine(struct ctl *ctl, struct err *err)
     struct live_job *job;
     while (live_next(ctl->live, &cursor, &job))
         agents += job->agents.n;
-    struct engine_known *known = ARENA_ARRAY(arena, agents, struct engine_known);
+    struct engine_agent *known = ARENA_ARRAY(arena, agents, struct engine_agent);
     cursor = 0;
     while (live_next(ctl->live, &cursor, &job))
         add_known(ctl, arena, job, known, &n);

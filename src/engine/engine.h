@@ -68,7 +68,7 @@ enum launcher_what {
 };
 struct image_progress;
 struct node_spec;
-struct launcher_said {
+struct launcher_input {
     uint32_t channel; /* of that node's agent; the core answers on it (tell_launcher) */
     enum launcher_what what;
     const void *bytes; /* DATA: a piece of a stream of frames (wire/rendezvous.h) */
@@ -96,7 +96,7 @@ struct engine_fact {
     const char *reason;   /* NODE_DOWN, AGENT_GONE */
     const struct node_spec *spec; /* NODE_UP: what the node is; NULL: what it was. Its report
                                    * outlives the core, the rest only the call */
-    struct launcher_said launcher;
+    struct launcher_input launcher;
     const struct image_progress *image; /* IMAGE */
 };
 
@@ -133,7 +133,7 @@ struct engine_attach {
 };
 /* A signal to the processes of an attempt. */
 #define ENGINE_SIGNAL_WAIT_MS 5000
-enum engine_heard {
+enum engine_signal_result {
     HEARD_LOST = -1,  /* its agent was lost meanwhile, or said nothing for that long */
     HEARD_NEVER = -2, /* the engine ends: free what is yours, there is nobody left to call */
 };
@@ -153,7 +153,7 @@ struct engine_secrets { /* values that are others now, of what a launch there na
     const struct launch_secret *at;
     size_t n;
 };
-struct engine_known { /* an agent that should be alive */
+struct engine_agent { /* an agent that should be alive */
     const char *dir;  /* its launch directory */
     struct generation generation;
     const char *node;
@@ -178,7 +178,7 @@ struct engine_ops {
     void (*ack)(struct engine *, struct generation, const char *node, uint64_t seq);
     /* After a server restart: the generations that should be alive, with their nodes. What is found
      * dead comes up as AGENT_GONE; what else is found is for `leave` and `end`. */
-    int (*recover)(struct engine *, const struct engine_known *known, size_t n, struct err *);
+    int (*recover)(struct engine *, const struct engine_agent *known, size_t n, struct err *);
     /* Does a run live in that launch directory, of which the records know nothing? 1: it is left
      * alone, its agent is told to come again later; 0: none does. May be NULL: none ever does. */
     int (*leave)(struct engine *, const char *dir, struct engine_stranger *);

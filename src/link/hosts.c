@@ -232,7 +232,7 @@ bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
     return true;
 }
 
-bool hosts_recover(struct hosts *hosts, const struct engine_known *known, bool began)
+bool hosts_recover(struct hosts *hosts, const struct engine_agent *known, bool began)
 {
     struct host *host = smap_get(hosts->by_node, known->node);
     if (!host)

@@ -48,7 +48,7 @@ bool hosts_start(struct hosts *, const struct hosts_start *);
 /* A run of an earlier server: began when an agent of it was ever heard. One that did not begin may
  * be started. token_hash: of its agent, as in link_expect: what its host shows under another one is
  * an earlier run of the generation, which ends first. */
-bool hosts_recover(struct hosts *, const struct engine_known *, bool began);
+bool hosts_recover(struct hosts *, const struct engine_agent *, bool began);
 /* true: it never went down to the host, or the host has none of it, and it is known no more. false:
  * it may live, or its host has to be heard: ended follows once nothing of it is found there. */
 bool hosts_cancel(struct hosts *, struct generation, const char *node);

@@ -464,16 +464,16 @@ static int on_launcher(struct agent *a, const struct wire_frame *frame)
             return -1;
         fact.task = open.task;
         fact.attempt = open.attempt;
-        fact.launcher = (struct launcher_said){ .channel = open.channel, .what = LAUNCHER_OPEN };
+        fact.launcher = (struct launcher_input){ .channel = open.channel, .what = LAUNCHER_OPEN };
     } else {
         if (wire_get(frame, NULL, &data) < 0)
             return -1;
         fact.launcher =
-            (struct launcher_said){ .channel = data.channel,
-                                    .what = frame->kind == WIRE_LAUNCHER_DATA ? LAUNCHER_DATA
-                                                                              : LAUNCHER_CLOSE,
-                                    .bytes = data.at,
-                                    .len = data.len };
+            (struct launcher_input){ .channel = data.channel,
+                                     .what = frame->kind == WIRE_LAUNCHER_DATA ? LAUNCHER_DATA
+                                                                               : LAUNCHER_CLOSE,
+                                     .bytes = data.at,
+                                     .len = data.len };
     }
     tell(a, fact);
     return 0;

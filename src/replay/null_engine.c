@@ -39,7 +39,7 @@ static void ack(struct engine *e, struct generation generation, const char *node
     (void)seq;
 }
 
-static int recover(struct engine *e, const struct engine_known *known, size_t n, struct err *err)
+static int recover(struct engine *e, const struct engine_agent *known, size_t n, struct err *err)
 {
     const struct null_engine *null = (const struct null_engine *)(const void *)e;
     (void)known;

@@ -108,7 +108,7 @@ static void ack(struct engine *e, struct generation g, const char *node, uint64_
         vec_remove(&a->facts, 0);
 }
 
-static int recover(struct engine *e, const struct engine_known *known, size_t n, struct err *err)
+static int recover(struct engine *e, const struct engine_agent *known, size_t n, struct err *err)
 {
     struct fake *f = self(e);
     (void)err;

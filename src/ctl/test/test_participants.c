@@ -140,7 +140,7 @@ static void meet(struct part *p)
                                 .attempt = 1,
                                 .launcher = { .channel = 7, .what = LAUNCHER_OPEN } };
     fake->base.sink.fact(fake->base.sink.arg, &fact);
-    fact.launcher = (struct launcher_said){
+    fact.launcher = (struct launcher_input){
         .channel = 7, .what = LAUNCHER_DATA, .bytes = out.data, .len = out.len
     };
     fake->base.sink.fact(fake->base.sink.arg, &fact);

@@ -131,13 +131,13 @@ static void local_ack(struct engine *e, struct generation g, const char *node, u
 }
 
 /* An agent of an earlier server keeps its directory, token and cookie. */
-static int local_recover(struct engine *e, const struct engine_known *known, size_t n,
+static int local_recover(struct engine *e, const struct engine_agent *known, size_t n,
                          struct err *err)
 {
     struct local *l = local_of(e);
     (void)err;
     for (size_t i = 0; i < n; i++) {
-        const struct engine_known *k = &known[i];
+        const struct engine_agent *k = &known[i];
         struct run *run = add(l, k->generation, k->node, k->dir);
         int found = run_adopt(run);
         /* Facts came from it, and nothing is left: its directory was removed, or lies on another

@@ -475,7 +475,7 @@ static void machines_ack(struct engine *e, struct generation g, const char *node
 }
 
 /* One that began has what it was started with, and may be fetching it. */
-static void recover_run(struct machines *m, struct machine_run *run, const struct engine_known *k)
+static void recover_run(struct machines *m, struct machine_run *run, const struct engine_agent *k)
 {
     AUTO_FREE char *folder = code_folder(k->dir);
     const char *path = staging_find(m->staging, k->generation, folder);
@@ -491,13 +491,13 @@ static bool lives(const void *arg, struct generation g)
     return has_runs(arg, g);
 }
 
-static int machines_recover(struct engine *e, const struct engine_known *known, size_t n,
+static int machines_recover(struct engine *e, const struct engine_agent *known, size_t n,
                             struct err *err)
 {
     struct machines *m = machines_of(e);
     (void)err;
     for (size_t i = 0; i < n; i++) {
-        const struct engine_known *k = &known[i];
+        const struct engine_agent *k = &known[i];
         struct machine_run *run = add(m, k->generation, k->node);
         if (hosts_recover(m->hosts, k, k->last_seq > 0))
             recover_run(m, run, k);

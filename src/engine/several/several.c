@@ -50,11 +50,11 @@ static void several_ack(struct engine *e, struct generation g, const char *node,
     to->ops->ack(to, g, node, seq);
 }
 
-static int several_recover(struct engine *e, const struct engine_known *known, size_t n,
+static int several_recover(struct engine *e, const struct engine_agent *known, size_t n,
                            struct err *err)
 {
     const struct several_config *c = &several_of(e)->config;
-    struct engine_known *parted = mem_new((n ? n : 1) * sizeof *parted);
+    struct engine_agent *parted = mem_new((n ? n : 1) * sizeof *parted);
     size_t firsts = 0, others = 0;
     for (size_t i = 0; i < n; i++) /* those of the other from the end */
         if (engine_of(e, known[i].node) == c->first)

@@ -374,7 +374,7 @@ static void ack(struct engine *e, struct generation generation, const char *node
 }
 
 /* Nothing of it outlives its process. */
-static int recover(struct engine *e, const struct engine_known *known, size_t n, struct err *err)
+static int recover(struct engine *e, const struct engine_agent *known, size_t n, struct err *err)
 {
     (void)e, (void)known, (void)n, (void)err;
     return 0;

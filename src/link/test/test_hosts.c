@@ -187,7 +187,7 @@ static void start_run(struct fix *f, struct generation g)
 static bool recover(struct fix *f, struct generation g, bool began)
 {
     unsigned char token[32];
-    struct engine_known known = { .generation = g, .node = "n1" };
+    struct engine_agent known = { .generation = g, .node = "n1" };
     token_of(g, token);
     crypto_hash_sha256(known.token_hash, token, sizeof token);
     return hosts_recover(f->hosts, &known, began);
@@ -385,9 +385,9 @@ static void what_was_given_up_ends_before_the_next(void **state)
 
 static unsigned char other_token[32] = { 5, 5 };
 
-static struct engine_known another(void)
+static struct engine_agent another(void)
 {
-    struct engine_known known = { .generation = first, .node = "n1" };
+    struct engine_agent known = { .generation = first, .node = "n1" };
     crypto_hash_sha256(known.token_hash, other_token, sizeof other_token);
     return known;
 }
@@ -397,7 +397,7 @@ static struct engine_known another(void)
 static void what_was_given_up_before_this_server_ends_first(void **state)
 {
     struct fix *f = *state;
-    struct engine_known known = another();
+    struct engine_agent known = another();
     start_run(f, first);
     UNTIL(f, f->joined == 1);
     const pid_t keeper = keeper_of_first(f);
@@ -426,7 +426,7 @@ static void what_was_given_up_before_this_server_ends_first(void **state)
 static void what_was_given_up_before_this_server_goes(void **state)
 {
     struct fix *f = *state;
-    struct engine_known known = another();
+    struct engine_agent known = another();
     AUTO_FREE char *dir = file_join(f->host_dir, "runs/7.1.n1");
     start_run(f, first);
     UNTIL(f, f->joined == 1);

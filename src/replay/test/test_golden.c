@@ -237,7 +237,7 @@ static void facts(struct fixture *f)
     fact.wakeup = 0;
     one_input(f, "fact-lost", in);
     fact.kind = FACT_LAUNCHER;
-    fact.launcher = (struct launcher_said){ .channel = 1, .what = LAUNCHER_CLOSE };
+    fact.launcher = (struct launcher_input){ .channel = 1, .what = LAUNCHER_CLOSE };
     one_input(f, "fact-close", in);
 }
 

@@ -741,14 +741,14 @@ static void ack(struct engine *e, struct generation g, const char *node, uint64_
 }
 
 static bool is_known(const struct agents *w, const struct sim_agent *a,
-                     const struct engine_known *known)
+                     const struct engine_agent *known)
 {
     return same(a->generation, known->generation) &&
            strcmp(node_name(w, a->node), known->node) == 0;
 }
 
 /* What the server does not know is ended; what is known and is not there is reported as gone. */
-static void meet_known(struct agents *w, const struct engine_known *known)
+static void meet_known(struct agents *w, const struct engine_agent *known)
 {
     struct sim_agent *a = find(w, known->generation, node_of(w, known->node));
     if (!a || a->released) {
@@ -773,7 +773,7 @@ static void meet_known(struct agents *w, const struct engine_known *known)
               (unsigned long long)a->acked, (unsigned long long)known->last_seq);
 }
 
-static int recover(struct engine *e, const struct engine_known *known, size_t n, struct err *err)
+static int recover(struct engine *e, const struct engine_agent *known, size_t n, struct err *err)
 {
     struct agents *w = self(e);
     (void)err;

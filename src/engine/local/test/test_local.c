@@ -135,7 +135,7 @@ static void runs_of_an_earlier_server_are_found(void **state)
     pid_t pid = keeper_of(f);
     close_engine(f);
     open_engine(f);
-    const struct engine_known known = {
+    const struct engine_agent known = {
         .dir = f->run_dir, .generation = first, .node = "n1", .last_seq = 3
     };
     assert_int_equal(f->engine->ops->recover(f->engine, &known, 1, &err), 0);

@@ -168,7 +168,7 @@ void fix_recover(struct fix *f)
     struct err err;
     unsigned char hash[32], token[32] = { 1, 2, 3 };
     crypto_hash_sha256(hash, token, sizeof token);
-    struct engine_known known = {
+    struct engine_agent known = {
         .dir = f->copies, .generation = FIX_GENERATION, .node = "n1", .last_seq = f->last_seq
     };
     memcpy(known.token_hash, hash, sizeof hash);

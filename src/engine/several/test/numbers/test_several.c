@@ -45,7 +45,7 @@ static struct sim_run lasting(void *arg, const struct launch *launch,
     return (struct sim_run){ .run_ms = 1000 };
 }
 
-static int count_known(struct engine *e, const struct engine_known *known, size_t n,
+static int count_known(struct engine *e, const struct engine_agent *known, size_t n,
                        struct err *err)
 {
     (void)err;
@@ -129,7 +129,7 @@ static void runs_are_found_again_where_they_were(void **state)
 {
     struct fix *f = *state;
     struct err err;
-    const struct engine_known known[] = {
+    const struct engine_agent known[] = {
         { .node = "m1" }, { .node = "n1" }, { .node = "n2" }, { .node = "m2" }, { .node = "m3" }
     };
     recovered = (struct recovery_report){ .there = f->there };
