@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "ctl/machines.h"
 #include "engine/machines/machines.h"
-#include "engine/several/several.h"
+#include "engine/pair/pair.h"
 
 #include <string.h>
 
@@ -14,8 +14,8 @@ struct engine *machines_beside(struct engine *local, const struct machines_confi
                                struct engine **machines)
 {
     *machines = machines_create(config);
-    return several_create(
-        &(struct several_config){ .first = local, .other = *machines, .other_has = machines_have });
+    return pair_create(
+        &(struct pair_config){ .first = local, .other = *machines, .other_has = machines_have });
 }
 
 static void add(void *arg, const struct machine *m)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "engine/several/several.h"
+#include "engine/pair/pair.h"
 
 #include "engine/sim/sim.h"
 
@@ -66,7 +66,7 @@ static int set_up(void **state)
     ops = *f.here->ops;
     ops.recover = count_known;
     f.here->ops = f.there->ops = &ops;
-    f.both = several_create(&(struct several_config){ f.here, f.there, is_there });
+    f.both = pair_create(&(struct pair_config){ f.here, f.there, is_there });
     f.both->sink = (struct engine_sink){ .fact = on_fact, .arg = &f };
     *state = &f;
     return 0;
@@ -156,5 +156,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(runs_are_found_again_where_they_were, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_can_what_both_can, set_up, tear_down),
     };
-    return cmocka_run_group_tests_name("engine/several", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("engine/pair", tests, NULL, NULL);
 }
