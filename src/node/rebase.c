@@ -1,5 +1,5 @@
-/* The engine puts what it sends along below launch.dir (engine/machines/away.h), so that one rule
- * finds all of it. Other paths, of data and of results, are this machine's own. */
+/* The engine puts what it sends along below launch.dir (engine/machines/remote_launch.h), so that
+ * one rule finds all of it. Other paths, of data and of results, are this machine's own. */
 #include "node/rebase.h"
 
 #include "base/file.h"

@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "engine/machines/away.h"
+#include "engine/machines/remote_launch.h"
 #include "engine/machines/staging.h"
 #include "job/gpu.h"
 #include "job/node_spec.h"
@@ -363,7 +363,7 @@ static void note_tasks(struct machine_run *run, const struct launch *launch)
 
 /* 1: its code is there, or it has none; 0: it is being packed; -1. */
 static int get_code(struct machines *m, struct machine_run *run, const struct launch *launch,
-                    const struct away_code *code, struct err *err)
+                    const struct remote_code *code, struct err *err)
 {
     const struct machines_pack pack = { .dir = code->dir,
                                         .under = code->under,
@@ -374,8 +374,8 @@ static int get_code(struct machines *m, struct machine_run *run, const struct la
     return code->dir ? staging_get(m->staging, run->generation, &pack, folder, &path, err) : 1;
 }
 
-static int start_run(struct machines *m, const struct launch *launch, const struct away_code *code,
-                     struct err *err)
+static int start_run(struct machines *m, const struct launch *launch,
+                     const struct remote_code *code, struct err *err)
 {
     unsigned char hash[32];
     struct machine_run *run = find(m, launch->generation, launch->node);
@@ -410,8 +410,8 @@ static int start_there(struct machines *m, const struct launch *launch, struct a
                        struct err *err)
 {
     struct launch away = *launch;
-    struct away_code code;
-    if (away_launch(&away, arena, &code, err) != 0 || start_run(m, launch, &code, err) != 0)
+    struct remote_code code;
+    if (remote_launch(&away, arena, &code, err) != 0 || start_run(m, launch, &code, err) != 0)
         return err_in(err, "starting %s on %s", launch->job_name, launch->node);
     return link_launch(m->link, &away, err);
 }

@@ -1,6 +1,6 @@
 /* Code goes as an archive, files of the server's own making with the launch. Data, results and the
  * interpreter are the machine's: their paths stay as they are. */
-#include "engine/machines/away.h"
+#include "engine/machines/remote_launch.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -23,10 +23,10 @@ static const char *base_name(struct arena *arena, const char *path)
     return arena_strndup(arena, path + start, n - start);
 }
 
-static void move_code(struct launch *launch, struct arena *arena, struct away_code *code)
+static void move_code(struct launch *launch, struct arena *arena, struct remote_code *code)
 {
     const char *there = arena_printf(arena, "%s/code", launch->dir);
-    *code = (struct away_code){ .hash = NULL };
+    *code = (struct remote_code){ .hash = NULL };
     for (size_t i = 0; i < launch->n_mounts; i++)
         if (launch->mounts[i].is_code) {
             code->dir = launch->mounts[i].from;
@@ -88,7 +88,8 @@ static int add_files(struct launch *launch, struct arena *arena, struct err *err
     return stat(config, &st) == 0 ? add_file(launch, arena, config, err) : 0;
 }
 
-int away_launch(struct launch *launch, struct arena *arena, struct away_code *code, struct err *err)
+int remote_launch(struct launch *launch, struct arena *arena, struct remote_code *code,
+                  struct err *err)
 {
     struct bind_mount *mounts = ARENA_ARRAY(arena, launch->n_mounts + 1, struct bind_mount);
     if (launch->n_mounts > 0)
