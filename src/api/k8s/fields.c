@@ -1,4 +1,4 @@
-/* The fields that pods.c, cluster.c, things.c and jobs.c show, row by row. A test holds every
+/* The fields that pods.c, cluster.c, kept_objects.c and jobs.c show, row by row. A test holds every
  * object that is shown against them. */
 #include "api/k8s/fields.h"
 

@@ -178,7 +178,7 @@ void jobs_create(struct kube *, struct text_node *object);
 void jobs_change(struct kube *, const struct text_node *old, struct text_node *object);
 void jobs_remove(struct kube *, const struct text_node *object, ctl_done *done, void *arg);
 
-/* ---- pods.c, cluster.c, things.c ---- */
+/* ---- pods.c, cluster.c, kept_objects.c ---- */
 int pods_each(struct kube *, struct kube_selection *, struct kube_sink *);
 int pod_events_each(struct kube *, struct kube_selection *, struct kube_sink *);
 void pods_log(struct kube *);
