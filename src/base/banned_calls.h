@@ -1,6 +1,6 @@
 /* Included before every C file by the build: calls that are never right here. */
-#ifndef BASE_BANNED_H
-#define BASE_BANNED_H
+#ifndef BASE_BANNED_CALLS_H
+#define BASE_BANNED_CALLS_H
 
 #include <alloca.h> /* before poisoning: system headers name these */
 #include <setjmp.h>
