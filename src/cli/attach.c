@@ -7,7 +7,7 @@
 #include "cli/call.h"
 #include "cli/follow.h"
 #include "cli/jobs.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "http/client.h"
 #include "wire/message.h"
 

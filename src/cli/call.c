@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/report.h"
 #include "cli/answer.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/shared_home.h"
 #include "cli/state_dir.h"
 #include "http/client.h"

@@ -6,7 +6,7 @@
 #include "base/scan.h"
 #include "base/script_name.h"
 #include "cli/call.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/shared_home.h"
 #include "cli/state_dir.h"
 

@@ -6,7 +6,7 @@
 #include "cli/answer.h"
 #include "cli/catalogue.h"
 #include "cli/names.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/submit.h"
 
 #include <stdio.h>

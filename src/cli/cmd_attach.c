@@ -6,7 +6,7 @@
 #include "cli/answer.h"
 #include "cli/jobs.h"
 #include "cli/names.h"
-#include "cli/out.h"
+#include "cli/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>

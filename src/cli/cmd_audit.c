@@ -8,7 +8,7 @@
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/table.h"
 #include "job/audit.h"
 

@@ -10,7 +10,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/names.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/records.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "cli/job_opts.h"
 #include "cli/names.h"
 #include "cli/offline.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/script.h"
 #include "cli/state_dir.h"
 #include "dialect/losses.h"

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/records.h"
 #include "cli/server_start.h"
 #include "cli/state_dir.h"

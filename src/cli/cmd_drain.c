@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/table.h"
 
 #include <limits.h>

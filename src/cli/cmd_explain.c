@@ -9,7 +9,7 @@
 #include "cli/call.h"
 #include "cli/clock_text.h"
 #include "cli/names.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/submit.h"
 
 #include <stdio.h>

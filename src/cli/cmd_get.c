@@ -9,7 +9,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/follow.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/table.h"
 #include "job/catalogue.h"
 #include "text/json.h"

@@ -7,7 +7,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/manual.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/settings_file.h"
 #include "cli/table.h"
 #include "job/job.h"

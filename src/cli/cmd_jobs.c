@@ -8,7 +8,7 @@
 #include "cli/call.h"
 #include "cli/catalogue.h"
 #include "cli/follow.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/waiting.h"
 
 #include <limits.h>

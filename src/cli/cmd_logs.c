@@ -10,7 +10,7 @@
 #include "cli/follow.h"
 #include "cli/log_print.h"
 #include "cli/names.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/waiting.h"
 
 #include <stdio.h>

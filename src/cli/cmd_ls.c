@@ -9,7 +9,7 @@
 #include "cli/call.h"
 #include "cli/clock_text.h"
 #include "cli/jobs.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/table.h"
 
 #include <poll.h>

@@ -8,7 +8,7 @@
 #include "cli/call.h"
 #include "cli/device_text.h"
 #include "cli/machines.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/server_start.h"
 #include "cli/table.h"
 

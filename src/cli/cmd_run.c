@@ -8,7 +8,7 @@
 #include "cli/call.h"
 #include "cli/command.h"
 #include "cli/missing_module.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/phases.h"
 #include "cli/script.h"
 #include "cli/server_start.h"

@@ -7,7 +7,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/device_text.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/table.h"
 #include "http/client.h"
 #include "text/yaml.h"

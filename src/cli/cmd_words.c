@@ -8,7 +8,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/jobs.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "dialect/dialect.h"
 
 #include <string.h>

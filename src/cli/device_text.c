@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "cli/answer.h"
-#include "cli/out.h"
+#include "cli/output.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* Output of several tasks on one screen: only whole lines are mixed. Bytes are passed on as they
- * are: what a terminal may have of them is the stream's to say (cli/out.h). */
+ * are: what a terminal may have of them is the stream's to say (cli/output.h). */
 #include "cli/log_print.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/answer.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "text/json.h"
 
 #include <string.h>

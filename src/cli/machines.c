@@ -8,7 +8,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/machine_steps.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/workers.h"
 #include "text/json.h"
 #include "wire/gateway.h"

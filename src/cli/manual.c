@@ -4,7 +4,7 @@
 #include "cli/manual.h"
 
 #include "base/mem.h"
-#include "cli/out.h"
+#include "cli/output.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "text/tree.h"
 
 #include <errno.h>

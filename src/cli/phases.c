@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "cli/answer.h"
-#include "cli/out.h"
+#include "cli/output.h"
 
 #include <stdio.h>
 #include <string.h>

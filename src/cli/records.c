@@ -8,7 +8,7 @@
 #include "base/shell_word.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/out.h"
+#include "cli/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>

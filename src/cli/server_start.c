@@ -8,7 +8,7 @@
 #include "base/proc_stat.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/settings_file.h"
 #include "text/json.h"
 #include "text/remedies.h"

@@ -3,7 +3,7 @@
 #include "cli/session.h"
 
 #include "base/mem.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "http/client.h"
 #include "wire/message.h"
 

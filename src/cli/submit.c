@@ -12,7 +12,7 @@
 #include "cli/jobs.h"
 #include "cli/names.h"
 #include "cli/offline.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/python_choice.h"
 #include "cli/script.h"
 #include "job/job.h"

@@ -8,7 +8,7 @@
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/clock_text.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/table.h"
 
 #include <poll.h>

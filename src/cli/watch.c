@@ -11,7 +11,7 @@
 #include "cli/call.h"
 #include "cli/follow.h"
 #include "cli/log_print.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/phases.h"
 #include "cli/waiting.h"
 #include "wire/message.h"

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/call.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/session.h"
 #include "cli/table.h"
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/table.h"
 #include "ctl/views.h"
 #include "explain/view.h"

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "main/config.h"
 #include "main/nodes.h"
 #include "main/wire.h"

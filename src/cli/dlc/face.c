@@ -7,7 +7,7 @@
 #include "base/scan.h"
 #include "cli/call.h"
 #include "cli/dlc/call.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/state_dir.h"
 
 #include <errno.h>

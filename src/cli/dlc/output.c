@@ -1,5 +1,6 @@
 /* What verbs of `dlc` share: the view of a job, following it until it ends, tables with frames,
  * JSON with the original's indent, request ids. */
+#include "cli/output.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/answer.h"
@@ -7,7 +8,6 @@
 #include "cli/dlc/call.h"
 #include "cli/follow.h"
 #include "cli/jobs.h"
-#include "cli/out.h"
 #include "text/json.h"
 
 #include <stdio.h>

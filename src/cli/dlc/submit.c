@@ -8,7 +8,7 @@
 #include "cli/call.h"
 #include "cli/dlc/call.h"
 #include "cli/names.h"
-#include "cli/out.h"
+#include "cli/output.h"
 #include "cli/server_start.h"
 #include "dialect/dlc/dlc.h"
 #include "text/json.h"

@@ -1,6 +1,6 @@
 /* Small texts and answers of the command line: times and sizes for people, exit statuses of states,
  * scripts as commands, names of the catalogue, where a continuous backup is. */
-#include "cli/out.h"
+#include "cli/output.h"
 
 #include "base/file.h"
 #include "base/mem.h"

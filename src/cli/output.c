@@ -1,6 +1,6 @@
 /* Printing: errors with what to type, phrases, sizes, JSON. Standard output is buffered, those who
  * follow something flush it; on a terminal only visible text gets through. */
-#include "cli/out.h"
+#include "cli/output.h"
 
 #include "base/mem.h"
 #include "base/scan.h"

@@ -1,6 +1,6 @@
 /* Stores of images as answers have them: none, one that is empty, and several, of which one has
  * those of accounts. */
-#include "cli/out.h"
+#include "cli/output.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,5 +51,5 @@ int main(void)
         cmocka_unit_test(none),
         cmocka_unit_test(stores_stand_behind_each_other),
     };
-    return cmocka_run_group_tests_name("cli/out", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("cli/output", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* What goes to the terminal: colours, documents, errors, phrases that several verbs use. */
-#ifndef CLI_OUT_H
-#define CLI_OUT_H
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
 
 #include "base/buf.h"
 #include "cli/cmd.h"
