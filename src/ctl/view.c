@@ -7,7 +7,7 @@
 #include "ctl/cluster_views.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
-#include "ctl/free.h"
+#include "ctl/free_devices.h"
 #include "ctl/listed.h"
 #include "ctl/nodes.h"
 #include "ctl/notes.h"

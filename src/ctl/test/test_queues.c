@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/free.h"
+#include "ctl/free_devices.h"
 
 #include <signal.h>
 #include <stdio.h>

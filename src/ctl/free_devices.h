@@ -1,6 +1,6 @@
 /* What is free of each node, device by device, from the places that live jobs hold. */
-#ifndef CTL_FREE_H
-#define CTL_FREE_H
+#ifndef CTL_FREE_DEVICES_H
+#define CTL_FREE_DEVICES_H
 
 #include "ctl/cluster_views.h"
 #include "ctl/ctl.h"

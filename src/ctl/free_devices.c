@@ -1,6 +1,6 @@
 /* Counts the free parts of devices for each node, from the places of live tasks; a device that is
  * not given out has none. Nothing is kept: each question is answered anew. */
-#include "ctl/free.h"
+#include "ctl/free_devices.h"
 
 #include "base/mem.h"
 #include "ctl/core.h"
