@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/core.h"
-#include "ctl/listed.h"
+#include "ctl/job_list.h"
 #include "ctl/notes.h"
 #include "ctl/tasks.h"
 #include "text/remedies.h"

@@ -6,7 +6,7 @@
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/depend_work.h"
-#include "ctl/listed.h"
+#include "ctl/job_list.h"
 #include "ctl/nodes.h"
 #include "ctl/pass.h"
 #include "ctl/wait_texts.h"

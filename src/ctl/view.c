@@ -8,7 +8,7 @@
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "ctl/free_devices.h"
-#include "ctl/listed.h"
+#include "ctl/job_list.h"
 #include "ctl/nodes.h"
 #include "ctl/notes.h"
 #include "ctl/tasks.h"
@@ -272,14 +272,14 @@ int ctl_job_view(struct ctl *ctl, struct arena *arena, const struct job_ask *ask
     if (core_row(ctl, arena, ask->job, &row) || !user_may_read(ctl->accounts, ask->owner, &row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
     bool may = user_may_change(ctl->accounts, ask->owner, &row);
-    listed_fill(ctl, &row, &job);
+    job_list_fill(ctl, &row, &job);
     fill_job(ctl, &job, ask->owner, arena, view);
     fill_first(ctl, arena, &row, view);
     fill_images(ctl, arena, &row, view);
     fill_site(ctl, arena, &row, view);
     fill_lists(ctl, arena, &row, ask, view);
     if (ask->parts & CTL_SPEC)
-        view->spec = listed_spec(arena, row.spec, may);
+        view->spec = job_list_spec(arena, row.spec, may);
     if (ask->parts & CTL_ORIGIN)
         view->origin = origin_text(ctl, arena, &row, may);
     return 0;

@@ -9,7 +9,7 @@
 #include "api/k8s/table.h"
 #include "base/pairs.h"
 #include "base/vec.h"
-#include "ctl/listed.h"
+#include "ctl/job_list.h"
 #include "ctl/objects.h"
 
 #define KUBE_GROUP       "elastic.iml.github.io"

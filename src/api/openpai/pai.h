@@ -5,7 +5,7 @@
 
 #include "api/facade.h"
 #include "api/openpai/writer.h"
-#include "ctl/listed.h"
+#include "ctl/job_list.h"
 #include "ctl/objects.h"
 #include "ctl/views.h"
 

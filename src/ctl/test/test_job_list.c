@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/listed.h"
+#include "ctl/job_list.h"
 
 #include "base/mem.h"
 #include "ctl/objects.h"

@@ -1,6 +1,6 @@
 /* Jobs of lists as plain values. Rows are the truth; what lives in memory is newer. Nothing here
  * writes. */
-#include "ctl/listed.h"
+#include "ctl/job_list.h"
 
 #include "account/rights.h"
 #include "ctl/core.h"
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-void listed_fill(const struct ctl *ctl, const struct job_row *stored, struct ctl_list_row *out)
+void job_list_fill(const struct ctl *ctl, const struct job_row *stored, struct ctl_list_row *out)
 {
     const struct live_job *live = live_find(ctl->live, stored->id);
     const struct live_array *array = stored->members ? array_find(ctl->arrays, stored->id) : NULL;
@@ -42,7 +42,7 @@ int ctl_list(struct ctl *ctl, struct arena *arena, const struct job_filter *filt
     *jobs = ARENA_ARRAY(arena, count, struct ctl_list_row);
     *n = count;
     for (size_t i = 0; i < count; i++)
-        listed_fill(ctl, &rows[i], &(*jobs)[i]);
+        job_list_fill(ctl, &rows[i], &(*jobs)[i]);
     return 0;
 }
 
@@ -53,7 +53,7 @@ int ctl_listed(struct ctl *ctl, struct arena *arena, uint64_t id, const char *ow
     if (core_row(ctl, arena, id, &row) || !user_may_read(ctl->accounts, owner, &row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
     row.spec = row.site = row.live = NULL;
-    listed_fill(ctl, &row, out);
+    job_list_fill(ctl, &row, out);
     return 0;
 }
 
@@ -133,7 +133,7 @@ static void mask_env(struct text_node *spec)
     }
 }
 
-struct text_node *listed_spec(struct arena *arena, const char *text, bool may)
+struct text_node *job_list_spec(struct arena *arena, const char *text, bool may)
 {
     struct report report;
     report_init(&report, arena);
@@ -149,7 +149,7 @@ struct text_node *ctl_spec_tree(struct ctl *ctl, struct arena *arena,
     const char *spec = NULL;
     if (store_get_spec(ctl->config.store, arena, body_of(job), &spec, NULL) != 1)
         return NULL;
-    return listed_spec(arena, spec, user_may_change(ctl->accounts, owner, &job->row));
+    return job_list_spec(arena, spec, user_may_change(ctl->accounts, owner, &job->row));
 }
 
 /* The spec of an object as ctl/objects.c keeps it. */

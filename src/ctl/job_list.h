@@ -1,7 +1,7 @@
 /* Jobs as plain values, for who prints thousands of them: what ctl_list_view and ctl_job_view tell
  * of their rows, without a view of each; and parts of what a job says, without all of it. */
-#ifndef CTL_LISTED_H
-#define CTL_LISTED_H
+#ifndef CTL_JOB_LIST_H
+#define CTL_JOB_LIST_H
 
 #include "ctl/ctl.h"
 #include "text/json.h"
@@ -15,9 +15,9 @@ struct ctl_list_row {
     uint32_t running; /* tasks that run now */
 };
 /* What memory and the row know of it together. */
-void listed_fill(const struct ctl *, const struct job_row *stored, struct ctl_list_row *out);
+void job_list_fill(const struct ctl *, const struct job_row *stored, struct ctl_list_row *out);
 /* A canonical text as a tree; may: with the values of variables. */
-struct text_node *listed_spec(struct arena *, const char *text, bool may);
+struct text_node *job_list_spec(struct arena *, const char *text, bool may);
 /* Newest first, in arena; texts hold until the next turn. 0, or -1 with err. */
 int ctl_list(struct ctl *, struct arena *, const struct job_filter *, struct ctl_list_row **,
              size_t *n, struct err *);
