@@ -3,10 +3,10 @@
  * restart everything that has not reported its start is launched again. */
 #include "ctl/archives.h"
 #include "ctl/core.h"
+#include "ctl/device_check.h"
 #include "ctl/devices.h"
 #include "ctl/images.h"
 #include "ctl/launcher_events.h"
-#include "ctl/looks.h"
 #include "ctl/notes.h"
 #include "ctl/secrets.h"
 
@@ -702,10 +702,10 @@ static void hold_for_room(struct ctl *ctl, struct live_job *job)
 }
 
 /* All of its launches or none: a gang whose devices are taken back begins anew as a whole. Looks
- * (looks.c) and answers of registries (images.c) go on with it. */
+ * (device_check.c) and answers of registries (images.c) go on with it. */
 static bool hold_for_answers(struct ctl *ctl, struct live_job *job)
 {
-    const char *why = looks_wait(ctl, ctl->scratch, job);
+    const char *why = device_check_wait(ctl, ctl->scratch, job);
     if (!why)
         why = images_wait(ctl, job);
     if (why)

@@ -5,7 +5,7 @@
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"
-#include "ctl/looks.h"
+#include "ctl/device_check.h"
 #include "ctl/notes.h"
 #include "ctl/silence.h"
 #include "depend/array.h"
@@ -292,7 +292,7 @@ int load_jobs(struct ctl *ctl, struct err *err)
         relaunch_later(ctl, job);
         for (size_t k = 0; k < job->agents.n; k++)
             job->agents.at[k].unheard = true;
-        looks_load(ctl, job);
+        device_check_load(ctl, job);
         charges_resume(ctl, job);
         if (job_state_holds(job->row.state))
             core_touch(ctl, job);

@@ -5,9 +5,9 @@
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/deaths.h"
+#include "ctl/device_check.h"
 #include "ctl/devices.h"
 #include "ctl/launcher_events.h"
-#include "ctl/looks.h"
 #include "ctl/meeting.h"
 #include "ctl/notes.h"
 #include "ctl/redact.h"
@@ -141,7 +141,7 @@ static void give(struct ctl *ctl, struct live_job *job, struct live_task *task)
 {
     if (!task->taken)
         return;
-    looks_leave(ctl, &task->place);
+    device_check_leave(ctl, &task->place);
     cluster_give(ctl->cluster, job->spec, &task->place);
     live_set_taken(job, task, false);
     ctl->plan_due = true;
@@ -202,7 +202,7 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct attem
     live_set_phase(job, task, stays ? PHASE_BACKOFF : PHASE_UNPLACED);
     task->not_before_ms = core_now(ctl) + delay;
     if (stays) {
-        looks_leave(ctl, &task->place);
+        device_check_leave(ctl, &task->place);
     } else {
         give(ctl, job, task);
         ctl->plan_due = true;

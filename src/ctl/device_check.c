@@ -2,7 +2,7 @@
  * Whoever holds a device is taken to have used it. Nothing of it is stored: a server that starts
  * counts as left what its tasks may still have to be launched on. A core that nobody looks for, and
  * a node that is declared, have no such devices. */
-#include "ctl/looks.h"
+#include "ctl/device_check.h"
 
 #include "base/map.h"
 #include "ctl/core.h"
@@ -24,7 +24,7 @@ static bool uses_its_place(const struct live_task *task)
            task->phase != PHASE_RELAUNCH && task->phase != PHASE_RELAUNCH_LATER;
 }
 
-void looks_leave(struct ctl *ctl, const struct task_place *place)
+void device_check_leave(struct ctl *ctl, const struct task_place *place)
 {
     char key[DEVICE_KEY_MAX];
     uint32_t at = cluster_find(ctl->cluster, place->node);
@@ -37,11 +37,11 @@ void looks_leave(struct ctl *ctl, const struct task_place *place)
                  (void *)(uintptr_t)++ctl->counters.leavings);
 }
 
-void looks_load(struct ctl *ctl, const struct live_job *job)
+void device_check_load(struct ctl *ctl, const struct live_job *job)
 {
     for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
         if (job->tasks[flat].taken && is_to_launch(&job->tasks[flat]))
-            looks_leave(ctl, &job->tasks[flat].place);
+            device_check_leave(ctl, &job->tasks[flat].place);
 }
 
 static const char *say_first(const struct ctl *ctl, struct arena *arena,
@@ -55,7 +55,7 @@ static const char *say_first(const struct ctl *ctl, struct arena *arena,
     return NULL;
 }
 
-const char *looks_wait(struct ctl *ctl, struct arena *arena, const struct live_job *job)
+const char *device_check_wait(struct ctl *ctl, struct arena *arena, const struct live_job *job)
 {
     const char *why = NULL;
     for (uint32_t flat = 0; smap_count(ctl->left) > 0 && !why && flat < job->row.tasks; flat++)
