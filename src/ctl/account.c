@@ -5,7 +5,7 @@
 #include "account/rights.h"
 #include "ctl/core.h"
 #include "ctl/job_token.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 
 #include "base/log.h"
 #include "store/audit.h"
@@ -73,7 +73,7 @@ const struct account *ctl_account_of_job(struct ctl *ctl, struct arena *arena, u
     struct job_row row;
     struct site_record site = { .account = NULL };
     if (core_row(ctl, arena, job, &row) == 0)
-        notes_read_site(arena, row.site, &site);
+        row_json_read_site(arena, row.site, &site);
     return site.account;
 }
 

@@ -1,7 +1,7 @@
 /* What arrays have done by the core: their events, members that enter, wait for places and are
  * commanded, and how much of it one turn does. */
 #include "ctl/core.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "ctl/submit.h"
 #include "depend/members.h"
 #include "depend/wording.h"
@@ -49,11 +49,11 @@ static void join(void *arg, uint64_t id)
 }
 
 /* All members begin with the same; of one that has not begun these have no texts. */
-static const struct live_notes *first_notes(const struct ctl *ctl, struct live_array *array)
+static const struct live_column *first_notes(const struct ctl *ctl, struct live_array *array)
 {
     if (!array->first) {
-        struct live_notes *notes = ARENA_NEW(array->arena, struct live_notes);
-        notes_read_job(array->arena, ctl->scratch, array->notes.live, notes);
+        struct live_column *notes = ARENA_NEW(array->arena, struct live_column);
+        row_json_read_job(array->arena, ctl->scratch, array->notes.live, notes);
         array->first = notes;
     }
     return array->first;

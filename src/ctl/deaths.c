@@ -45,7 +45,7 @@ static bool same_moment(const struct live_job *job, uint32_t a, uint32_t b)
 
 static void name_first(struct live_job *job, uint32_t flat)
 {
-    struct live_notes *notes = &job->notes;
+    struct live_column *notes = &job->notes;
     char name[160];
     notes->first.at = ARENA_ARRAY(job->places, 1, const char *);
     notes->first.at[0] = arena_strdup(job->places, live_task_name(name, job, flat));

@@ -9,7 +9,7 @@ struct arena;
 struct ctl;
 struct job_spec;
 struct live_job;
-struct live_notes;
+struct live_column;
 struct report;
 
 /* Numbers for names, and in the report what can never come true: unknown jobs (also those that the
@@ -17,7 +17,7 @@ struct report;
  * their index. */
 int depend_work_resolve(struct ctl *, const char *owner, struct job_spec *, struct report *);
 /* What its row keeps of it: whether it waits for others or starts together with some. */
-void depend_work_note(const struct job_spec *, struct live_notes *);
+void depend_work_note(const struct job_spec *, struct live_column *);
 /* Does a queued job still wait for others, or never can run? Then why; texts in arena. */
 bool depend_work_blocks(struct ctl *, struct arena *, struct live_job *, struct depend_answer *);
 /* The same of a job that is not there yet; its names are numbers (depend_work_resolve). */

@@ -10,8 +10,8 @@
 #include "ctl/core.h"
 #include "ctl/images.h"
 #include "ctl/lines.h"
-#include "ctl/notes.h"
 #include "ctl/registry_auth.h"
+#include "ctl/row_json.h"
 #include "ctl/user_dirs.h"
 #include "job/image_progress.h"
 #include "sched/tally.h"
@@ -154,7 +154,7 @@ static void send_wishes(struct ctl *ctl, struct live_job *job, const struct word
     struct site_record site = { .parent = 0 };
     struct err err = { .code = ERR_NONE };
     if (core_row(ctl, ctl->scratch, job->row.id, &row) == 0)
-        notes_read_site(ctl->scratch, row.site, &site);
+        row_json_read_site(ctl->scratch, row.site, &site);
     if (user_dirs_make_images(ctl, site.account, &err) < 0)
         log_warn("image.early", "job=%llu: %s", (unsigned long long)job->row.number, err.what);
     for (size_t i = 0; i < names->n; i++) {

@@ -4,7 +4,7 @@
  * handling here: the store remembers them and the commit fails. */
 #include "ctl/core.h"
 #include "ctl/launcher_events.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "ctl/tape.h"
 #include "ctl/wording.h"
 #include "depend/array.h"
@@ -31,7 +31,7 @@ static void add_event(struct ctl *ctl, struct event_row *row, const char *state,
         text_str(ctl->scratch, map, "state", state);
     if (said->text && *said->text)
         text_str(ctl->scratch, map, "text", said->text);
-    row->body = map->count ? notes_print(ctl->scratch, map) : NULL;
+    row->body = map->count ? row_json_print(ctl->scratch, map) : NULL;
     row->named = packed;
     store_add_event(ctl->config.store, row, NULL);
 }
@@ -48,7 +48,7 @@ void event_job_row(struct ctl *ctl, struct live_job *job)
     core_touch(ctl, job);
     job->notes.counted = job_state_final(job->row.state) && live_tally(job, &job->notes.ended);
     if (store_keeps_details(ctl->config.store)) /* else nothing is ever loaded again */
-        job->row.live = notes_of_job(ctl->scratch, &job->notes);
+        job->row.live = row_json_of_job(ctl->scratch, &job->notes);
     store_update_job(ctl->config.store, &job->row, NULL);
     job->row.live = NULL;
 }
@@ -200,7 +200,7 @@ void event_task_row(struct ctl *ctl, struct live_job *job, uint32_t flat)
                             .ref = ref_of(task),
                             .state = task->state,
                             .attempt = task->attempt,
-                            .live = notes_of_task(ctl->scratch, task) };
+                            .live = row_json_of_task(ctl->scratch, task) };
     store_put_task(ctl->config.store, &row, NULL);
 }
 
@@ -241,7 +241,7 @@ void event_attempt_row(struct ctl *ctl, struct live_job *job, uint32_t flat,
                                .generation = job->row.generation,
                                .state = task->attempt_state,
                                .node = task->place.node,
-                               .place = notes_of_place(ctl->scratch, task),
+                               .place = row_json_of_place(ctl->scratch, task),
                                .placed_ms = task->placed_ms,
                                .started_ms = task->started_ms,
                                .pid = task->pid,

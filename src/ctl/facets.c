@@ -1,6 +1,6 @@
 /* A job's facets, taken from its tree when it is stored: reading them back from its JSON would be
  * the dearest part of a submission. */
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -33,7 +33,7 @@ static void take(struct taking *t, const char *name, const char *value)
     t->out.at[t->out.n++] = (struct pair){ name, value };
 }
 
-struct pairs notes_facets(struct arena *arena, const struct text_node *job)
+struct pairs row_json_facets(struct arena *arena, const struct text_node *job)
 {
     static const char *const plain[] = { "capacity", "description" };
     const struct text_node *labels = at(job, "labels"), *roles = at(job, "roles");

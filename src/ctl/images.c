@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/core.h"
-#include "ctl/notes.h"
 #include "ctl/registry_auth.h"
+#include "ctl/row_json.h"
 #include "ctl/taped.h"
 #include "image/reference.h"
 #include "job/image_progress.h"
@@ -90,7 +90,7 @@ static void send_question(struct ctl *ctl, struct live_job *job, struct words na
     struct job_row row;
     struct site_record site = { .parent = 0 };
     if (core_row(ctl, ctl->scratch, job->row.id, &row) == 0)
-        notes_read_site(ctl->scratch, row.site, &site);
+        row_json_read_site(ctl->scratch, row.site, &site);
     const struct image_question question = { .job = job->row.id,
                                              .names = names,
                                              .pack = pack,

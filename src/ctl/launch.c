@@ -7,7 +7,7 @@
 #include "ctl/devices.h"
 #include "ctl/images.h"
 #include "ctl/launcher_events.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "ctl/secrets.h"
 
 #include "base/file.h"
@@ -203,7 +203,7 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
     struct job_row row;
     if (core_row(ctl, round->arena, job->row.id, &row))
         return -1;
-    notes_read_site(round->arena, row.site, &round->notes);
+    row_json_read_site(round->arena, row.site, &round->notes);
     round->site = (struct site){ .owner = job->row.owner,
                                  .fs_uri = ctl->config.fs_uri,
                                  .work_dir = round->notes.code_dir ? NULL : round->notes.work_dir,

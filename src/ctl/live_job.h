@@ -80,7 +80,7 @@ struct live_refusal {
 enum stop_level { STOP_NONE, STOP_ASKED, STOP_FORCED };
 
 /* What `live` of the job's row keeps. */
-struct live_notes {
+struct live_column {
     struct retry_counts used;
     uint64_t
         hold_until_ms; /* resources are kept until then although the outcome is decided; 0: no */
@@ -129,7 +129,7 @@ struct live_job {
     struct job_row row;    /* spec, site, live are NULL: read when needed */
     char *reason, *called; /* row.reason points here; shorter than LIVE_REASON_MAX */
     struct job_spec *spec; /* NULL until needed */
-    struct live_notes notes;
+    struct live_column notes;
     struct arena *launching; /* launches under way (launch.c), `round` lies in it; NULL: none */
     struct round *round;
     struct live_task *tasks; /* NULL before the first allocation */

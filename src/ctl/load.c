@@ -6,7 +6,7 @@
 #include "ctl/core.h"
 #include "ctl/deaths.h"
 #include "ctl/device_check.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "ctl/silence.h"
 #include "depend/array.h"
 
@@ -84,7 +84,7 @@ static void read_tasks(struct ctl *ctl, struct live_job *job, struct arena *scra
         struct live_task *task = &job->tasks[flat];
         task->state = rows[i].state;
         task->attempt = rows[i].attempt;
-        notes_read_task(job->arena, scratch, rows[i].live, task);
+        row_json_read_task(job->arena, scratch, rows[i].live, task);
     }
 }
 
@@ -123,7 +123,7 @@ static void read_attempts(struct ctl *ctl, struct live_job *job, struct arena *s
         task->log_end = row->log_end;
         task->place.attempt = row->attempt;
         task->place.node = arena_strdup(job->places, row->node);
-        notes_read_place(job->places, scratch, row->place, task);
+        row_json_read_place(job->places, scratch, row->place, task);
         job->launch_seq = task->seq > job->launch_seq ? task->seq : job->launch_seq;
         if (live_attempt(task))
             task->phase = row->state == ATTEMPT_STARTING ? PHASE_PLACED : PHASE_RUNNING;
@@ -213,7 +213,7 @@ static struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
 {
     struct arena *scratch = arena_create();
     struct live_job *job = live_add(ctl->live, row);
-    notes_read_job(job->arena, scratch, row->live, &job->notes);
+    row_json_read_job(job->arena, scratch, row->live, &job->notes);
     if (!job->notes.began_ms)
         job->notes.began_ms = row->started_ms;
     array_joined(ctl->arrays, row);

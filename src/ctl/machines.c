@@ -6,7 +6,7 @@
 #include "ctl/cluster_views.h"
 #include "ctl/core.h"
 #include "ctl/nodes.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "sched/cluster.h"
 #include "store/store.h"
 #include "text/json.h"
@@ -107,7 +107,7 @@ void ctl_machine_put(struct ctl *ctl, const struct machine *m, ctl_done *done, v
     text_str(answer->arena, map, "token",
              sodium_bin2hex(hash, sizeof hash, m->token_hash, sizeof m->token_hash));
     const struct object_row row = {
-        .kind = KIND, .project = "", .name = m->name, .spec = notes_print(answer->arena, map)
+        .kind = KIND, .project = "", .name = m->name, .spec = row_json_print(answer->arena, map)
     };
     store_put_object(ctl->config.store, &row, NULL);
     audit_add(ctl->accounts, &(struct audit_entry){ .action = "machine.add", .object = m->name });

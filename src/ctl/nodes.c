@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "engine/engine.h"
 #include "job/gpu.h"
 #include "sched/cluster.h"
@@ -158,7 +158,7 @@ static void keep(struct ctl *ctl, uint32_t at)
         text_str(arena, map, "why", away->why);
     }
     const struct object_row row = {
-        .kind = KIND, .project = "", .name = spec->name, .spec = notes_print(arena, map)
+        .kind = KIND, .project = "", .name = spec->name, .spec = row_json_print(arena, map)
     };
     store_put_object(ctl->config.store, &row, NULL);
     ctl->nodes_touched = true;

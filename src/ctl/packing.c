@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "ctl/core.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "sched/kinds.h"
 #include "sched/mix.h"
 #include "sched/potential.h"
@@ -64,7 +64,7 @@ static struct text_node *new_row(struct ctl *ctl)
 static void put_row(struct ctl *ctl, const char *name, const struct text_node *map)
 {
     const struct object_row row = {
-        .kind = ROW_KIND, .project = "", .name = name, .spec = notes_print(ctl->scratch, map)
+        .kind = ROW_KIND, .project = "", .name = name, .spec = row_json_print(ctl->scratch, map)
     };
     store_put_object(ctl->config.store, &row, NULL);
 }

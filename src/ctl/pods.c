@@ -12,7 +12,7 @@
 #include "base/scan.h"
 #include "ctl/core.h"
 #include "ctl/job_list.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "ctl/tasks.h"
 #include "text/remedies.h"
 
@@ -229,7 +229,7 @@ static void put_attempt(struct pods *p, struct pod_view *pod, const struct task_
     const struct attempt_row *a = now->last;
     struct live_task place = { 0 };
     const char *phrase = "";
-    notes_read_place(p->arena, p->arena, a->place, &place);
+    row_json_read_place(p->arena, p->arena, a->place, &place);
     pod->node = a->node;
     pod->ip = place.place.address;
     pod->created_ms = a->attempt > 1 ? a->placed_ms : p->released_ms;
@@ -354,7 +354,7 @@ static void put_tasks(struct pods *p)
 static void put_job(struct pods *p, uint64_t id)
 {
     struct job_row *row = ARENA_NEW(p->arena, struct job_row);
-    struct live_notes notes = { 0 };
+    struct live_column notes = { 0 };
     if (core_row(p->ctl, p->arena, id, row) || !user_may_read(p->ctl->accounts, p->ask->owner, row))
         return;
     p->row = row;
@@ -367,7 +367,7 @@ static void put_job(struct pods *p, uint64_t id)
     if (p->live)
         notes = p->live->notes;
     else
-        notes_read_job(p->arena, p->arena, row->live, &notes);
+        row_json_read_job(p->arena, p->arena, row->live, &notes);
     p->released_ms = notes.released_ms ? notes.released_ms : row->submitted_ms;
     if (p->ask->first == 0)
         put_master(p);

@@ -9,8 +9,8 @@
 #include "ctl/devices.h"
 #include "ctl/launcher_events.h"
 #include "ctl/meeting.h"
-#include "ctl/notes.h"
 #include "ctl/redact.h"
+#include "ctl/row_json.h"
 #include "ctl/run_times.h"
 #include "ctl/silence.h"
 #include "ctl/slices.h"
@@ -547,7 +547,7 @@ void settle_close(struct ctl *ctl, struct live_job *job, enum job_outcome outcom
     }
     text_str(ctl->scratch, body, "outcome", job_outcome_word(outcome));
     if (outcome == OUTCOME_FAILED && job->notes.first.n)
-        notes_put_words(ctl->scratch, body, "first", &job->notes.first);
+        row_json_put_words(ctl->scratch, body, "first", &job->notes.first);
     event_job(ctl, job, JOB_EV_CLOSING, reason, body);
 }
 

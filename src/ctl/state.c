@@ -2,7 +2,7 @@
  * was reached are left out (how far logs reach, words of reasons), and so is what a restart of the
  * server makes anew. */
 #include "ctl/core.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -25,7 +25,7 @@ static void put_task(const struct live_job *job, uint32_t flat, struct arena *ar
                      struct buf *out)
 {
     const struct live_task *t = &job->tasks[flat];
-    const char *notes = notes_of_task(arena, t), *place = notes_of_place(arena, t);
+    const char *notes = row_json_of_task(arena, t), *place = row_json_of_place(arena, t);
     buf_addf(out, "task %u %s attempt=%u/%s node=%s seq=%u taken=%d pid=%u placed=%llu", flat,
              task_state_word(t->state), t->attempt,
              t->attempt_state ? attempt_state_word(t->attempt_state) : "none",
@@ -55,7 +55,7 @@ static void put_agents(const struct live_job *job, struct arena *arena, struct b
 static void put_job(const struct live_job *job, struct arena *arena, struct buf *out)
 {
     const struct job_row *row = &job->row;
-    const char *notes = notes_of_job(arena, &job->notes);
+    const char *notes = row_json_of_job(arena, &job->notes);
     buf_addf(out, "job %llu id=%llx %s owner=%s queue=%s priority=%u tasks=%u",
              (unsigned long long)row->number, (unsigned long long)row->id,
              job_state_word(row->state), row->owner, row->queue, row->priority, row->tasks);

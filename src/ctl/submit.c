@@ -6,11 +6,11 @@
 #include "ctl/archives.h"
 #include "ctl/depend_work.h"
 #include "ctl/nodes.h"
-#include "ctl/notes.h"
 #include "ctl/packing.h"
 #include "ctl/redact.h"
 #include "ctl/registry_auth.h"
 #include "ctl/resolve.h"
+#include "ctl/row_json.h"
 #include "ctl/slices.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
@@ -39,7 +39,7 @@ struct submission {
     struct dialect_result read;
     struct site_record site;
     struct job_row row;
-    struct live_notes notes;
+    struct live_column notes;
     struct text_node *tree; /* of the canonical job */
     unsigned char hash[32];
     bool only; /* like a member of an array: this one again, with its index */
@@ -103,7 +103,7 @@ static int take_after(struct submission *s, struct err *err)
         return err_hint(err,
                         "the setting seal_key says where the key is; or submit the file again");
     }
-    notes_read_site(s->arena, row.site, &site);
+    row_json_read_site(s->arena, row.site, &site);
     s->only = row.array != 0;
     s->index = row.index;
     s->ask.text = origin.text;
@@ -596,7 +596,7 @@ static void answer_existing(struct submission *s)
     const struct dialect *dialect = dialect_find(s->ctl->config.dialects, row->dialect);
     struct reader reader = reader_of(s->ctl, s->arena, s->ask.owner);
     struct site_record site;
-    notes_read_site(s->arena, row->site, &site);
+    row_json_read_site(s->arena, row->site, &site);
     struct submitted_view *view = ARENA_NEW(s->arena, struct submitted_view);
     *view =
         (struct submitted_view){ .id = row->id,
@@ -805,9 +805,9 @@ static void store_all(struct submission *s)
     s->tree = job_encode(s->arena, s->read.job);
     json_print(s->tree, 0, &spec);
     s->row.spec = buf_str(&spec);
-    s->row.facets = notes_facets(s->arena, s->tree);
-    s->row.site = notes_of_site(s->arena, &s->site);
-    s->row.live = notes_of_job(s->arena, &s->notes);
+    s->row.facets = row_json_facets(s->arena, s->tree);
+    s->row.site = row_json_of_site(s->arena, &s->site);
+    s->row.live = row_json_of_job(s->arena, &s->notes);
     s->row.state = job_next_state(JOB_NONE, first_event(s->read.job));
     const struct reason begins = first_reason(s);
     draft_reason(&first, &begins);

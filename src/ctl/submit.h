@@ -5,8 +5,8 @@
 #include "ctl/ctl.h"
 #include "ctl/live.h"
 
-struct submitted_job {              /* a job whose row was just written */
-    const struct live_notes *notes; /* what its row keeps */
+struct submitted_job {               /* a job whose row was just written */
+    const struct live_column *notes; /* what its row keeps */
     const struct job_spec *spec;
     const struct text_node *tree; /* of spec; NULL: it is decoded when it is needed */
     const char *text;             /* of its first event */

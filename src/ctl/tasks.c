@@ -8,7 +8,7 @@
 #include "base/scan.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "ctl/views.h"
 #include "depend/wording.h"
 #include "text/json.h"
@@ -34,7 +34,7 @@ static void add_place(const struct ctl *ctl, struct arena *arena, const struct a
                       struct attempt_view *view)
 {
     struct live_task task = { 0 };
-    notes_read_place(arena, arena, row->place, &task);
+    row_json_read_place(arena, arena, row->place, &task);
     task.place.node = row->node;
     view->address = task.place.address;
     if (task.place.n_gpus)

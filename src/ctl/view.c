@@ -10,7 +10,7 @@
 #include "ctl/free_devices.h"
 #include "ctl/job_list.h"
 #include "ctl/nodes.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "ctl/tasks.h"
 #include "ctl/timeline.h"
 #include "ctl/views.h"
@@ -101,10 +101,10 @@ static bool fill_kept_counts(struct ctl *ctl, struct arena *arena, const struct 
                              struct job_view *view)
 {
     struct job_row whole;
-    struct live_notes notes = { 0 };
+    struct live_column notes = { 0 };
     if (row->members || row->tasks < MANY_TASKS || core_row(ctl, arena, row->id, &whole) != 0)
         return false;
-    notes_read_job(arena, arena, whole.live, &notes);
+    row_json_read_job(arena, arena, whole.live, &notes);
     view->tasks_succeeded = notes.ended.succeeded;
     view->tasks_failed = notes.ended.failed;
     return notes.counted;
@@ -203,7 +203,7 @@ static void fill_first(struct ctl *ctl, struct arena *arena, const struct job_ro
                        struct job_view *view)
 {
     const struct live_job *live = live_find(ctl->live, row->id);
-    struct words first = live ? live->notes.first : notes_first(arena, row->live);
+    struct words first = live ? live->notes.first : row_json_first(arena, row->live);
     enum job_outcome outcome = live ? live->row.outcome : row->outcome;
     if (!first.n || (row->state != JOB_FAILED && outcome != OUTCOME_FAILED))
         return;
@@ -216,7 +216,7 @@ static void fill_images(const struct ctl *ctl, struct arena *arena, const struct
                         struct job_view *view)
 {
     const struct live_job *live = live_find(ctl->live, row->id);
-    const struct pairs kept = live ? live->notes.images : notes_images(arena, row->live);
+    const struct pairs kept = live ? live->notes.images : row_json_images(arena, row->live);
     for (size_t i = 0; i < kept.n; i++)
         pairs_setf(&view->images, arena, kept.at[i].name, "sha256:%s", kept.at[i].value);
     view->early_images = live ? listed_early_images(arena, live) : NULL;
@@ -240,7 +240,7 @@ static void fill_site(const struct ctl *ctl, struct arena *arena, const struct j
                       struct job_view *view)
 {
     struct site_record site;
-    notes_read_site(arena, row->site, &site);
+    row_json_read_site(arena, row->site, &site);
     fill_runtime(site.runtime, view);
     view->parent = site.parent;
     view->file = site.file;

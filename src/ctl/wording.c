@@ -88,7 +88,7 @@ static void say_again(struct draft *draft, const struct reason *r)
 }
 
 /* Which of a job's tasks died first, all that may have been it. */
-static void say_dead(const struct live_notes *notes, char out[LIVE_REASON_MAX])
+static void say_dead(const struct live_column *notes, char out[LIVE_REASON_MAX])
 {
     AUTO_BUF struct buf text = BUF_INIT(1u << 20);
     buf_puts(&text, notes->first_text ? notes->first_text : "");

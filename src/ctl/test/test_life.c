@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "ctl/test/world.h"
 #include "ctl/views.h"
 #include "store/find.h"
@@ -413,11 +413,11 @@ static void large_job_counts_its_tasks(void **state)
     world_crash(w);
     struct arena *arena = arena_create();
     struct job_row row;
-    struct live_notes notes = { 0 };
+    struct live_column notes = { 0 };
     struct task_counts counts;
     struct job_view view;
     assert_int_equal(store_get_job(w->store, arena, job, &row, NULL), 1);
-    notes_read_job(arena, arena, row.live, &notes);
+    row_json_read_job(arena, arena, row.live, &notes);
     assert_true(notes.counted);
     assert_int_equal(store_task_counts(w->store, &row, &counts, NULL), 0);
     assert_int_equal(counts.succeeded, 400);

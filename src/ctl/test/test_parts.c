@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "ctl/live.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "ctl/storage.h"
 #include "ctl/wording.h"
 #include "dialect/gpu_share.h"
@@ -95,16 +95,16 @@ static void code_directories(void **state)
 static void notes_come_back(void **state)
 {
     struct arena *arena = arena_create();
-    struct live_notes in = { .used = { .platform = 2, .unknown = 1 },
-                             .hold_until_ms = 12,
-                             .end_by = BY_USER,
-                             .force = true };
-    struct live_notes out = { 0 };
+    struct live_column in = { .used = { .platform = 2, .unknown = 1 },
+                              .hold_until_ms = 12,
+                              .end_by = BY_USER,
+                              .force = true };
+    struct live_column out = { 0 };
     (void)state;
-    notes_read_job(arena, arena, notes_of_job(arena, &in), &out);
+    row_json_read_job(arena, arena, row_json_of_job(arena, &in), &out);
     assert_memory_equal(&in, &out, sizeof in);
-    assert_null(notes_of_job(arena, &(struct live_notes){ 0 }));
-    notes_read_job(arena, arena, NULL, &out);
+    assert_null(row_json_of_job(arena, &(struct live_column){ 0 }));
+    row_json_read_job(arena, arena, NULL, &out);
     assert_int_equal(out.used.platform, 0);
 
     uint32_t gpus[] = { 1, 3 }, numbers[] = { 20001, 20002 };
@@ -117,7 +117,7 @@ static void notes_come_back(void **state)
                                          .ports = &port,
                                          .n_ports = 1 } };
     struct live_task back = { 0 };
-    notes_read_place(arena, arena, notes_of_place(arena, &task), &back);
+    row_json_read_place(arena, arena, row_json_of_place(arena, &task), &back);
     assert_int_equal(back.seq, 4);
     assert_string_equal(back.place.address, "127.0.0.2");
     assert_int_equal(back.place.n_gpus, 2);
@@ -126,7 +126,7 @@ static void notes_come_back(void **state)
     assert_string_equal(back.place.ports[0].label, "http");
     assert_int_equal(back.place.ports[0].numbers[1], 20002);
     struct live_task broken = { 0 };
-    notes_read_place(arena, arena, "{\"ports\":7,\"gpus\":", &broken);
+    row_json_read_place(arena, arena, "{\"ports\":7,\"gpus\":", &broken);
     assert_int_equal(broken.place.n_ports, 0);
     arena_destroy(arena);
 }
@@ -357,7 +357,7 @@ static void jobs_have_facets(void **state)
     struct report report;
     (void)state;
     report_init(&report, arena);
-    struct pairs of = notes_facets(arena, json_parse(arena, text, strlen(text), 0, &report));
+    struct pairs of = row_json_facets(arena, json_parse(arena, text, strlen(text), 0, &report));
     assert_int_equal(of.n, 8);
     assert_string_equal(facet(&of, "type", 0), "TFJob");
     assert_string_equal(facet(&of, "access", 0), "PUBLIC");
@@ -373,7 +373,7 @@ static void jobs_have_facets(void **state)
     memcpy(more + 1999, "\xe4\xb8\xad", 3); /* a character over the edge */
     more[7999] = '\0';
     text_str(arena, job, "description", more);
-    of = notes_facets(arena, job);
+    of = row_json_facets(arena, job);
     assert_int_equal(of.n, 2);
     assert_string_equal(facet(&of, "type", 0), "");
     assert_int_equal(strlen(facet(&of, "description", 0)), 1999);

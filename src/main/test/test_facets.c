@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "dialect/dlc/dlc.h"
 #include "dialect/elasticjob/elasticjob.h"
 #include "dialect/native/native.h"
@@ -194,7 +194,7 @@ static void older_jobs_are_found_like_new_ones(void **state)
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     size_t total = 0;
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
-        const struct pairs now = notes_facets(arena, canonical(arena, jobs[i]));
+        const struct pairs now = row_json_facets(arena, canonical(arena, jobs[i]));
         assert_string_equal(filled(db, arena, i + 1), lines(arena, &now));
         total += now.n;
     }

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 #include "ctl/tape.h"
 #include "sched/cluster.h"
 #include "store/find.h"
@@ -443,9 +443,9 @@ static void check_budget(struct trial *t, const struct work *work, const struct 
 static void check_tally(struct trial *t, const struct work *work, const struct job_row *row)
 {
     struct arena *arena = arena_create();
-    struct live_notes notes = { 0 };
+    struct live_column notes = { 0 };
     struct task_counts counts = { 0 };
-    notes_read_job(arena, arena, row->live, &notes);
+    row_json_read_job(arena, arena, row->live, &notes);
     if (notes.counted &&
         (store_task_counts(t->store, row, &counts, NULL) ||
          notes.ended.succeeded != counts.succeeded || notes.ended.failed != counts.failed))

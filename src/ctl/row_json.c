@@ -1,6 +1,6 @@
 /* The JSON texts in rows of jobs, tasks and attempts: written and read by muster alone, so reading
  * forgives what is missing and complains about nothing. */
-#include "ctl/notes.h"
+#include "ctl/row_json.h"
 
 #include "ctl/clock.h"
 
@@ -10,11 +10,11 @@
 
 #include <string.h>
 
-#define NOTES_MAX (8u << 20)
+#define ROW_JSON_MAX (8u << 20)
 
-const char *notes_print(struct arena *arena, const struct text_node *node)
+const char *row_json_print(struct arena *arena, const struct text_node *node)
 {
-    AUTO_BUF struct buf out = BUF_INIT(NOTES_MAX);
+    AUTO_BUF struct buf out = BUF_INIT(ROW_JSON_MAX);
     json_print(node, 0, &out);
     return arena_strndup(arena, buf_str(&out), out.len);
 }
@@ -69,19 +69,19 @@ static void read_used(const struct text_node *map, struct retry_counts *used)
     used->success = (uint32_t)text_number(map, "success");
 }
 
-void notes_put_words(struct arena *arena, struct text_node *map, const char *key,
-                     const struct words *words)
+void row_json_put_words(struct arena *arena, struct text_node *map, const char *key,
+                        const struct words *words)
 {
     struct text_node *list = words->n ? text_list(arena, map, key) : NULL;
     for (size_t i = 0; i < words->n; i++)
         text_str(arena, list, NULL, words->at[i]);
 }
 
-static void put_first(struct arena *arena, struct text_node *map, const struct live_notes *notes)
+static void put_first(struct arena *arena, struct text_node *map, const struct live_column *notes)
 {
     if (!notes->first.n)
         return;
-    notes_put_words(arena, map, "first", &notes->first);
+    row_json_put_words(arena, map, "first", &notes->first);
     text_str(arena, map, "first_text", notes->first_text);
     text_str(arena, map, "first_class", end_class_word(notes->first_class));
     if (notes->first_decides)
@@ -98,7 +98,7 @@ static enum end_class class_of(const char *text)
     return END_UNKNOWN;
 }
 
-static void read_first(struct arena *keep, const struct text_node *map, struct live_notes *notes)
+static void read_first(struct arena *keep, const struct text_node *map, struct live_column *notes)
 {
     const char *text = word(map, "first_text");
     notes->first = words_of(keep, map, "first");
@@ -110,7 +110,7 @@ static void read_first(struct arena *keep, const struct text_node *map, struct l
     notes->first_is_root = text_flag(map, "first_is_root");
 }
 
-struct words notes_first(struct arena *arena, const char *text)
+struct words row_json_first(struct arena *arena, const char *text)
 {
     return words_of(arena, parse(arena, text), "first");
 }
@@ -123,7 +123,7 @@ static void read_pairs(struct arena *keep, const struct text_node *map, struct p
         pairs_set(out, keep, n->key, n->str ? n->str : "");
 }
 
-struct pairs notes_images(struct arena *arena, const char *text)
+struct pairs row_json_images(struct arena *arena, const char *text)
 {
     struct text_node *map = parse(arena, text);
     struct pairs images;
@@ -137,7 +137,7 @@ static void put_runtime(struct arena *arena, struct text_node *map, enum job_run
         text_str(arena, map, "runtime", runtime_word(runtime));
 }
 
-const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
+const char *row_json_of_job(struct arena *arena, const struct live_column *notes)
 {
     struct text_node *map = text_map(arena, NULL, NULL);
     put_used(arena, map, &notes->used);
@@ -174,18 +174,18 @@ const char *notes_of_job(struct arena *arena, const struct live_notes *notes)
     put_runtime(arena, map, notes->runtime);
     put(arena, map, "shape", notes->shape);
     put(arena, map, "code", notes->code);
-    notes_put_words(arena, map, "met", &notes->met);
-    notes_put_words(arena, map, "avoid", &notes->avoid);
+    row_json_put_words(arena, map, "met", &notes->met);
+    row_json_put_words(arena, map, "avoid", &notes->avoid);
     if (notes->lives.n)
         text_pairs(arena, text_map(arena, map, "lives"), &notes->lives);
     if (notes->images.n)
         text_pairs(arena, text_map(arena, map, "images"), &notes->images);
     put_first(arena, map, notes);
-    return map->count ? notes_print(arena, map) : NULL;
+    return map->count ? row_json_print(arena, map) : NULL;
 }
 
-void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
-                    struct live_notes *notes)
+void row_json_read_job(struct arena *keep, struct arena *scratch, const char *text,
+                       struct live_column *notes)
 {
     struct text_node *map = parse(scratch, text);
     const char *by = word(map, "end_by");
@@ -220,7 +220,7 @@ void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
     read_first(keep, map, notes);
 }
 
-const char *notes_of_task(struct arena *arena, const struct live_task *task)
+const char *row_json_of_task(struct arena *arena, const struct live_task *task)
 {
     struct text_node *map = text_map(arena, NULL, NULL);
     put_used(arena, map, &task->used);
@@ -239,11 +239,11 @@ const char *notes_of_task(struct arena *arena, const struct live_task *task)
     }
     if (task->turned)
         text_bool(arena, map, "turned", true);
-    return map->count ? notes_print(arena, map) : NULL;
+    return map->count ? row_json_print(arena, map) : NULL;
 }
 
-void notes_read_task(struct arena *keep, struct arena *scratch, const char *text,
-                     struct live_task *task)
+void row_json_read_task(struct arena *keep, struct arena *scratch, const char *text,
+                        struct live_task *task)
 {
     struct text_node *map = parse(scratch, text);
     read_used(map, &task->used);
@@ -265,7 +265,7 @@ static void put_numbers(struct arena *arena, struct text_node *list, const uint3
         text_int(arena, list, NULL, at[i]);
 }
 
-const char *notes_of_place(struct arena *arena, const struct live_task *task)
+const char *row_json_of_place(struct arena *arena, const struct live_task *task)
 {
     const struct task_place *place = &task->place;
     struct text_node *map = text_map(arena, NULL, NULL);
@@ -283,7 +283,7 @@ const char *notes_of_place(struct arena *arena, const struct live_task *task)
                         place->ports[i].count);
         }
     }
-    return notes_print(arena, map);
+    return row_json_print(arena, map);
 }
 
 static uint32_t *read_numbers(struct arena *arena, const struct text_node *list, uint32_t *n)
@@ -297,8 +297,8 @@ static uint32_t *read_numbers(struct arena *arena, const struct text_node *list,
     return at;
 }
 
-void notes_read_place(struct arena *arena, struct arena *scratch, const char *text,
-                      struct live_task *task)
+void row_json_read_place(struct arena *arena, struct arena *scratch, const char *text,
+                         struct live_task *task)
 {
     struct text_node *map = parse(scratch, text);
     struct task_place *place = &task->place;
@@ -355,7 +355,7 @@ static const struct account *read_account(struct arena *arena, const struct text
     return whole ? account : NULL;
 }
 
-const char *notes_of_site(struct arena *arena, const struct site_record *site)
+const char *row_json_of_site(struct arena *arena, const struct site_record *site)
 {
     struct text_node *map = text_map(arena, NULL, NULL);
     if (site->work_dir)
@@ -380,10 +380,10 @@ const char *notes_of_site(struct arena *arena, const struct site_record *site)
         text_copy(arena, map, "warnings", site->warnings);
     if (site->differs && site->differs->count)
         text_copy(arena, map, "differs", site->differs);
-    return notes_print(arena, map);
+    return row_json_print(arena, map);
 }
 
-void notes_read_site(struct arena *arena, const char *text, struct site_record *site)
+void row_json_read_site(struct arena *arena, const char *text, struct site_record *site)
 {
     struct text_node *map = parse(arena, text);
     *site =

@@ -1,31 +1,31 @@
 /* The small JSON texts in rows: what a job, a task and an attempt keep there besides their columns,
  * both ways. */
-#ifndef CTL_NOTES_H
-#define CTL_NOTES_H
+#ifndef CTL_ROW_JSON_H
+#define CTL_ROW_JSON_H
 
 #include "ctl/ctl.h"
 #include "ctl/live.h"
 #include "job/account.h"
 
 /* Texts are in arena. NULL when there is nothing to keep. */
-const char *notes_of_job(struct arena *, const struct live_notes *);
-void notes_put_words(struct arena *, struct text_node *map, const char *key,
-                     const struct words *); /* nothing when there are none */
+const char *row_json_of_job(struct arena *, const struct live_column *);
+void row_json_put_words(struct arena *, struct text_node *map, const char *key,
+                        const struct words *); /* nothing when there are none */
 /* Of the notes of a job, the tasks that died first. */
-struct words notes_first(struct arena *, const char *text);
+struct words row_json_first(struct arena *, const char *text);
 /* And the digests that names of images stand for. */
-struct pairs notes_images(struct arena *, const char *text);
-const char *notes_of_task(struct arena *, const struct live_task *);
-const char *notes_of_place(struct arena *, const struct live_task *);
+struct pairs row_json_images(struct arena *, const char *text);
+const char *row_json_of_task(struct arena *, const struct live_task *);
+const char *row_json_of_place(struct arena *, const struct live_task *);
 /* Missing or foreign members leave zero. text may be NULL. Texts go to keep, scratch holds the
  * parsed tree. */
-void notes_read_job(struct arena *keep, struct arena *scratch, const char *text,
-                    struct live_notes *);
-void notes_read_task(struct arena *keep, struct arena *scratch, const char *text,
-                     struct live_task *);
+void row_json_read_job(struct arena *keep, struct arena *scratch, const char *text,
+                       struct live_column *);
+void row_json_read_task(struct arena *keep, struct arena *scratch, const char *text,
+                        struct live_task *);
 /* Fills place's address, gpus, ports (in arena) and task->seq. */
-void notes_read_place(struct arena *arena, struct arena *scratch, const char *text,
-                      struct live_task *);
+void row_json_read_place(struct arena *arena, struct arena *scratch, const char *text,
+                         struct live_task *);
 
 struct site_record { /* job_row.site */
     const char *work_dir, *code_dir, *output_dir, *file;
@@ -37,15 +37,15 @@ struct site_record { /* job_row.site */
     struct text_node *warnings; /* list or NULL */
     struct text_node *differs;  /* list of what the command line changed, or NULL */
 };
-const char *notes_of_site(struct arena *, const struct site_record *);
-void notes_read_site(struct arena *, const char *text, struct site_record *);
+const char *row_json_of_site(struct arena *, const struct site_record *);
+void row_json_read_site(struct arena *, const char *text, struct site_record *);
 
 /* One line of JSON, in arena. */
-const char *notes_print(struct arena *, const struct text_node *);
+const char *row_json_print(struct arena *, const struct text_node *);
 
 /* facets.c: what lists are searched by (store/find.h), of a canonical job's tree; a name may come
  * several times. The step to version 3 of the store (store/schema.c) says the same of older jobs.
  */
-struct pairs notes_facets(struct arena *, const struct text_node *job);
+struct pairs row_json_facets(struct arena *, const struct text_node *job);
 
 #endif
