@@ -8,7 +8,7 @@
 #include "ctl/meeting.h"
 #include "ctl/packing.h"
 #include "ctl/run_times.h"
-#include "ctl/secret_news.h"
+#include "ctl/secret_changes.h"
 #include "ctl/slices.h"
 #include "ctl/strangers.h"
 #include "depend/array.h"

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/launcher_events.h"
-#include "ctl/secret_news.h"
+#include "ctl/secret_changes.h"
 #include "ctl/taped.h"
 #include "job/ids.h"
 #include "job/secret.h"

@@ -10,7 +10,7 @@
 #include "ctl/job_token.h"
 #include "ctl/objects.h"
 #include "ctl/resolve.h"
-#include "ctl/secret_news.h"
+#include "ctl/secret_changes.h"
 #include "ctl/taped.h"
 
 #include "base/buf.h"

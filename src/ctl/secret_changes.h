@@ -1,7 +1,7 @@
 /* What is known of secrets and waits for a commit: which were set anew in the open transaction, and
  * which were handed to jobs since the last one. */
-#ifndef CTL_SECRET_NEWS_H
-#define CTL_SECRET_NEWS_H
+#ifndef CTL_SECRET_CHANGES_H
+#define CTL_SECRET_CHANGES_H
 
 #include "base/vec.h"
 

@@ -1,6 +1,6 @@
 /* Two lists of texts. They are short: a commit empties them, and what is used is bounded, because a
  * disk may be full for long. */
-#include "ctl/secret_news.h"
+#include "ctl/secret_changes.h"
 
 #include "base/mem.h"
 
