@@ -39,8 +39,8 @@ static bool replays(const void *ctl)
 
 static void note_change(void *ctl, const char *type, const char *text)
 {
-    struct tape_scope AUTO_TAPED taped =
-        taped_in(ctl, (struct ctl_input){ .kind = INPUT_EVENT, .name = type });
+    struct tape_scope AUTO_TAPE_SCOPE taped =
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_EVENT, .name = type });
     event_server(ctl, type, text);
 }
 

@@ -58,8 +58,8 @@ static int fits(const struct live_job *job, const struct ctl_board *ask, struct 
 
 void ctl_board_put(struct ctl *ctl, const struct ctl_board *ask, ctl_done *done, void *arg)
 {
-    struct tape_scope AUTO_TAPED taped =
-        taped_in(ctl, (struct ctl_input){ .kind = INPUT_BOARD, .board = ask });
+    struct tape_scope AUTO_TAPE_SCOPE taped =
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_BOARD, .board = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct live_job *job = board_of(ctl, ask->owner, ask->job, &answer->err);
     char id[JOB_ID_TEXT];

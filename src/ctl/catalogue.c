@@ -291,8 +291,8 @@ static int check_queues(struct ctl *ctl, const struct declaration_list *d, struc
 
 void ctl_declare(struct ctl *ctl, const struct ctl_declaration *ask, ctl_done *done, void *arg)
 {
-    struct tape_scope AUTO_TAPED taped =
-        taped_in(ctl, (struct ctl_input){ .kind = INPUT_DECLARE, .declaration = ask });
+    struct tape_scope AUTO_TAPE_SCOPE taped =
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_DECLARE, .declaration = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct entry *at;
     size_t n = 0, documents;
@@ -348,7 +348,7 @@ static int check_removal(struct ctl *ctl, const struct object_row *row, struct e
 void ctl_undeclare(struct ctl *ctl, const char *owner, enum entry_kind kind, const char *name,
                    ctl_done *done, void *arg)
 {
-    struct tape_scope AUTO_TAPED taped = taped_in(
+    struct tape_scope AUTO_TAPE_SCOPE taped = tape_scope_begin(
         ctl,
         (struct ctl_input){ .kind = INPUT_UNDECLARE, .owner = owner, .what = kind, .name = name });
     struct answer *answer = turn_answer(ctl, done, arg);

@@ -6,7 +6,7 @@
 #include "account/rights.h"
 #include "ctl/core.h"
 #include "ctl/tape.h"
-#include "ctl/taped.h"
+#include "ctl/tape_scope.h"
 
 #include "base/mem.h"
 #include "base/report.h"

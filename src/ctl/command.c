@@ -269,7 +269,7 @@ static struct job_view *state_view(const struct command *c, struct arena *arena)
 void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb verb,
                  ctl_done *done, void *arg)
 {
-    struct tape_scope AUTO_TAPED taped = taped_in(
+    struct tape_scope AUTO_TAPE_SCOPE taped = tape_scope_begin(
         ctl, (struct ctl_input){ .kind = INPUT_COMMAND, .owner = owner, .job = job, .what = verb });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct command c = { .ctl = ctl, .owner = owner };
@@ -371,8 +371,8 @@ static int restart(struct command *c, const struct ctl_restart *ask, struct answ
 
 void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done, void *arg)
 {
-    struct tape_scope AUTO_TAPED taped =
-        taped_in(ctl, (struct ctl_input){ .kind = INPUT_RESTART, .restart = ask });
+    struct tape_scope AUTO_TAPE_SCOPE taped =
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_RESTART, .restart = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct command c = { .ctl = ctl, .owner = ask->owner };
     answer->writes = true;
@@ -387,8 +387,8 @@ void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done,
 
 void ctl_node_command(struct ctl *ctl, const char *node, bool drain, ctl_done *done, void *arg)
 {
-    struct tape_scope AUTO_TAPED taped =
-        taped_in(ctl, (struct ctl_input){ .kind = INPUT_NODE, .name = node, .what = drain });
+    struct tape_scope AUTO_TAPE_SCOPE taped = tape_scope_begin(
+        ctl, (struct ctl_input){ .kind = INPUT_NODE, .name = node, .what = drain });
     struct answer *answer = turn_answer(ctl, done, arg);
     uint32_t at = cluster_find(ctl->cluster, node);
     answer->writes = true;

@@ -13,7 +13,7 @@
 #include "ctl/reason.h"
 #include "ctl/slice_counts.h"
 #include "ctl/storage.h"
-#include "ctl/taped.h"
+#include "ctl/tape_scope.h"
 #include "queue/queues.h"
 
 #define TOKEN_LEN 32

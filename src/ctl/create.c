@@ -175,10 +175,11 @@ void ctl_destroy(struct ctl *ctl)
 
 static void hear(void *arg, const struct engine_fact *fact)
 {
-    struct tape_scope AUTO_TAPED taped = { .ctl = NULL };
+    struct tape_scope AUTO_TAPE_SCOPE taped = { .ctl = NULL };
     if (fact->kind != FACT_LOG) /* the end of a log decides nothing */
-        taped = taped_in(arg, (struct ctl_input){ .kind = fact->spec ? INPUT_MACHINE : INPUT_FACT,
-                                                  .fact = fact });
+        taped = tape_scope_begin(
+            arg,
+            (struct ctl_input){ .kind = fact->spec ? INPUT_MACHINE : INPUT_FACT, .fact = fact });
     facts_hear(arg, fact);
 }
 

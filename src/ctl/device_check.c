@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
-#include "ctl/taped.h"
+#include "ctl/tape_scope.h"
 #include "sched/cluster.h"
 
 /* Now, by a retry in its place, or when it was told of before a restart: once more. */
@@ -83,8 +83,8 @@ uint64_t ctl_device_left(const struct ctl *ctl, const char *node, uint32_t devic
 
 void ctl_device_seen(struct ctl *ctl, const char *node, uint32_t device)
 {
-    struct tape_scope AUTO_TAPED taped =
-        taped_in(ctl, (struct ctl_input){ .kind = INPUT_SEEN, .name = node, .what = device });
+    struct tape_scope AUTO_TAPE_SCOPE taped = tape_scope_begin(
+        ctl, (struct ctl_input){ .kind = INPUT_SEEN, .name = node, .what = device });
     char key[DEVICE_KEY_MAX];
     if (smap_remove(ctl->left, device_key(key, node, device)))
         devices_touch(ctl, node, device);

@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/taped.h"
+#include "ctl/tape_scope.h"
 #include "dialect/gpu_share.h"
 #include "job/gpu_model.h"
 #include "sched/cluster.h"
@@ -278,18 +278,18 @@ void devices_close(struct ctl *ctl, const char *node, uint32_t device,
 void ctl_device(struct ctl *ctl, const char *node, uint32_t device,
                 const struct device_trouble *trouble)
 {
-    struct tape_scope AUTO_TAPED taped =
-        taped_in(ctl, (struct ctl_input){ .kind = INPUT_DEVICE,
-                                          .name = node,
-                                          .what = device,
-                                          .why = trouble ? trouble->why : "" });
+    struct tape_scope AUTO_TAPE_SCOPE taped =
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_DEVICE,
+                                                  .name = node,
+                                                  .what = device,
+                                                  .why = trouble ? trouble->why : "" });
     devices_close(ctl, node, device, trouble);
 }
 
 void ctl_devices(struct ctl *ctl, const char *node, struct gpu_report *report)
 {
-    struct tape_scope AUTO_TAPED taped =
-        taped_in(ctl, (struct ctl_input){ .kind = INPUT_DEVICES, .name = node, .report = report });
+    struct tape_scope AUTO_TAPE_SCOPE taped = tape_scope_begin(
+        ctl, (struct ctl_input){ .kind = INPUT_DEVICES, .name = node, .report = report });
     uint32_t at = cluster_find(ctl->cluster, node);
     if (at == UINT32_MAX)
         return;

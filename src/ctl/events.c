@@ -280,8 +280,8 @@ void event_server(struct ctl *ctl, const char *type, const char *text)
 void ctl_server_event(struct ctl *ctl, const char *type, const char *text, ctl_done *done,
                       void *arg)
 {
-    struct tape_scope AUTO_TAPED taped =
-        taped_in(ctl, (struct ctl_input){ .kind = INPUT_EVENT, .name = type });
+    struct tape_scope AUTO_TAPE_SCOPE taped =
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_EVENT, .name = type });
     turn_answer(ctl, done, arg)->writes = true;
     event_server(ctl, type, text);
 }

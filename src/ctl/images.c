@@ -9,7 +9,7 @@
 #include "ctl/core.h"
 #include "ctl/registry_auth.h"
 #include "ctl/row_json.h"
-#include "ctl/taped.h"
+#include "ctl/tape_scope.h"
 #include "image/reference.h"
 #include "job/image_progress.h"
 #include "sched/cluster.h"

@@ -11,7 +11,7 @@
 #include "ctl/core.h"
 #include "ctl/launcher_events.h"
 #include "ctl/secret_changes.h"
-#include "ctl/taped.h"
+#include "ctl/tape_scope.h"
 #include "job/ids.h"
 #include "job/secret.h"
 #include "text/json.h"
@@ -212,8 +212,8 @@ static int put_all(struct ctl *ctl, struct arena *arena, const struct ctl_object
 
 void ctl_objects_put(struct ctl *ctl, const struct ctl_objects *ask, ctl_done *done, void *arg)
 {
-    struct tape_scope AUTO_TAPED taped =
-        taped_in(ctl, (struct ctl_input){ .kind = INPUT_OBJECTS, .objects = ask });
+    struct tape_scope AUTO_TAPE_SCOPE taped =
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_OBJECTS, .objects = ask });
     struct answer *answer = turn_answer(ctl, done, arg);
     struct err err = { 0 };
     answer->writes = true;

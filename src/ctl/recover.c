@@ -50,7 +50,8 @@ static int recover_engine(struct ctl *ctl, struct err *err)
 
 int ctl_recover(struct ctl *ctl, struct err *err)
 {
-    struct tape_scope AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_RECOVER });
+    struct tape_scope AUTO_TAPE_SCOPE taped =
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_RECOVER });
     clock_look(ctl);
     if (participants_load(ctl, err) || recover_engine(ctl, err))
         return -1;

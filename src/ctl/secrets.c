@@ -11,7 +11,7 @@
 #include "ctl/objects.h"
 #include "ctl/resolve.h"
 #include "ctl/secret_changes.h"
-#include "ctl/taped.h"
+#include "ctl/tape_scope.h"
 
 #include "base/buf.h"
 #include "base/log.h"

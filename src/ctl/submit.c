@@ -981,14 +981,14 @@ static struct tape_scope tell_tape(struct ctl *ctl, const struct ctl_submit *ask
         told.len = strlen(told.text);
     }
     struct tape_scope taped =
-        taped_in(ctl, (struct ctl_input){ .kind = INPUT_SUBMIT, .submit = &told });
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_SUBMIT, .submit = &told });
     arena_destroy(arena);
     return taped;
 }
 
 void ctl_submit(struct ctl *ctl, const struct ctl_submit *ask, ctl_done *done, void *arg)
 {
-    struct tape_scope AUTO_TAPED taped = { .ctl = NULL };
+    struct tape_scope AUTO_TAPE_SCOPE taped = { .ctl = NULL };
     if (!ask->dry_run) /* a question changes nothing */
         taped = tell_tape(ctl, ask);
     struct answer *answer = turn_answer(ctl, done, arg);

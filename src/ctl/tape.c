@@ -4,13 +4,13 @@
 
 #include "ctl/core.h"
 #include "ctl/meeting.h"
-#include "ctl/taped.h"
+#include "ctl/tape_scope.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "sched/nodes.h"
 
-struct tape_scope taped_in(struct ctl *ctl, struct ctl_input input)
+struct tape_scope tape_scope_begin(struct ctl *ctl, struct ctl_input input)
 {
     const struct ctl_tape *tape = ctl->config.tape;
     if (!tape)
@@ -30,7 +30,7 @@ struct tape_scope taped_in(struct ctl *ctl, struct ctl_input input)
     return (struct tape_scope){ .ctl = ctl };
 }
 
-void taped_out(struct tape_scope *taped)
+void tape_scope_end(struct tape_scope *taped)
 {
     struct ctl *ctl = taped->ctl;
     if (!ctl || --ctl->depth > 0)
@@ -117,7 +117,8 @@ struct ctl_constants ctl_about(const struct ctl *ctl)
 
 void ctl_plan(struct ctl *ctl)
 {
-    struct tape_scope AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_PLAN });
+    struct tape_scope AUTO_TAPE_SCOPE taped =
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_PLAN });
     ctl->plan_due = true;
     ctl_turn(ctl);
 }

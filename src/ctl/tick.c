@@ -142,7 +142,8 @@ static void come_back(struct ctl *ctl, uint64_t now)
 void ctl_tick(struct ctl *ctl)
 {
     TURN_WORK(ctl->config.meter, "deadlines", 0);
-    struct tape_scope AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_TICK });
+    struct tape_scope AUTO_TAPE_SCOPE taped =
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_TICK });
     uint64_t now = core_now(ctl);
     size_t cursor = 0;
     struct live_job *job;

@@ -255,7 +255,8 @@ void ctl_turn(struct ctl *ctl)
 {
     if (ctl->in_turn)
         return;
-    struct tape_scope AUTO_TAPED taped = taped_in(ctl, (struct ctl_input){ .kind = INPUT_TURN });
+    struct tape_scope AUTO_TAPE_SCOPE taped =
+        tape_scope_begin(ctl, (struct ctl_input){ .kind = INPUT_TURN });
     uint64_t done = ctl->counters.commits + ctl->counters.plans;
     taped.idle = nothing_now(ctl) && !ctl->plan_due;
     ctl->in_turn = true;

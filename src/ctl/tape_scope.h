@@ -1,7 +1,7 @@
 /* The core's side of a tape (internal to ctl/): each input is told on entry and done when its scope
  * ends; meanwhile the clock stands still, so that a replay reads the same times. */
-#ifndef CTL_TAPED_H
-#define CTL_TAPED_H
+#ifndef CTL_TAPE_SCOPE_H
+#define CTL_TAPE_SCOPE_H
 
 #include "ctl/input.h"
 
@@ -10,9 +10,9 @@ struct tape_scope {
     bool idle;       /* nothing came of it */
 };
 /* An input that comes inside another one's scope shares its time. */
-struct tape_scope taped_in(struct ctl *, struct ctl_input);
-void taped_out(struct tape_scope *);
-#define AUTO_TAPED __attribute__((cleanup(taped_out), unused))
+struct tape_scope tape_scope_begin(struct ctl *, struct ctl_input);
+void tape_scope_end(struct tape_scope *);
+#define AUTO_TAPE_SCOPE __attribute__((cleanup(tape_scope_end), unused))
 
 bool taped_replays(const struct ctl *);
 /* The answer of the world outside, which was rc; in a replay what was recorded. Both have to ask
