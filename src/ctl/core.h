@@ -81,7 +81,7 @@ struct ctl {
     struct secrets *secrets;
     uint32_t noted; /* version of the queues for which live_running() is up to date */
     struct counters counters;
-    struct meetings *meetings;
+    struct rdzv_table *rdzv_table;
     struct ctl_watch watch;
     char *address; /* by TCP; NULL: none */
     struct core_clock clock;

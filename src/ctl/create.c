@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/meeting.h"
 #include "ctl/packing.h"
+#include "ctl/rdzv_table.h"
 #include "ctl/run_times.h"
 #include "ctl/secret_changes.h"
 #include "ctl/slices.h"
@@ -104,7 +104,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->arrays = core_arrays(ctl);
     ctl->dependencies = core_dependencies(ctl);
     ctl->possible = map_create();
-    ctl->meetings = meetings_create();
+    ctl->rdzv_table = rdzv_table_create();
     ctl->scratch = arena_create();
     ctl->hearing = arena_create();
     ctl->last_id = store_last_job_id(config->store);
@@ -151,7 +151,7 @@ void ctl_destroy(struct ctl *ctl)
     strangers_destroy(ctl->strangers);
     vec_fini(&ctl->deadlines);
     map_destroy(ctl->possible);
-    meetings_destroy(ctl->meetings);
+    rdzv_table_destroy(ctl->rdzv_table);
     queues_destroy(ctl->queues);
     accounts_destroy(ctl->accounts);
     catalogue_destroy(ctl->catalogue);

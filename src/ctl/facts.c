@@ -5,8 +5,8 @@
 #include "ctl/core.h"
 #include "ctl/early_images.h"
 #include "ctl/images.h"
-#include "ctl/meeting.h"
 #include "ctl/nodes.h"
+#include "ctl/rdzv_table.h"
 #include "ctl/secrets.h"
 #include "ctl/silence.h"
 #include "ctl/silence_bound.h"
@@ -42,7 +42,7 @@ void facts_hear(struct ctl *ctl, const struct engine_fact *fact)
         log_grew(ctl, fact);
         return;
     }
-    meetings_hear(ctl, fact);
+    rdzv_table_hear(ctl, fact);
     if (fact->kind == FACT_LAUNCHER)
         return;
     struct engine_fact *heard = vec_add(&ctl->facts);

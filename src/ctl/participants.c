@@ -6,9 +6,9 @@
 #include "account/accounts.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
-#include "ctl/meeting.h"
 #include "ctl/nodes.h"
 #include "ctl/packing.h"
+#include "ctl/rdzv_table.h"
 #include "ctl/run_times.h"
 #include "ctl/secrets.h"
 #include "depend/array.h"
@@ -89,9 +89,9 @@ static void undo_deleted(struct ctl *ctl)
 static const struct participant table[] = {
     { .name = "facts", .committed = facts_committed, .undo = undo_facts },
     { .name = "launchers",
-      .record = meetings_record,
-      .committed = meetings_committed,
-      .undo = meetings_undone },
+      .record = rdzv_table_record,
+      .committed = rdzv_table_committed,
+      .undo = rdzv_table_undone },
     { .name = "deleted jobs", .load = look_for_deleted, .undo = undo_deleted },
     { .name = "accounts", .undo = undo_accounts },
     { .name = "secrets",

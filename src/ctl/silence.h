@@ -1,5 +1,5 @@
 /* Agents of other machines that are not heard: since when, and for how long their jobs wait. What
- * follows of it is decided where somebody can go on without them (meeting.c). */
+ * follows of it is decided where somebody can go on without them (rdzv_table.c). */
 #ifndef CTL_SILENCE_H
 #define CTL_SILENCE_H
 

@@ -3,7 +3,7 @@
 #include "ctl/tape.h"
 
 #include "ctl/core.h"
-#include "ctl/meeting.h"
+#include "ctl/rdzv_table.h"
 #include "ctl/tape_scope.h"
 
 #include "base/buf.h"
@@ -125,7 +125,7 @@ void ctl_plan(struct ctl *ctl)
 
 bool ctl_at_rest(const struct ctl *ctl, size_t *meetings)
 {
-    *meetings = meetings_count(ctl);
+    *meetings = rdzv_table_count(ctl);
     return !ctl->in_turn && !ctl->plan_due && !ctl->unwritten && !ctl->replan_at &&
            ctl->facts.n == 0 && turn_idle(ctl);
 }

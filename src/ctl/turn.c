@@ -8,9 +8,9 @@
 #include "ctl/core.h"
 #include "ctl/depend_work.h"
 #include "ctl/early_images.h"
-#include "ctl/meeting.h"
 #include "ctl/participants.h"
 #include "ctl/pass.h"
+#include "ctl/rdzv_table.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -43,7 +43,7 @@ static bool nothing_now(const struct ctl *ctl)
 {
     return ctl->answers.n == 0 && (ctl->applied == ctl->facts.n || ctl->slices.rows == 0) &&
            ctl->touched.n == 0 && ctl->acks.n == 0 && !store_dirty(ctl->config.store) &&
-           meetings_idle(ctl);
+           rdzv_table_idle(ctl);
 }
 
 bool turn_idle(const struct ctl *ctl)
@@ -157,7 +157,7 @@ static void act_all(struct ctl *ctl)
     for (size_t i = 0; i < n; i++) {
         struct live_job *job = live_find(ctl->live, ids[i]);
         bool over = !job || job_state_final(job->row.state);
-        meetings_forget(ctl, ids[i], over ? 0 : job->row.generation);
+        rdzv_table_forget(ctl, ids[i], over ? 0 : job->row.generation);
         if (job && over)
             load_forget(ctl, job);
         else if (job)
@@ -185,7 +185,7 @@ static void settle_all(struct ctl *ctl)
             if (job)
                 settle_job(ctl, job);
             if (job)
-                meetings_follow(ctl, job);
+                rdzv_table_follow(ctl, job);
         }
     } while ((int)arrays_settle(ctl->arrays) | (int)depend_work_settle(ctl)); /* both */
 }
@@ -272,7 +272,7 @@ void ctl_turn(struct ctl *ctl)
         /* Before the commit: a rendezvous is not in the records, and what its launchers hold is
          * what a restarted server goes on from. A slow or full disk does not hold up their round.
          */
-        meetings_act(ctl);
+        rdzv_table_act(ctl);
         if (waits)
             break; /* a commit failed a moment ago: facts wait */
         if (!nothing_now(ctl)) {

@@ -1,5 +1,5 @@
 /* How much of what launchers tell becomes events: bursts, rates, and the count of what is left out.
- * Only the bounds are looked at here; that kept ones reach the records is test_meeting.c's. */
+ * Only the bounds are looked at here; that kept ones reach the records is test_rdzv_table.c's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

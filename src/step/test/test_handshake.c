@@ -35,7 +35,7 @@ static int meet(const char *node_secret, const char *srun_secret, size_t piece)
     return hand_over(&srun, &to_srun, &to_node, piece);
 }
 
-static void test_meeting(void **state)
+static void test_rdzv_table(void **state)
 {
     (void)state;
     assert_int_equal(meet("secret", "secret", 4096), 1);
@@ -101,7 +101,7 @@ static void test_noise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_meeting),
+        cmocka_unit_test(test_rdzv_table),
         cmocka_unit_test(test_heard_before),
         cmocka_unit_test(test_sent_back),
         cmocka_unit_test(test_noise),

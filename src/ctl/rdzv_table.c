@@ -1,15 +1,15 @@
-/* Halls, lines and meetings.
+/* The rendezvous of each generation of a job, and the launchers that take part.
  *
- * A hall is one generation of one job. A line is one launcher's connection, as its agent numbers
- * it; a meeting is the host (rdzv/host.h) of those who met over their lines. This file knows who is
- * alive: a member is lost when its launcher's line was closed by the agent, when its attempt is
- * over, or when it does not come back within RESUME_MS after its agent did. By the silence of its
- * machine it is lost only to those who are enough without it: the next round fences its ranks, and
- * what it runs is not taken for ended. Else it is waited for.
+ * A line is one launcher's connection, as its agent numbers it; a group is the host (rdzv/host.h)
+ * of those who met over their lines. This file knows who is alive: a member is lost when its
+ * launcher's line was closed by the agent, when its attempt is over, or when it does not come back
+ * within RESUME_MS after its agent did. By the silence of its machine it is lost only to those who
+ * are enough without it: the next round fences its ranks, and what it runs is not taken for ended.
+ * Else it is waited for.
  *
  * A rendezvous that is over answers for ever that it is, except to a launcher that starts another
  * one: the next command of the same attempt, or anybody after a failure. */
-#include "ctl/meeting.h"
+#include "ctl/rdzv_table.h"
 
 #include "base/buf.h"
 #include "base/log.h"
@@ -34,46 +34,46 @@
 
 #define WHOLE_JOB UINT32_MAX
 
-struct meeting {
-    struct hall *hall;
+struct rdzv_group {
+    struct rdzv_generation *start;
     uint32_t role; /* whose tasks meet; or WHOLE_JOB */
     char *run_id;
     struct rdzv_host *host; /* tags of its members: attempt_tag() */
     bool again;             /* a launcher has said that this round's ranks were started again */
 };
 struct line {
-    struct hall *hall;
+    struct rdzv_generation *start;
     char *key, *node;
     uint64_t id; /* for the host */
     uint32_t channel, flat, attempt;
-    struct meeting *meeting; /* NULL: has not joined */
+    struct rdzv_group *group; /* NULL: has not joined */
     struct buf in, out;
     bool waits; /* is in the list of lines with something to send */
     bool hang_up;
 };
-struct hall {
-    struct meetings *all;
+struct rdzv_generation {
+    struct rdzv_table *all;
     struct ctl *ctl;
     uint64_t job;
     uint32_t generation;
-    VEC(struct meeting *) meetings;
+    VEC(struct rdzv_group *) groups;
     VEC(struct line *) lines;
     struct event_rates event_rates;
 };
-struct meetings {
-    struct map *halls;  /* by job */
-    struct smap *lines; /* by job, generation, node and channel */
-    struct map *by_id;  /* the same */
+struct rdzv_table {
+    struct map *generations; /* by job */
+    struct smap *lines;      /* by job, generation, node and channel */
+    struct map *by_id;       /* the same */
     uint64_t last_line;
     struct launcher_events *events;
     VEC(struct line *) sending;
     struct arena *scratch;
 };
 
-struct meetings *meetings_create(void)
+struct rdzv_table *rdzv_table_create(void)
 {
-    struct meetings *all = mem_new(sizeof *all);
-    all->halls = map_create();
+    struct rdzv_table *all = mem_new(sizeof *all);
+    all->generations = map_create();
     all->lines = smap_create();
     all->by_id = map_create();
     all->events = launcher_events_create();
@@ -93,25 +93,25 @@ static void line_sends(struct line *line)
     if (line->waits)
         return;
     line->waits = true;
-    vec_push(&line->hall->all->sending, line);
+    vec_push(&line->start->all->sending, line);
 }
 
 static void line_free(struct line *line)
 {
-    struct hall *hall = line->hall;
-    struct meetings *all = hall->all;
+    struct rdzv_generation *start = line->start;
+    struct rdzv_table *all = start->all;
     for (size_t i = 0; line->waits && i < all->sending.n; i++)
         if (all->sending.at[i] == line) {
             vec_remove(&all->sending, i);
             break;
         }
-    for (size_t i = 0; i < hall->lines.n; i++)
-        if (hall->lines.at[i] == line) {
-            vec_remove(&hall->lines, i);
+    for (size_t i = 0; i < start->lines.n; i++)
+        if (start->lines.at[i] == line) {
+            vec_remove(&start->lines, i);
             break;
         }
-    if (line->meeting) /* unless it may come again, it is lost as soon as time is looked at */
-        rdzv_host_cut(line->meeting->host, line->id, core_mono_us(hall->ctl));
+    if (line->group) /* unless it may come again, it is lost as soon as time is looked at */
+        rdzv_host_cut(line->group->host, line->id, core_mono_us(start->ctl));
     smap_remove(all->lines, line->key);
     map_remove(all->by_id, line->id);
     buf_fini(&line->in);
@@ -130,12 +130,12 @@ static void line_hang_up(struct line *line)
 
 static void line_send(struct line *line)
 {
-    struct hall *hall = line->hall;
-    struct engine *engine = hall->ctl->config.engine;
-    struct generation g = { .job = hall->job, .number = hall->generation };
+    struct rdzv_generation *start = line->start;
+    struct engine *engine = start->ctl->config.engine;
+    struct generation g = { .job = start->job, .number = start->generation };
     line->waits = false;
     if (line->out.overflow) {
-        log_warn("launcher.deaf", "job=%llu node=%s", (unsigned long long)hall->job, line->node);
+        log_warn("launcher.deaf", "job=%llu node=%s", (unsigned long long)start->job, line->node);
         buf_clear(&line->out);
         line->hang_up = true;
     }
@@ -169,10 +169,11 @@ static uint32_t tag_attempt(uint64_t tag)
 }
 
 /* The program of one of them could not be started: none of their attempts is worth another one. */
-static void mark_unstartable(const struct hall *hall, uint64_t tag, const struct rdzv_end *end)
+static void mark_unstartable(const struct rdzv_generation *start, uint64_t tag,
+                             const struct rdzv_end *end)
 {
-    struct live_job *job = live_find(hall->ctl->live, hall->job);
-    if (!job || !job->tasks || job->row.generation != hall->generation)
+    struct live_job *job = live_find(start->ctl->live, start->job);
+    if (!job || !job->tasks || job->row.generation != start->generation)
         return;
     struct live_task *task = &job->tasks[tag_flat(tag)];
     for (size_t i = 0; i < end->n_deaths && task->attempt == tag_attempt(tag); i++)
@@ -181,10 +182,10 @@ static void mark_unstartable(const struct hall *hall, uint64_t tag, const struct
 
 static void on_order(void *arg, const struct rdzv_participant *to, const struct rdzv_order *order)
 {
-    struct meeting *meeting = arg;
-    struct line *line = map_get(meeting->hall->all->by_id, to->conn);
+    struct rdzv_group *group = arg;
+    struct line *line = map_get(group->start->all->by_id, to->conn);
     if (order->kind == RDZV_ORDER_END)
-        mark_unstartable(meeting->hall, to->tag, &order->end);
+        mark_unstartable(group->start, to->tag, &order->end);
     if (!line)
         return;
     rdzv_put_order(&line->out, order);
@@ -193,9 +194,9 @@ static void on_order(void *arg, const struct rdzv_participant *to, const struct 
 
 static void on_replaced(void *arg, uint64_t conn)
 {
-    struct meeting *meeting = arg;
-    struct line *line = map_get(meeting->hall->all->by_id, conn);
-    line->meeting = NULL;
+    struct rdzv_group *group = arg;
+    struct line *line = map_get(group->start->all->by_id, conn);
+    line->group = NULL;
     line_hang_up(line);
 }
 
@@ -206,11 +207,11 @@ static bool job_closes(const struct live_job *job)
 }
 
 /* about: tag of an attempt; NULL: of all. */
-static void note(struct hall *hall, const uint64_t *about, enum launcher_event_kind kind,
-                 const char *text)
+static void note(struct rdzv_generation *start, const uint64_t *about,
+                 enum launcher_event_kind kind, const char *text)
 {
-    struct live_job *job = live_find(hall->ctl->live, hall->job);
-    struct launcher_event event = { .job = hall->job, .kind = kind, .text = text };
+    struct live_job *job = live_find(start->ctl->live, start->job);
+    struct launcher_event event = { .job = start->job, .kind = kind, .text = text };
     if (!job || !job->tasks || (kind == LAUNCHER_EVENT_LOST && job_closes(job)))
         return;
     if (about) {
@@ -219,7 +220,7 @@ static void note(struct hall *hall, const uint64_t *about, enum launcher_event_k
         event.task = (struct task_ref){ .role = (uint16_t)place->role, .index = place->index };
         event.attempt = tag_attempt(*about);
     }
-    launcher_events_add(hall->all->events, &hall->event_rates, core_now(hall->ctl), &event);
+    launcher_events_add(start->all->events, &start->event_rates, core_now(start->ctl), &event);
 }
 
 static void on_news(void *arg, const struct rdzv_participant *about, const struct rdzv_notice *news)
@@ -229,13 +230,13 @@ static void on_news(void *arg, const struct rdzv_participant *about, const struc
         [RDZV_NOTICE_FAILED] = LAUNCHER_EVENT_FAILED, [RDZV_NOTICE_LOST] = LAUNCHER_EVENT_LOST,
         [RDZV_NOTICE_CHECK] = LAUNCHER_EVENT_CHECK,   [RDZV_NOTICE_OVER] = LAUNCHER_EVENT_OVER,
     };
-    struct meeting *meeting = arg;
+    struct rdzv_group *group = arg;
     if (news->kind == RDZV_NOTICE_ROUND)
-        meeting->again = false;
-    note(meeting->hall, about ? &about->tag : NULL, of[news->kind], news->text);
+        group->again = false;
+    note(group->start, about ? &about->tag : NULL, of[news->kind], news->text);
 }
 
-/* ---- meetings ---- */
+/* ---- groups ---- */
 
 /* How many of the role's tasks can take part: those that live, and those that come again. Tasks of
  * an elastic role that found no room yet come later, and nobody waits for them who has enough; so
@@ -246,19 +247,19 @@ static bool takes_part(const struct live_job *job, const struct live_task *task)
            (live_again(task) && task->attempt_state != ATTEMPT_NONE && !job_closes(job));
 }
 
-static bool is_ours(const struct meeting *meeting, const struct live_task *task)
+static bool is_ours(const struct rdzv_group *group, const struct live_task *task)
 {
-    return meeting->role == WHOLE_JOB || task->place.role == meeting->role;
+    return group->role == WHOLE_JOB || task->place.role == group->role;
 }
 
-static uint32_t count_expected(const struct meeting *meeting, const struct live_job *job,
+static uint32_t count_expected(const struct rdzv_group *group, const struct live_job *job,
                                uint32_t *later)
 {
     uint32_t n = 0;
     *later = 0;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
-        bool ours = is_ours(meeting, task), comes = takes_part(job, task);
+        bool ours = is_ours(group, task), comes = takes_part(job, task);
         n += ours && comes && !task->left;
         *later +=
             ours && (task->left || (task->state == TASK_WAITING && !comes)) && !job_closes(job);
@@ -267,20 +268,20 @@ static uint32_t count_expected(const struct meeting *meeting, const struct live_
 }
 
 /* What is due, and when it wants to be called next; after anything that was said to it. */
-static void look_ahead(struct meeting *meeting)
+static void look_ahead(struct rdzv_group *group)
 {
-    struct ctl *ctl = meeting->hall->ctl;
+    struct ctl *ctl = group->start->ctl;
     uint64_t now = core_mono_us(ctl);
-    uint64_t due_us = rdzv_host_tick(meeting->host, now);
+    uint64_t due_us = rdzv_host_tick(group->host, now);
     if (due_us != UINT64_MAX)
         core_wake(ctl, core_now(ctl) + (due_us > now ? due_us - now : 0) / 1000 + 1);
 }
 
 /* false: nothing has changed. */
-static bool expect(struct meeting *meeting, const struct live_job *job)
+static bool expect(struct rdzv_group *group, const struct live_job *job)
 {
-    uint32_t later, n = count_expected(meeting, job, &later);
-    return rdzv_host_expect(meeting->host, n, later, core_mono_us(meeting->hall->ctl));
+    uint32_t later, n = count_expected(group, job, &later);
+    return rdzv_host_expect(group->host, n, later, core_mono_us(group->start->ctl));
 }
 
 static bool has_spares(const struct live_job *job, uint32_t role)
@@ -291,8 +292,8 @@ static bool has_spares(const struct live_job *job, uint32_t role)
     return any;
 }
 
-static struct meeting *meeting_create(struct hall *hall, const struct live_job *job, uint32_t role,
-                                      const char *run_id)
+static struct rdzv_group *group_create(struct rdzv_generation *start, const struct live_job *job,
+                                       uint32_t role, const char *run_id)
 {
     const struct rdzv_limits limits = { .beat_ms = BEAT_MS,
                                         .silence_ms = 0,
@@ -300,63 +301,63 @@ static struct meeting *meeting_create(struct hall *hall, const struct live_job *
                                         .surplus = has_spares(job, role),
                                         .share_nodes = true,
                                         .stop_ms = STOP_MS };
-    struct meeting *meeting = mem_new(sizeof *meeting);
-    meeting->hall = hall;
-    meeting->role = role;
-    meeting->run_id = mem_strdup(run_id);
-    meeting->host = rdzv_host_create(
+    struct rdzv_group *group = mem_new(sizeof *group);
+    group->start = start;
+    group->role = role;
+    group->run_id = mem_strdup(run_id);
+    group->host = rdzv_host_create(
         &limits, (struct rdzv_host_sink){
-                     .order = on_order, .news = on_news, .replaced = on_replaced, .arg = meeting });
-    vec_push(&hall->meetings, meeting);
-    (void)expect(meeting, job);
-    return meeting;
+                     .order = on_order, .news = on_news, .replaced = on_replaced, .arg = group });
+    vec_push(&start->groups, group);
+    (void)expect(group, job);
+    return group;
 }
 
-static void meeting_destroy(struct meeting *meeting)
+static void group_destroy(struct rdzv_group *group)
 {
-    struct hall *hall = meeting->hall;
-    for (size_t i = 0; i < hall->lines.n; i++)
-        if (hall->lines.at[i]->meeting == meeting)
-            hall->lines.at[i]->meeting = NULL;
-    for (size_t i = 0; i < hall->meetings.n; i++)
-        if (hall->meetings.at[i] == meeting) {
-            vec_remove(&hall->meetings, i);
+    struct rdzv_generation *start = group->start;
+    for (size_t i = 0; i < start->lines.n; i++)
+        if (start->lines.at[i]->group == group)
+            start->lines.at[i]->group = NULL;
+    for (size_t i = 0; i < start->groups.n; i++)
+        if (start->groups.at[i] == group) {
+            vec_remove(&start->groups, i);
             break;
         }
-    rdzv_host_destroy(meeting->host);
-    free(meeting->run_id);
-    free(meeting);
+    rdzv_host_destroy(group->host);
+    free(group->run_id);
+    free(group);
 }
 
-/* ---- halls ---- */
+/* ---- generations ---- */
 
-static void hall_destroy(struct hall *hall)
+static void generation_destroy(struct rdzv_generation *start)
 {
-    while (hall->lines.n)
-        line_free(hall->lines.at[hall->lines.n - 1]);
-    while (hall->meetings.n)
-        meeting_destroy(hall->meetings.at[hall->meetings.n - 1]);
-    vec_fini(&hall->lines);
-    vec_fini(&hall->meetings);
-    map_remove(hall->all->halls, hall->job);
-    free(hall);
+    while (start->lines.n)
+        line_free(start->lines.at[start->lines.n - 1]);
+    while (start->groups.n)
+        group_destroy(start->groups.at[start->groups.n - 1]);
+    vec_fini(&start->lines);
+    vec_fini(&start->groups);
+    map_remove(start->all->generations, start->job);
+    free(start);
 }
 
-size_t meetings_count(const struct ctl *ctl)
+size_t rdzv_table_count(const struct ctl *ctl)
 {
-    return map_count(ctl->meetings->halls);
+    return map_count(ctl->rdzv_table->generations);
 }
 
-void meetings_destroy(struct meetings *all)
+void rdzv_table_destroy(struct rdzv_table *all)
 {
     size_t cursor;
     uint64_t job;
-    void *hall;
+    void *start;
     if (!all)
         return;
-    while (cursor = 0, map_next(all->halls, &cursor, &job, &hall))
-        hall_destroy(hall);
-    map_destroy(all->halls);
+    while (cursor = 0, map_next(all->generations, &cursor, &job, &start))
+        generation_destroy(start);
+    map_destroy(all->generations);
     smap_destroy(all->lines);
     map_destroy(all->by_id);
     launcher_events_destroy(all->events);
@@ -365,82 +366,82 @@ void meetings_destroy(struct meetings *all)
     free(all);
 }
 
-void meetings_forget(struct ctl *ctl, uint64_t job, uint32_t generation)
+void rdzv_table_forget(struct ctl *ctl, uint64_t job, uint32_t generation)
 {
-    struct hall *hall = map_get(ctl->meetings->halls, job);
-    if (hall && hall->generation != generation)
-        hall_destroy(hall);
+    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job);
+    if (start && start->generation != generation)
+        generation_destroy(start);
 }
 
-static struct hall *hall_of(struct ctl *ctl, const struct live_job *job)
+static struct rdzv_generation *generation_of(struct ctl *ctl, const struct live_job *job)
 {
-    struct hall *hall = map_get(ctl->meetings->halls, job->row.id);
-    if (hall && hall->generation == job->row.generation)
-        return hall;
-    if (hall)
-        hall_destroy(hall);
-    hall = mem_new(sizeof *hall);
-    hall->all = ctl->meetings;
-    hall->ctl = ctl;
-    hall->job = job->row.id;
-    hall->generation = job->row.generation;
-    map_set(ctl->meetings->halls, hall->job, hall);
-    return hall;
+    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job->row.id);
+    if (start && start->generation == job->row.generation)
+        return start;
+    if (start)
+        generation_destroy(start);
+    start = mem_new(sizeof *start);
+    start->all = ctl->rdzv_table;
+    start->ctl = ctl;
+    start->job = job->row.id;
+    start->generation = job->row.generation;
+    map_set(ctl->rdzv_table->generations, start->job, start);
+    return start;
 }
 
 /* ---- silent machines ---- */
 
-static bool is_silent(const struct meeting *meeting, const struct live_job *job,
+static bool is_silent(const struct rdzv_group *group, const struct live_job *job,
                       const struct live_task *task)
 {
     return live_attempt(task) &&
-           silence_past_bound(job, live_agent(job, task->place.node), core_now(meeting->hall->ctl));
+           silence_past_bound(job, live_agent(job, task->place.node), core_now(group->start->ctl));
 }
 
 /* Its launcher is told nothing that it could hear; it comes again over another line. */
-static void leave_task(struct meeting *meeting, const struct live_job *job, uint32_t flat)
+static void leave_task(struct rdzv_group *group, const struct live_job *job, uint32_t flat)
 {
     struct live_task *task = &job->tasks[flat];
-    struct hall *hall = meeting->hall;
+    struct rdzv_generation *start = group->start;
     const struct rdzv_participant *one;
     uint64_t member = 0, tag = attempt_tag(flat, task->attempt);
     size_t cursor = 0;
     char why[SILENCE_TEXT_MAX];
     task->left = true;
-    while ((one = rdzv_host_next(meeting->host, &cursor)))
+    while ((one = rdzv_host_next(group->host, &cursor)))
         member = one->tag == tag ? one->id : member;
-    silence_text(why, live_agent(job, task->place.node), core_now(hall->ctl));
+    silence_text(why, live_agent(job, task->place.node), core_now(start->ctl));
     if (member)
-        rdzv_host_lose(meeting->host, member, why, core_mono_us(hall->ctl));
-    for (size_t i = hall->lines.n; i-- > 0;)
-        if (hall->lines.at[i]->meeting == meeting && hall->lines.at[i]->flat == flat) {
-            hall->lines.at[i]->meeting = NULL;
-            line_hang_up(hall->lines.at[i]);
+        rdzv_host_lose(group->host, member, why, core_mono_us(start->ctl));
+    for (size_t i = start->lines.n; i-- > 0;)
+        if (start->lines.at[i]->group == group && start->lines.at[i]->flat == flat) {
+            start->lines.at[i]->group = NULL;
+            line_hang_up(start->lines.at[i]);
         }
 }
 
 /* Those who can be reached go on when they are enough for a round. */
-static void look_at_silence(struct meeting *meeting, const struct live_job *job)
+static void look_at_silence(struct rdzv_group *group, const struct live_job *job)
 {
-    const struct rdzv *machine = rdzv_host_machine(meeting->host);
-    uint64_t now = core_mono_us(meeting->hall->ctl);
+    const struct rdzv *machine = rdzv_host_machine(group->host);
+    uint64_t now = core_mono_us(group->start->ctl);
     uint32_t least = rdzv_least(machine), heard = 0;
     bool held = false;
     for (uint32_t flat = 0; job->silent && flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
-        heard += is_ours(meeting, task) && takes_part(job, task) && !is_silent(meeting, job, task);
+        heard += is_ours(group, task) && takes_part(job, task) && !is_silent(group, job, task);
     }
     for (uint32_t flat = 0; job->silent && flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
-        if (!is_ours(meeting, task) || task->left || !is_silent(meeting, job, task))
+        if (!is_ours(group, task) || task->left || !is_silent(group, job, task))
             continue;
         if (least && heard >= least && rdzv_phase(machine) != RDZV_OVER)
-            leave_task(meeting, job, flat);
+            leave_task(group, job, flat);
         else
             held = true;
     }
     if (rdzv_phase(machine) != RDZV_OVER)
-        rdzv_hold(rdzv_host_machine(meeting->host), held, now);
+        rdzv_hold(rdzv_host_machine(group->host), held, now);
 }
 
 /* ---- what a launcher says ---- */
@@ -453,63 +454,63 @@ static void refuse(struct line *line, enum rdzv_refusal why, const char *text)
 }
 
 /* May a launcher that was no part of it begin another rendezvous in its place? */
-static bool may_replace(const struct meeting *meeting, const struct line *line)
+static bool may_replace(const struct rdzv_group *group, const struct line *line)
 {
     size_t cursor = 0;
     const struct rdzv_participant *one;
-    if (rdzv_phase(rdzv_host_machine(meeting->host)) != RDZV_OVER)
+    if (rdzv_phase(rdzv_host_machine(group->host)) != RDZV_OVER)
         return false;
-    if (rdzv_host_failed(meeting->host))
+    if (rdzv_host_failed(group->host))
         return true;
-    while ((one = rdzv_host_next(meeting->host, &cursor)))
+    while ((one = rdzv_host_next(group->host, &cursor)))
         if (one->tag == attempt_tag(line->flat, line->attempt))
             return true;
     return false;
 }
 
-static struct meeting *find_meeting(struct line *line, const struct live_job *job,
-                                    const struct rdzv_join *join)
+static struct rdzv_group *find_meeting(struct line *line, const struct live_job *job,
+                                       const struct rdzv_join *join)
 {
-    struct hall *hall = line->hall;
-    bool whole = dialect_one_world(hall->ctl->config.dialects, job->spec);
+    struct rdzv_generation *start = line->start;
+    bool whole = dialect_one_world(start->ctl->config.dialects, job->spec);
     uint32_t role = whole ? WHOLE_JOB : job->tasks[line->flat].place.role;
-    for (size_t i = 0; i < hall->meetings.n; i++) {
-        struct meeting *meeting = hall->meetings.at[i];
-        if (meeting->role != role || strcmp(meeting->run_id, join->run_id) != 0)
+    for (size_t i = 0; i < start->groups.n; i++) {
+        struct rdzv_group *group = start->groups.at[i];
+        if (group->role != role || strcmp(group->run_id, join->run_id) != 0)
             continue;
-        if (rdzv_host_member(meeting->host, join->member) || !may_replace(meeting, line))
-            return meeting;
-        meeting_destroy(meeting);
+        if (rdzv_host_member(group->host, join->member) || !may_replace(group, line))
+            return group;
+        group_destroy(group);
         break;
     }
-    if (hall->meetings.n >= MACHINES_MAX) {
+    if (start->groups.n >= MACHINES_MAX) {
         refuse(line, RDZV_REFUSED_RUN,
                "this job has too many rendezvous already: give its launchers the same --rdzv-id");
         return NULL;
     }
-    return meeting_create(hall, job, role, join->run_id);
+    return group_create(start, job, role, join->run_id);
 }
 
 static int take_join(struct line *line, const struct live_job *job,
                      const struct rdzv_frame_data *frame)
 {
     struct rdzv_join join;
-    if (rdzv_get(frame, line->hall->all->scratch, &join) != 0)
+    if (rdzv_get(frame, line->start->all->scratch, &join) != 0)
         return -1;
-    struct meeting *meeting = line->meeting ? line->meeting : find_meeting(line, job, &join);
-    if (!meeting)
+    struct rdzv_group *group = line->group ? line->group : find_meeting(line, job, &join);
+    if (!group)
         return 0;
-    if (!rdzv_host_member(meeting->host, join.member) &&
-        rdzv_host_count(meeting->host) >= MEMBERS_MAX) {
+    if (!rdzv_host_member(group->host, join.member) &&
+        rdzv_host_count(group->host) >= MEMBERS_MAX) {
         refuse(line, RDZV_REFUSED_FULL, "4096 launchers take part in this rendezvous already");
         return 0;
     }
-    line->meeting = meeting;
-    int rc = rdzv_host_join(meeting->host, line->id, attempt_tag(line->flat, line->attempt), &join,
-                            core_mono_us(line->hall->ctl));
+    line->group = group;
+    int rc = rdzv_host_join(group->host, line->id, attempt_tag(line->flat, line->attempt), &join,
+                            core_mono_us(line->start->ctl));
     if (rc == 0 && job->silent) { /* with it they may be enough */
-        look_at_silence(meeting, job);
-        (void)expect(meeting, job);
+        look_at_silence(group, job);
+        (void)expect(group, job);
     }
     return rc;
 }
@@ -517,20 +518,20 @@ static int take_join(struct line *line, const struct live_job *job,
 static int take_note(struct line *line, const struct rdzv_frame_data *frame)
 {
     struct rdzv_event said;
-    if (rdzv_get(frame, line->hall->all->scratch, &said) != 0)
+    if (rdzv_get(frame, line->start->all->scratch, &said) != 0)
         return -1;
-    struct meeting *meeting = line->meeting;
+    struct rdzv_group *group = line->group;
     uint64_t tag = attempt_tag(line->flat, line->attempt);
     if (strcmp(said.type, "launch.again") == 0) {
         /* Every launcher says it, and the first is as good as the others; one that meets nobody
          * speaks for itself. */
-        if (!meeting || !meeting->again)
-            note(line->hall, meeting ? NULL : &tag, LAUNCHER_EVENT_AGAIN, said.text);
-        if (meeting)
-            meeting->again = true;
+        if (!group || !group->again)
+            note(line->start, group ? NULL : &tag, LAUNCHER_EVENT_AGAIN, said.text);
+        if (group)
+            group->again = true;
         return 0;
     }
-    note(line->hall, &tag, LAUNCHER_EVENT_NOTE,
+    note(line->start, &tag, LAUNCHER_EVENT_NOTE,
          said.text); /* which says by itself what it is about */
     return 0;
 }
@@ -542,26 +543,26 @@ static int take_frame(struct line *line, const struct live_job *job,
         return take_join(line, job, frame);
     if (frame->kind == RDZV_FRAME_EVENT)
         return take_note(line, frame);
-    return line->meeting ? rdzv_host_hear(line->meeting->host, line->id, frame,
-                                          line->hall->all->scratch, core_mono_us(line->hall->ctl))
-                         : -1;
+    return line->group ? rdzv_host_hear(line->group->host, line->id, frame,
+                                        line->start->all->scratch, core_mono_us(line->start->ctl))
+                       : -1;
 }
 
 /* The line stands for nobody any more; who took part in one that is over is remembered
  * (may_replace). */
 static void line_lose(struct line *line, const char *why)
 {
-    struct meeting *meeting = TAKE(line->meeting);
-    if (!meeting)
+    struct rdzv_group *group = TAKE(line->group);
+    if (!group)
         return;
-    rdzv_host_closed(meeting->host, line->id, why, core_mono_us(line->hall->ctl));
-    look_ahead(meeting);
+    rdzv_host_closed(group->host, line->id, why, core_mono_us(line->start->ctl));
+    look_ahead(group);
 }
 
 /* Every whole frame; what comes after a refusal is not read. */
 static void line_read(struct line *line, const struct live_job *job)
 {
-    struct arena *scratch = line->hall->all->scratch;
+    struct arena *scratch = line->start->all->scratch;
     size_t done = 0;
     int got = 1;
     while (got == 1 && !line->hang_up) {
@@ -579,12 +580,12 @@ static void line_read(struct line *line, const struct live_job *job)
     buf_drop(&line->in, done);
     if (got < 0)
         line_lose(line, "its launcher does not speak the protocol");
-    else if (line->meeting)
-        look_ahead(line->meeting);
+    else if (line->group)
+        look_ahead(line->group);
     if (got >= 0)
         return;
     log_warn("launcher.frame", "job=%llu node=%s broken, connection closed",
-             (unsigned long long)line->hall->job, line->node);
+             (unsigned long long)line->start->job, line->node);
     line_hang_up(line);
 }
 
@@ -595,21 +596,21 @@ static void line_open(struct ctl *ctl, struct live_job *job, const struct engine
     if (flat == UINT32_MAX)
         return;
     const struct live_task *task = &job->tasks[flat];
-    struct hall *hall = hall_of(ctl, job);
+    struct rdzv_generation *start = generation_of(ctl, job);
     struct line *line = mem_new(sizeof *line);
-    line->hall = hall;
+    line->start = start;
     line->key = mem_strdup(key);
     line->node = mem_strdup(fact->node);
-    line->id = ++ctl->meetings->last_line;
+    line->id = ++ctl->rdzv_table->last_line;
     line->channel = fact->launcher.channel;
     line->flat = flat;
     line->attempt = fact->attempt;
     buf_init(&line->in, FRAME_MAX);
     buf_init(&line->out, OUT_MAX);
-    vec_push(&hall->lines, line);
-    smap_set(ctl->meetings->lines, key, line);
-    map_set(ctl->meetings->by_id, line->id, line);
-    if (hall->lines.n > LINES_MAX || task->attempt != fact->attempt ||
+    vec_push(&start->lines, line);
+    smap_set(ctl->rdzv_table->lines, key, line);
+    map_set(ctl->rdzv_table->by_id, line->id, line);
+    if (start->lines.n > LINES_MAX || task->attempt != fact->attempt ||
         attempt_state_final(task->attempt_state))
         line_hang_up(line);
 }
@@ -623,21 +624,21 @@ static void line_closed(struct line *line)
 /* A connection of the agent was made anew: its launchers' lines are void, they come again. */
 static void node_again(struct ctl *ctl, const struct engine_fact *fact)
 {
-    struct hall *hall = map_get(ctl->meetings->halls, fact->generation.job);
-    if (!hall || hall->generation != fact->generation.number)
+    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, fact->generation.job);
+    if (!start || start->generation != fact->generation.number)
         return;
-    for (size_t i = hall->lines.n; i-- > 0;) {
-        struct line *line = hall->lines.at[i];
+    for (size_t i = start->lines.n; i-- > 0;) {
+        struct line *line = start->lines.at[i];
         if (strcmp(line->node, fact->node) != 0)
             continue;
-        if (line->meeting)
-            rdzv_host_cut(line->meeting->host, line->id, core_mono_us(ctl) + RESUME_MS * 1000ull);
+        if (line->group)
+            rdzv_host_cut(line->group->host, line->id, core_mono_us(ctl) + RESUME_MS * 1000ull);
         line_free(line);
     }
     core_wake(ctl, core_now(ctl) + RESUME_MS + 1);
 }
 
-void meetings_hear(struct ctl *ctl, const struct engine_fact *fact)
+void rdzv_table_hear(struct ctl *ctl, const struct engine_fact *fact)
 {
     char key[400];
     struct live_job *job = live_find(ctl->live, fact->generation.job);
@@ -652,7 +653,7 @@ void meetings_hear(struct ctl *ctl, const struct engine_fact *fact)
         !core_spec(ctl, job))
         return;
     line_key(key, fact->generation, fact->node, fact->launcher.channel);
-    struct line *line = smap_get(ctl->meetings->lines, key);
+    struct line *line = smap_get(ctl->rdzv_table->lines, key);
     if (fact->launcher.what == LAUNCHER_OPEN && !line)
         line_open(ctl, job, fact, key);
     if (fact->launcher.what == LAUNCHER_CLOSE && line)
@@ -675,9 +676,9 @@ static const char *attempt_over(const struct live_job *job, uint64_t tag)
     return task->attempt_state == ATTEMPT_LOST ? "its agent is gone" : "its task has ended";
 }
 
-static void lose_ended(struct meeting *meeting, const struct live_job *job)
+static void lose_ended(struct rdzv_group *group, const struct live_job *job)
 {
-    struct rdzv_host *host = meeting->host;
+    struct rdzv_host *host = group->host;
     VEC(struct rdzv_participant) over = { 0 };
     const struct rdzv_participant *one;
     size_t cursor = 0;
@@ -686,43 +687,44 @@ static void lose_ended(struct meeting *meeting, const struct live_job *job)
             vec_push(&over, *one);
     for (size_t i = 0; i < over.n && rdzv_phase(rdzv_host_machine(host)) != RDZV_OVER; i++)
         rdzv_host_lose(host, over.at[i].id, attempt_over(job, over.at[i].tag),
-                       core_mono_us(meeting->hall->ctl));
+                       core_mono_us(group->start->ctl));
     if (over.n)
-        look_ahead(meeting);
+        look_ahead(group);
     vec_fini(&over);
 }
 
-void meetings_follow(struct ctl *ctl, struct live_job *job)
+void rdzv_table_follow(struct ctl *ctl, struct live_job *job)
 {
-    struct hall *hall = map_get(ctl->meetings->halls, job->row.id);
-    if (!hall || hall->generation != job->row.generation || !job->tasks)
+    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job->row.id);
+    if (!start || start->generation != job->row.generation || !job->tasks)
         return;
-    for (size_t i = 0; i < hall->meetings.n && !job_closes(job); i++) {
-        struct meeting *meeting = hall->meetings.at[i];
-        lose_ended(meeting, job);
-        look_at_silence(meeting, job);
-        if (expect(meeting, job))
-            look_ahead(meeting);
+    for (size_t i = 0; i < start->groups.n && !job_closes(job); i++) {
+        struct rdzv_group *group = start->groups.at[i];
+        lose_ended(group, job);
+        look_at_silence(group, job);
+        if (expect(group, job))
+            look_ahead(group);
     }
-    for (size_t i = hall->lines.n; i-- > 0;)
-        if (attempt_over(job, attempt_tag(hall->lines.at[i]->flat, hall->lines.at[i]->attempt)))
-            line_free(hall->lines.at[i]);
+    for (size_t i = start->lines.n; i-- > 0;)
+        if (attempt_over(job, attempt_tag(start->lines.at[i]->flat, start->lines.at[i]->attempt)))
+            line_free(start->lines.at[i]);
 }
 
-const char *meetings_root(struct ctl *ctl, const struct live_job *job, uint32_t flat, uint32_t *of)
+const char *rdzv_table_root(struct ctl *ctl, const struct live_job *job, uint32_t flat,
+                            uint32_t *of)
 {
-    struct hall *hall = map_get(ctl->meetings->halls, job->row.id);
-    if (!hall || hall->generation != job->row.generation)
+    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job->row.id);
+    if (!start || start->generation != job->row.generation)
         return NULL;
-    for (size_t i = hall->meetings.n; i-- > 0;) { /* the newest of several, one after another */
-        struct meeting *meeting = hall->meetings.at[i];
+    for (size_t i = start->groups.n; i-- > 0;) { /* the newest of several, one after another */
+        struct rdzv_group *group = start->groups.at[i];
         uint64_t id;
         const char *clause;
-        if (meeting->role != WHOLE_JOB && meeting->role != job->tasks[flat].place.role)
+        if (group->role != WHOLE_JOB && group->role != job->tasks[flat].place.role)
             continue;
-        if (!rdzv_root(rdzv_host_machine(meeting->host), &id, &clause))
+        if (!rdzv_root(rdzv_host_machine(group->host), &id, &clause))
             continue;
-        const struct rdzv_participant *one = rdzv_host_member(meeting->host, id);
+        const struct rdzv_participant *one = rdzv_host_member(group->host, id);
         if (!one)
             return NULL;
         *of = tag_flat(one->tag);
@@ -731,35 +733,35 @@ const char *meetings_root(struct ctl *ctl, const struct live_job *job, uint32_t 
     return NULL;
 }
 
-static bool met_well(const struct meeting *meeting)
+static bool met_well(const struct rdzv_group *group)
 {
-    return rdzv_phase(rdzv_host_machine(meeting->host)) == RDZV_OVER &&
-           !rdzv_host_failed(meeting->host);
+    return rdzv_phase(rdzv_host_machine(group->host)) == RDZV_OVER &&
+           !rdzv_host_failed(group->host);
 }
 
-bool meetings_done(const struct ctl *ctl, const struct live_job *job, uint32_t role)
+bool rdzv_table_done(const struct ctl *ctl, const struct live_job *job, uint32_t role)
 {
-    struct hall *hall = map_get(ctl->meetings->halls, job->row.id);
-    if (!hall || hall->generation != job->row.generation)
+    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job->row.id);
+    if (!start || start->generation != job->row.generation)
         return false;
-    for (size_t i = hall->meetings.n; i-- > 0;) {
-        const struct meeting *meeting = hall->meetings.at[i];
-        if (meeting->role == WHOLE_JOB || meeting->role == role)
-            return met_well(meeting);
+    for (size_t i = start->groups.n; i-- > 0;) {
+        const struct rdzv_group *group = start->groups.at[i];
+        if (group->role == WHOLE_JOB || group->role == role)
+            return met_well(group);
     }
     return false;
 }
 
-bool meetings_ending(const struct ctl *ctl, const struct live_job *job)
+bool rdzv_table_ending(const struct ctl *ctl, const struct live_job *job)
 {
-    struct hall *hall = map_get(ctl->meetings->halls, job->row.id);
-    if (!hall || hall->generation != job->row.generation)
+    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job->row.id);
+    if (!start || start->generation != job->row.generation)
         return false;
-    for (size_t i = 0; i < hall->meetings.n; i++) {
+    for (size_t i = 0; i < start->groups.n; i++) {
         const struct rdzv_participant *one;
         size_t cursor = 0;
-        while (met_well(hall->meetings.at[i]) &&
-               (one = rdzv_host_next(hall->meetings.at[i]->host, &cursor)))
+        while (met_well(start->groups.at[i]) &&
+               (one = rdzv_host_next(start->groups.at[i]->host, &cursor)))
             if (!attempt_over(job, one->tag) && !job->tasks[tag_flat(one->tag)].left)
                 return true;
     }
@@ -768,38 +770,38 @@ bool meetings_ending(const struct ctl *ctl, const struct live_job *job)
 
 /* ---- time ---- */
 
-void meetings_tick(struct ctl *ctl)
+void rdzv_table_tick(struct ctl *ctl)
 {
     size_t cursor = 0;
     uint64_t job;
     void *value;
-    while (map_next(ctl->meetings->halls, &cursor, &job, &value)) {
-        struct hall *hall = value;
-        for (size_t i = 0; i < hall->meetings.n; i++)
-            look_ahead(hall->meetings.at[i]);
+    while (map_next(ctl->rdzv_table->generations, &cursor, &job, &value)) {
+        struct rdzv_generation *start = value;
+        for (size_t i = 0; i < start->groups.n; i++)
+            look_ahead(start->groups.at[i]);
     }
 }
 
 /* ---- the turn ---- */
 
-void meetings_record(struct ctl *ctl)
+void rdzv_table_record(struct ctl *ctl)
 {
-    launcher_events_record(ctl->meetings->events, ctl);
+    launcher_events_record(ctl->rdzv_table->events, ctl);
 }
 
-void meetings_undone(struct ctl *ctl)
+void rdzv_table_undone(struct ctl *ctl)
 {
-    launcher_events_undone(ctl->meetings->events);
+    launcher_events_undone(ctl->rdzv_table->events);
 }
 
-void meetings_committed(struct ctl *ctl)
+void rdzv_table_committed(struct ctl *ctl)
 {
-    launcher_events_committed(ctl->meetings->events);
+    launcher_events_committed(ctl->rdzv_table->events);
 }
 
-void meetings_act(struct ctl *ctl)
+void rdzv_table_act(struct ctl *ctl)
 {
-    struct meetings *all = ctl->meetings;
+    struct rdzv_table *all = ctl->rdzv_table;
     while (all->sending.n) {
         struct line *line = all->sending.at[all->sending.n - 1];
         all->sending.n--;
@@ -807,7 +809,7 @@ void meetings_act(struct ctl *ctl)
     }
 }
 
-bool meetings_idle(const struct ctl *ctl)
+bool rdzv_table_idle(const struct ctl *ctl)
 {
-    return ctl->meetings->sending.n == 0 && !launcher_events_waiting(ctl->meetings->events);
+    return ctl->rdzv_table->sending.n == 0 && !launcher_events_waiting(ctl->rdzv_table->events);
 }
