@@ -5,12 +5,12 @@
 
 #include "account/accounts.h"
 
-struct smap;
+struct string_map;
 struct auditor;
 struct accounts {
-    struct accounts_config config;      /* with its texts */
-    struct smap *users, *keys, *tokens; /* by name, id, hash */
-    struct smap *token_ids;
+    struct accounts_config config;            /* with its texts */
+    struct string_map *users, *keys, *tokens; /* by name, id, hash */
+    struct string_map *token_ids;
     bool touched; /* in the open transaction */
     struct auditor *auditor;
 };

@@ -162,12 +162,12 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct named_record *)a)->name, ((const struct named_record *)b)->name);
 }
 
-static const struct named_record *sort(struct arena *arena, const struct smap *map, size_t *n)
+static const struct named_record *sort(struct arena *arena, const struct string_map *map, size_t *n)
 {
-    struct named_record *at = ARENA_ARRAY(arena, smap_count(map), struct named_record);
+    struct named_record *at = ARENA_ARRAY(arena, string_map_count(map), struct named_record);
     size_t cursor = 0;
     void *record;
-    for (*n = 0; smap_next(map, &cursor, &at[*n].name, &record); (*n)++)
+    for (*n = 0; string_map_next(map, &cursor, &at[*n].name, &record); (*n)++)
         at[*n].record = record;
     if (*n)
         qsort(at, *n, sizeof *at, by_name);

@@ -33,9 +33,9 @@ static void read_words(struct arena *arena, const struct text_node *list, struct
             out->at[out->n++] = one->str;
 }
 
-static void forget(struct smap *map, const char *key)
+static void forget(struct string_map *map, const char *key)
 {
-    void *record = key ? smap_remove(map, key) : NULL;
+    void *record = key ? string_map_remove(map, key) : NULL;
     if (record)
         arena_destroy(*(struct arena **)record);
 }
@@ -58,7 +58,7 @@ static void take_user(struct accounts *all, struct arena *arena, const char *nam
         user->role = ROLE_READER; /* of a newer server: the least */
     read_words(arena, text_get(map, "projects"), &user->projects);
     forget(all->users, name);
-    smap_set(all->users, user->name, user);
+    string_map_set(all->users, user->name, user);
 }
 
 static void take_key(struct accounts *all, struct arena *arena, const char *name,
@@ -77,12 +77,12 @@ static void take_key(struct accounts *all, struct arena *arena, const char *name
                          .used_day = text_number(map, "used_day"),
                          .disabled = text_flag(map, "disabled") };
     forget(all->keys, name);
-    smap_set(all->keys, key->id, key);
+    string_map_set(all->keys, key->id, key);
 }
 
 static void forget_token(struct accounts *all, const char *id)
 {
-    struct token *token = smap_remove(all->token_ids, id);
+    struct token *token = string_map_remove(all->token_ids, id);
     if (token)
         forget(all->tokens, token->hash);
 }
@@ -103,8 +103,8 @@ static void take_token(struct accounts *all, struct arena *arena, const char *na
                              .expires_ms = text_number(map, "expires_ms"),
                              .application = text_flag(map, "application") };
     forget_token(all, name);
-    smap_set(all->tokens, token->hash, token);
-    smap_set(all->token_ids, token->id, token);
+    string_map_set(all->tokens, token->hash, token);
+    string_map_set(all->token_ids, token->id, token);
 }
 
 enum { USERS, KEYS, TOKENS, KINDS };
@@ -142,18 +142,18 @@ static void record_free(void *record)
 
 static void make_maps(struct accounts *all)
 {
-    all->users = smap_create();
-    all->keys = smap_create();
-    all->tokens = smap_create();
-    all->token_ids = smap_create();
+    all->users = string_map_create();
+    all->keys = string_map_create();
+    all->tokens = string_map_create();
+    all->token_ids = string_map_create();
 }
 
 static void drop_maps(struct accounts *all)
 {
-    smap_destroy_with(all->users, record_free);
-    smap_destroy_with(all->keys, record_free);
-    smap_destroy_with(all->tokens, record_free);
-    smap_destroy(all->token_ids);
+    string_map_destroy_with(all->users, record_free);
+    string_map_destroy_with(all->keys, record_free);
+    string_map_destroy_with(all->tokens, record_free);
+    string_map_destroy(all->token_ids);
 }
 
 static void load(struct accounts *all)
@@ -217,7 +217,7 @@ uint64_t accounts_date(const struct accounts *all)
 
 const struct user *identities_user(const struct accounts *all, const char *name)
 {
-    return smap_get(all->users, name);
+    return string_map_get(all->users, name);
 }
 
 const char *identities_account(const struct accounts *all, const char *name)
@@ -228,17 +228,17 @@ const char *identities_account(const struct accounts *all, const char *name)
 
 const struct key *identities_key(const struct accounts *all, const char *id)
 {
-    return smap_get(all->keys, id);
+    return string_map_get(all->keys, id);
 }
 
 const struct token *identities_token(const struct accounts *all, const char *hash)
 {
-    return smap_get(all->tokens, hash);
+    return string_map_get(all->tokens, hash);
 }
 
 const struct token *identities_token_named(const struct accounts *all, const char *id)
 {
-    return smap_get(all->token_ids, id);
+    return string_map_get(all->token_ids, id);
 }
 
 /* ---- records to rows ---- */

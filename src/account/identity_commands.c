@@ -107,7 +107,7 @@ static int check_ask(const struct change *c, const struct user_change *ask, cons
         return err_set(c->err, ERR_CONFLICT, "there is a user %s", ask->name);
     if (!ask->create && !old)
         return err_set(c->err, ERR_NOT_FOUND, "no user \"%s\"", ask->name);
-    if (ask->create && smap_count(c->all->users) >= USERS_MAX)
+    if (ask->create && string_map_count(c->all->users) >= USERS_MAX)
         return err_set(c->err, ERR_CANNOT, "there are %u users already", USERS_MAX);
     return 0;
 }
@@ -156,14 +156,14 @@ static int check_extension(const struct change *c, const struct text_node *exten
 }
 
 /* Ids in the arena of what of a map is the owner's. */
-static struct words ids_of(struct arena *arena, const struct smap *map, const char *owner,
+static struct words ids_of(struct arena *arena, const struct string_map *map, const char *owner,
                            bool tokens)
 {
-    struct words ids = { .at = ARENA_ARRAY(arena, smap_count(map), const char *) };
+    struct words ids = { .at = ARENA_ARRAY(arena, string_map_count(map), const char *) };
     size_t cursor = 0;
     const char *name;
     void *record;
-    while (smap_next(map, &cursor, &name, &record)) {
+    while (string_map_next(map, &cursor, &name, &record)) {
         const char *whose =
             tokens ? ((struct token *)record)->owner : ((struct key *)record)->owner;
         if (strcmp(whose, owner) == 0)
@@ -299,15 +299,16 @@ static void drop_expired(const struct change *c)
 {
     struct accounts *all = c->all;
     const uint64_t now = accounts_now(c->all);
-    struct words keys = { .at = ARENA_ARRAY(c->arena, smap_count(all->keys), const char *) };
-    struct words tokens = { .at = ARENA_ARRAY(c->arena, smap_count(all->token_ids), const char *) };
+    struct words keys = { .at = ARENA_ARRAY(c->arena, string_map_count(all->keys), const char *) };
+    struct words tokens = { .at = ARENA_ARRAY(c->arena, string_map_count(all->token_ids),
+                                              const char *) };
     size_t cursor = 0;
     const char *name;
     void *record;
-    while (smap_next(all->keys, &cursor, &name, &record))
+    while (string_map_next(all->keys, &cursor, &name, &record))
         if (((struct key *)record)->expires_ms && ((struct key *)record)->expires_ms <= now)
             keys.at[keys.n++] = name;
-    for (cursor = 0; smap_next(all->token_ids, &cursor, &name, &record);)
+    for (cursor = 0; string_map_next(all->token_ids, &cursor, &name, &record);)
         if (((struct token *)record)->expires_ms && ((struct token *)record)->expires_ms <= now)
             tokens.at[tokens.n++] = name;
     for (size_t i = 0; i < keys.n; i++)

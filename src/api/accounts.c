@@ -42,7 +42,7 @@ struct account_entry {
 struct account_lookups {
     uv_loop_t *loop;
     char *program;
-    struct smap *names;
+    struct string_map *names;
 };
 
 /* ---- what is known ---- */
@@ -187,14 +187,14 @@ static void look_up(struct account_entry *e)
 
 static struct account_entry *look_of(struct account_lookups *all, const char *name)
 {
-    struct account_entry *e = smap_get(all->names, name);
+    struct account_entry *e = string_map_get(all->names, name);
     if (e)
         return e;
     e = mem_new(sizeof *e);
     e->all = all;
     e->name = mem_strdup(name);
     e->last = &e->first;
-    smap_set(all->names, e->name, e);
+    string_map_set(all->names, e->name, e);
     return e;
 }
 
@@ -302,7 +302,7 @@ struct account_lookups *account_lookups_create(uv_loop_t *loop, const char *prog
     struct account_lookups *all = mem_new(sizeof *all);
     all->loop = loop;
     all->program = mem_strdup(program);
-    all->names = smap_create();
+    all->names = string_map_create();
     return all;
 }
 
@@ -320,7 +320,7 @@ void account_lookups_destroy(struct account_lookups *all)
 {
     if (!all)
         return;
-    smap_destroy_with(all->names, end_one);
+    string_map_destroy_with(all->names, end_one);
     free(all->program);
     free(all);
 }

@@ -285,21 +285,21 @@ static const char *way_gives(struct arena *arena, const struct change_view *way)
     AUTO_BUF struct buf out = BUF_INIT(1 << 16);
     char text[FMT_MAX];
     size_t nodes = 0;
-    struct smap *seen = smap_create();
+    struct string_map *seen = string_map_create();
     buf_addf(&out, "%zu task%s", way->places.n, way->places.n == 1 ? "" : "s");
     if (way->gpu_milli)
         buf_addf(&out, ", %s gpu", fmt_milli(text, way->gpu_milli));
     for (size_t i = 0; i < way->places.n; i++) {
         const char *node = way->places.at[i].value;
-        if (smap_get(seen, node))
+        if (string_map_get(seen, node))
             continue;
-        smap_set(seen, node, &out);
+        string_map_set(seen, node, &out);
         if (nodes++ < 3)
             buf_addf(&out, "%s%s", nodes == 1 ? " on " : " ", node);
     }
     if (nodes > 3)
         buf_addf(&out, " and %zu more", nodes - 3);
-    smap_destroy(seen);
+    string_map_destroy(seen);
     return arena_strdup(arena, buf_str(&out));
 }
 

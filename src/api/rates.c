@@ -10,7 +10,7 @@
 struct rates {
     struct rate rate;
     uint64_t burst_us;
-    struct smap *good_us; /* uint64_t by name */
+    struct string_map *good_us; /* uint64_t by name */
 };
 
 static uint64_t cost_us(const struct rates *r, uint64_t n)
@@ -23,7 +23,7 @@ struct rates *rates_create(struct rate rate)
     struct rates *r = mem_new(sizeof *r);
     r->rate = rate;
     r->burst_us = cost_us(r, rate.burst);
-    r->good_us = smap_create();
+    r->good_us = string_map_create();
     return r;
 }
 
@@ -31,13 +31,13 @@ void rates_destroy(struct rates *r)
 {
     if (!r)
         return;
-    smap_destroy_with(r->good_us, free);
+    string_map_destroy_with(r->good_us, free);
     free(r);
 }
 
 uint64_t rates_wait(const struct rates *r, const char *name, uint64_t now_ms)
 {
-    const uint64_t *good = smap_get(r->good_us, name);
+    const uint64_t *good = string_map_get(r->good_us, name);
     uint64_t until_us = now_ms * 1000 + r->burst_us; /* with one more */
     uint64_t then_us = good ? *good + cost_us(r, 1) : 0;
     return then_us > until_us ? (then_us - until_us + 999) / 1000 : 0;
@@ -49,24 +49,24 @@ static void forget_one(struct rates *r)
     uint64_t first = UINT64_MAX;
     size_t cursor = 0;
     void *good;
-    while (smap_next(r->good_us, &cursor, &name, &good))
+    while (string_map_next(r->good_us, &cursor, &name, &good))
         if (*(uint64_t *)good < first || !least) {
             first = *(uint64_t *)good;
             least = name;
         }
-    free(smap_remove(r->good_us, least));
+    free(string_map_remove(r->good_us, least));
 }
 
 void rates_take(struct rates *r, const char *name, uint64_t now_ms, uint64_t n)
 {
-    uint64_t *good = smap_get(r->good_us, name), now_us = now_ms * 1000;
+    uint64_t *good = string_map_get(r->good_us, name), now_us = now_ms * 1000;
     if (!r->rate.n || !n)
         return;
     if (!good) {
-        if (smap_count(r->good_us) >= RATES_MAX)
+        if (string_map_count(r->good_us) >= RATES_MAX)
             forget_one(r);
         good = mem_new(sizeof *good);
-        smap_set(r->good_us, name, good);
+        string_map_set(r->good_us, name, good);
     }
     *good = (*good > now_us ? *good : now_us) + cost_us(r, n);
     if (*good > now_us + r->burst_us + LONGEST_US)
@@ -75,5 +75,5 @@ void rates_take(struct rates *r, const char *name, uint64_t now_ms, uint64_t n)
 
 size_t rates_count(const struct rates *r)
 {
-    return smap_count(r->good_us);
+    return string_map_count(r->good_us);
 }

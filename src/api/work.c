@@ -117,7 +117,7 @@ void works_end(struct api *api)
 }
 
 struct discard {
-    struct smap *map;
+    struct string_map *map;
     size_t cursor;
     void (*free_value)(void *);
 };
@@ -125,7 +125,7 @@ struct discard {
 static bool discard_some(void *arg)
 {
     struct discard *d = arg;
-    if (smap_destroy_some(d->map, &d->cursor, DISCARD, d->free_value))
+    if (string_map_destroy_some(d->map, &d->cursor, DISCARD, d->free_value))
         return true;
     free(d);
     return false;
@@ -137,7 +137,7 @@ static void discard_rest(void *arg)
         ;
 }
 
-void discard_map(struct api *api, struct smap *map, void (*free_value)(void *))
+void discard_map(struct api *api, struct string_map *map, void (*free_value)(void *))
 {
     if (!map)
         return;

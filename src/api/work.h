@@ -24,10 +24,10 @@ void work_end(struct work *); /* before its step said false; NULL does nothing *
 struct work *work_alone(struct api *, const struct answer_work *);
 void works_end(struct api *); /* at the server's end */
 
-/* Destroys the map as smap_destroy_with does, also a little at a time: of what a client leaves
- * behind it may hold a hundred megabytes. NULL does nothing. */
-struct smap;
-void discard_map(struct api *, struct smap *, void (*free_value)(void *));
+/* Destroys the map as string_map_destroy_with does, also a little at a time: of what a client
+ * leaves behind it may hold a hundred megabytes. NULL does nothing. */
+struct string_map;
+void discard_map(struct api *, struct string_map *, void (*free_value)(void *));
 
 /* ---- answers with long lists ---- */
 struct long_list {

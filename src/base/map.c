@@ -28,7 +28,7 @@ struct map {
     struct table t;
 };
 
-struct smap {
+struct string_map {
     struct table t;
     struct hash_seed seed;
 };
@@ -141,7 +141,7 @@ static struct map_key number(uint64_t key)
     return (struct map_key){ .hash = hash_u64(key), .key = key };
 }
 
-static struct map_key text(const struct smap *m, const char *key)
+static struct map_key text(const struct string_map *m, const char *key)
 {
     return (struct map_key){ .hash = hash_bytes(m->seed, key, strlen(key)), .text = key };
 }
@@ -201,14 +201,14 @@ bool map_next(const struct map *m, size_t *cursor, uint64_t *key, void **value)
     return true;
 }
 
-struct smap *smap_create(void)
+struct string_map *string_map_create(void)
 {
-    struct smap *m = mem_new(sizeof *m);
+    struct string_map *m = mem_new(sizeof *m);
     m->seed = hash_seed_random();
     return m;
 }
 
-void smap_destroy(struct smap *m)
+void string_map_destroy(struct string_map *m)
 {
     if (!m)
         return;
@@ -218,14 +218,15 @@ void smap_destroy(struct smap *m)
     free(m);
 }
 
-void smap_destroy_with(struct smap *m, void (*free_value)(void *))
+void string_map_destroy_with(struct string_map *m, void (*free_value)(void *))
 {
     if (m)
         free_values(&m->t, free_value);
-    smap_destroy(m);
+    string_map_destroy(m);
 }
 
-bool smap_destroy_some(struct smap *m, size_t *cursor, size_t n, void (*free_value)(void *))
+bool string_map_destroy_some(struct string_map *m, size_t *cursor, size_t n,
+                             void (*free_value)(void *))
 {
     for (; n > 0 && *cursor < m->t.size; n--, ++*cursor) {
         struct slot *s = &m->t.slots[*cursor];
@@ -240,30 +241,30 @@ bool smap_destroy_some(struct smap *m, size_t *cursor, size_t n, void (*free_val
     return false;
 }
 
-size_t smap_count(const struct smap *m)
+size_t string_map_count(const struct string_map *m)
 {
     return m->t.count;
 }
 
-void *smap_get(const struct smap *m, const char *key)
+void *string_map_get(const struct string_map *m, const char *key)
 {
     struct map_key w = text(m, key);
     return get(&m->t, &w);
 }
 
-void smap_set(struct smap *m, const char *key, void *value)
+void string_map_set(struct string_map *m, const char *key, void *value)
 {
     struct map_key w = text(m, key);
     set(&m->t, &w, value);
 }
 
-void *smap_remove(struct smap *m, const char *key)
+void *string_map_remove(struct string_map *m, const char *key)
 {
     struct map_key w = text(m, key);
     return take(&m->t, &w);
 }
 
-bool smap_next(const struct smap *m, size_t *cursor, const char **key, void **value)
+bool string_map_next(const struct string_map *m, size_t *cursor, const char **key, void **value)
 {
     const struct slot *s = next(&m->t, cursor);
     if (!s)

@@ -19,17 +19,18 @@ void *map_remove(struct map *, uint64_t key);          /* the removed value or N
  * iterating. */
 bool map_next(const struct map *, size_t *cursor, uint64_t *key, void **value);
 
-struct smap; /* keys: NUL-terminated text */
-struct smap *smap_create(void);
-void smap_destroy(struct smap *);
-void smap_destroy_with(struct smap *, void (*free_value)(void *));
+struct string_map; /* keys: NUL-terminated text */
+struct string_map *string_map_create(void);
+void string_map_destroy(struct string_map *);
+void string_map_destroy_with(struct string_map *, void (*free_value)(void *));
 /* The same in steps of n slots; *cursor is 0 at the first, after which the map is good for nothing
  * else. false: that was the last, the map is gone. free_value NULL: values are not freed. */
-bool smap_destroy_some(struct smap *, size_t *cursor, size_t n, void (*free_value)(void *));
-size_t smap_count(const struct smap *);
-void *smap_get(const struct smap *, const char *key);
-void smap_set(struct smap *, const char *key, void *value);
-void *smap_remove(struct smap *, const char *key);
-bool smap_next(const struct smap *, size_t *cursor, const char **key, void **value);
+bool string_map_destroy_some(struct string_map *, size_t *cursor, size_t n,
+                             void (*free_value)(void *));
+size_t string_map_count(const struct string_map *);
+void *string_map_get(const struct string_map *, const char *key);
+void string_map_set(struct string_map *, const char *key, void *value);
+void *string_map_remove(struct string_map *, const char *key);
+bool string_map_next(const struct string_map *, size_t *cursor, const char **key, void **value);
 
 #endif

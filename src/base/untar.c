@@ -28,7 +28,7 @@ struct untar {
     const struct untar_limits *limits;
     struct err *err;
     struct tar_reader *from;
-    struct smap *made;
+    struct string_map *made;
 };
 
 /* ---- names ---- */
@@ -70,13 +70,13 @@ static int tidy(struct untar *u, const char *name, char out[UNTAR_PATH + 1])
 
 static enum kind kind_of(const struct untar *u, const char *path)
 {
-    return (enum kind)(uintptr_t)smap_get(u->made, path);
+    return (enum kind)(uintptr_t)string_map_get(u->made, path);
 }
 
 static int note(struct untar *u, const char *path, enum kind kind)
 {
-    smap_set(u->made, path, (void *)(uintptr_t)kind);
-    if (smap_count(u->made) <= u->limits->files)
+    string_map_set(u->made, path, (void *)(uintptr_t)kind);
+    if (string_map_count(u->made) <= u->limits->files)
         return 0;
     return err_set(u->err, ERR_TOO_LARGE, "the archive has more than %llu files",
                    (unsigned long long)u->limits->files);
@@ -243,15 +243,15 @@ int untar(int in, int dir, const struct untar_limits *limits, struct untar_summa
                        .limits = limits,
                        .err = err,
                        .from = tar_reader_create(&source),
-                       .made = smap_create() };
+                       .made = string_map_create() };
     int rc;
     do
         rc = next_entry(&u);
     while (rc > 0);
-    *found =
-        (struct untar_summary){ .bytes = tar_reader_bytes(u.from), .files = smap_count(u.made) };
+    *found = (struct untar_summary){ .bytes = tar_reader_bytes(u.from),
+                                     .files = string_map_count(u.made) };
     tar_reader_destroy(u.from);
-    smap_destroy(u.made);
+    string_map_destroy(u.made);
     return rc;
 }
 

@@ -63,8 +63,8 @@ struct get_request {
     struct cli *cli;
     const struct get_opts *opts;
     const struct kind *kind;
-    const char *name;   /* NULL: all */
-    struct smap *shown; /* "namespace/name" -> what its row said */
+    const char *name;         /* NULL: all */
+    struct string_map *shown; /* "namespace/name" -> what its row said */
     size_t widths[COLUMNS_MAX];
     uint64_t last; /* event that was there before the last look */
 };
@@ -84,16 +84,16 @@ static const char *count(struct cli *cli, const struct text_node *object, const 
 /* ---- jobs ---- */
 
 /* The newest of each name; "namespace" is added, so that all kinds have it. */
-static void keep_newest(struct cli *cli, const struct text_node *page, struct smap *seen,
+static void keep_newest(struct cli *cli, const struct text_node *page, struct string_map *seen,
                         struct text_node *list)
 {
     const struct text_node *jobs = text_get(page, "jobs");
     for (const struct text_node *job = jobs ? jobs->first : NULL; job; job = job->next) {
         const char *project = answer_text(job, "project", "default");
         const char *name = arena_printf(cli->arena, "%s/%s", project, answer_text(job, "name", ""));
-        if (smap_get(seen, name))
+        if (string_map_get(seen, name))
             continue;
-        smap_set(seen, name, list);
+        string_map_set(seen, name, list);
         text_str(cli->arena, text_copy(cli->arena, list, NULL, job), "namespace", project);
     }
 }
@@ -104,7 +104,7 @@ static struct text_node *fetch_jobs(const struct get_request *g, struct err *err
     AUTO_BUF struct buf path = BUF_INIT(4096);
     struct text_node *root = text_map(cli->arena, NULL, NULL), *page;
     struct text_node *list = text_list(cli->arena, root, "jobs");
-    struct smap *seen = smap_create();
+    struct string_map *seen = string_map_create();
     const char *before = NULL;
     do {
         buf_clear(&path);
@@ -117,7 +117,7 @@ static struct text_node *fetch_jobs(const struct get_request *g, struct err *err
             keep_newest(cli, page, seen, list);
         before = page ? answer_text(page, "next", NULL) : NULL;
     } while (before);
-    smap_destroy(seen);
+    string_map_destroy(seen);
     return page ? root : NULL;
 }
 
@@ -329,10 +329,10 @@ static void show(struct get_request *g, const struct text_node *const *at, size_
     for (size_t i = 0; i < n; i++) {
         const char *row[COLUMNS_MAX] = { 0 }, *key = key_of(g, at[i]);
         fill(g, at[i], row);
-        const char *now = said(g, row), *before = smap_get(g->shown, key);
+        const char *now = said(g, row), *before = string_map_get(g->shown, key);
         if (before && strcmp(before, now) == 0)
             continue;
-        smap_set(g->shown, key, (void *)(uintptr_t)now);
+        string_map_set(g->shown, key, (void *)(uintptr_t)now);
         if (g->cli->json)
             json_print(at[i], 0, &out), buf_putc(&out, '\n');
         else if (g->cli->quiet)
@@ -422,13 +422,13 @@ static int run_get(struct cli *cli, const void *opts_, int argc, char **argv, st
         err_set(err, ERR_INPUT, "--watch shows what runs, and %s do not", g.kind->names[0]);
         return err_remedy_of(err, REMEDY_LIST_KIND, "%s", g.kind->names[0]);
     }
-    g.shown = smap_create();
+    g.shown = string_map_create();
     int rc = g.opts->watch ? last_event(&g, err) : 0;
     if (rc == 0)
         rc = look(&g, true, err);
     if (rc == 0 && g.opts->watch)
         rc = watch(&g, err);
-    smap_destroy(g.shown);
+    string_map_destroy(g.shown);
     return rc < 0 ? -1 : EXIT_OK;
 }
 

@@ -74,8 +74,8 @@ struct ctl {
     struct dependencies *dependencies; /* who waits for which job */
     struct queues *queues;
     struct packing *packing;
-    struct smap *closed, *left, *away; /* devices: not given out; left since a look, by which
-                                        * leaving. Nodes that cannot be reached (nodes.h) */
+    struct string_map *closed, *left, *away; /* devices: not given out; left since a look, by which
+                                              * leaving. Nodes that cannot be reached (nodes.h) */
     struct run_times *run_times;
     struct accounts *accounts;
     struct secrets *secrets;

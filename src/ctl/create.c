@@ -89,9 +89,9 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
         return NULL;
     }
     ctl->packing = packing_create(ctl);
-    ctl->closed = smap_create();
-    ctl->left = smap_create();
-    ctl->away = smap_create();
+    ctl->closed = string_map_create();
+    ctl->left = string_map_create();
+    ctl->away = string_map_create();
     ctl->run_times = run_times_create();
     ctl->secrets = secrets_create();
     ctl->queues =
@@ -162,9 +162,9 @@ void ctl_destroy(struct ctl *ctl)
     cluster_destroy(ctl->cluster);
     run_times_destroy(ctl->run_times);
     secrets_destroy(ctl->secrets);
-    smap_destroy_with(ctl->closed, free);
-    smap_destroy(ctl->left);
-    smap_destroy_with(ctl->away, free);
+    string_map_destroy_with(ctl->closed, free);
+    string_map_destroy(ctl->left);
+    string_map_destroy_with(ctl->away, free);
     packing_destroy(ctl->packing); /* after what places by it */
     arena_destroy(ctl->scratch);
     arena_destroy(ctl->hearing);

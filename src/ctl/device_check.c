@@ -33,8 +33,8 @@ void device_check_leave(struct ctl *ctl, const struct task_place *place)
     if (!looked_at || devices_hold(ctl, place) == GPU_GRANT_NONE)
         return;
     for (uint32_t i = 0; i < place->n_gpus; i++)
-        smap_set(ctl->left, device_key(key, place->node, place->gpus[i]),
-                 (void *)(uintptr_t)++ctl->counters.leavings);
+        string_map_set(ctl->left, device_key(key, place->node, place->gpus[i]),
+                       (void *)(uintptr_t)++ctl->counters.leavings);
 }
 
 void device_check_load(struct ctl *ctl, const struct live_job *job)
@@ -58,7 +58,8 @@ static const char *say_first(const struct ctl *ctl, struct arena *arena,
 const char *device_check_wait(struct ctl *ctl, struct arena *arena, const struct live_job *job)
 {
     const char *why = NULL;
-    for (uint32_t flat = 0; smap_count(ctl->left) > 0 && !why && flat < job->row.tasks; flat++)
+    for (uint32_t flat = 0; string_map_count(ctl->left) > 0 && !why && flat < job->row.tasks;
+         flat++)
         if (live_due(&job->tasks[flat]))
             why = say_first(ctl, arena, &job->tasks[flat].place);
     if (why && ctl->config.look)
@@ -78,7 +79,7 @@ bool ctl_device_in_use(const struct ctl *ctl, const char *node, uint32_t device)
 uint64_t ctl_device_left(const struct ctl *ctl, const char *node, uint32_t device)
 {
     char key[DEVICE_KEY_MAX];
-    return (uintptr_t)smap_get(ctl->left, device_key(key, node, device));
+    return (uintptr_t)string_map_get(ctl->left, device_key(key, node, device));
 }
 
 void ctl_device_seen(struct ctl *ctl, const char *node, uint32_t device)
@@ -86,6 +87,6 @@ void ctl_device_seen(struct ctl *ctl, const char *node, uint32_t device)
     struct tape_scope AUTO_TAPE_SCOPE taped = tape_scope_begin(
         ctl, (struct ctl_input){ .kind = INPUT_SEEN, .name = node, .what = device });
     char key[DEVICE_KEY_MAX];
-    if (smap_remove(ctl->left, device_key(key, node, device)))
+    if (string_map_remove(ctl->left, device_key(key, node, device)))
         devices_touch(ctl, node, device);
 }

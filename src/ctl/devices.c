@@ -147,7 +147,7 @@ static const struct closed_device *find_closed(const struct ctl *ctl, const char
                                                uint32_t device)
 {
     char key[DEVICE_KEY_MAX];
-    return smap_get(ctl->closed, device_key(key, node, device));
+    return string_map_get(ctl->closed, device_key(key, node, device));
 }
 
 const char *devices_why(const struct ctl *ctl, const char *node, uint32_t device)
@@ -159,7 +159,7 @@ const char *devices_why(const struct ctl *ctl, const char *node, uint32_t device
 const char *devices_shut(const struct ctl *ctl, const struct task_place *place)
 {
     const char *why = NULL;
-    if (smap_count(ctl->closed) == 0) /* asked of every task, turn by turn */
+    if (string_map_count(ctl->closed) == 0) /* asked of every task, turn by turn */
         return NULL;
     for (uint32_t i = 0; !why && i < place->n_gpus; i++)
         why = devices_why(ctl, place->node, place->gpus[i]);
@@ -201,7 +201,8 @@ const char *devices_closed(const struct ctl *ctl, struct arena *arena, const str
 {
     const char *first = NULL;
     size_t n = 0;
-    for (uint32_t i = 0; smap_count(ctl->closed) > 0 && i < cluster_count(ctl->cluster); i++) {
+    for (uint32_t i = 0; string_map_count(ctl->closed) > 0 && i < cluster_count(ctl->cluster);
+         i++) {
         const struct node_spec *spec = cluster_node(ctl->cluster, i).spec;
         for (uint32_t k = 0; k < spec->gpus; k++) {
             const char *why = devices_why(ctl, spec->name, k);
@@ -263,9 +264,9 @@ void devices_close(struct ctl *ctl, const char *node, uint32_t device,
     uint32_t at = cluster_find(ctl->cluster, node);
     if (at == UINT32_MAX)
         return;
-    struct closed_device *before = smap_remove(ctl->closed, device_key(key, node, device));
+    struct closed_device *before = string_map_remove(ctl->closed, device_key(key, node, device));
     if (trouble)
-        smap_set(ctl->closed, key, close_for(trouble));
+        string_map_set(ctl->closed, key, close_for(trouble));
     if (trouble && !before)
         tell_holders(ctl, node, device, trouble->why);
     if (trouble)

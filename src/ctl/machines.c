@@ -197,7 +197,7 @@ struct machine_wait ctl_machines_waited(struct ctl *ctl, struct arena *arena, ui
 {
     struct machine_list all;
     struct machine_wait out = { .cut_off = true };
-    if (smap_count(ctl->away) == 0 || ctl_machines(ctl, arena, &all, NULL))
+    if (string_map_count(ctl->away) == 0 || ctl_machines(ctl, arena, &all, NULL))
         return out;
     out.names.at = ARENA_ARRAY(arena, all.n, const char *);
     out.cut_off = all.n > 1;

@@ -21,7 +21,7 @@
 
 static void come_back(struct ctl *ctl, const char *node)
 {
-    free(smap_remove(ctl->away, node));
+    free(string_map_remove(ctl->away, node));
 }
 
 /* In one block, so that whoever ends the core frees it like any. */
@@ -34,7 +34,7 @@ static void put_away(struct ctl *ctl, const char *node, const struct node_outage
     memcpy(text + size, from->note, more);
     *away = (struct node_outage){ .since_ms = from->since_ms, .why = text, .note = text + size };
     come_back(ctl, node);
-    smap_set(ctl->away, node, away);
+    string_map_set(ctl->away, node, away);
 }
 
 static void go_away(struct ctl *ctl, const char *node, uint64_t since_ms, const char *why)
@@ -59,7 +59,7 @@ const char *nodes_why(struct arena *arena, const struct node_outage *away)
 
 const struct node_outage *nodes_away(const struct ctl *ctl, const char *node)
 {
-    return smap_get(ctl->away, node);
+    return string_map_get(ctl->away, node);
 }
 
 /* They come after those of the configuration. */

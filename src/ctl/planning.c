@@ -171,24 +171,24 @@ struct node_tasks { /* how many tasks are on a node */
 static void count_tasks(struct arena *arena, const struct live_job *job, struct text_node *nodes)
 {
     struct node_tasks *all = ARENA_ARRAY(arena, job->row.tasks, struct node_tasks), *at = NULL;
-    struct smap *by_node = smap_create();
+    struct string_map *by_node = string_map_create();
     size_t n = 0;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const char *node = job->tasks[flat].place.node;
         if (!*node)
             continue;
         if (!at || at->node != node)
-            at = smap_get(by_node, node);
+            at = string_map_get(by_node, node);
         if (!at) {
             at = &all[n++];
             *at = (struct node_tasks){ .node = node };
-            smap_set(by_node, node, at);
+            string_map_set(by_node, node, at);
         }
         at->n++;
     }
     for (size_t i = 0; i < n; i++)
         text_int(arena, nodes, all[i].node, all[i].n);
-    smap_destroy(by_node);
+    string_map_destroy(by_node);
 }
 
 static struct text_node *placement_body(struct ctl *ctl, const struct live_job *job)

@@ -380,7 +380,7 @@ static void put_job(struct pods *p, uint64_t id)
 /* Names are unique in their namespace there: the newest job has it. */
 static void put_jobs(struct pods *p, const char *dialect)
 {
-    struct smap *seen = smap_create();
+    struct string_map *seen = string_map_create();
     struct job_filter filter = { .dialect = dialect, .limit = PAGE };
     const struct identity who = { .name = p->ask->owner,
                                   .role = user_role_of(p->ctl->accounts, p->ask->owner) };
@@ -395,15 +395,15 @@ static void put_jobs(struct pods *p, const char *dialect)
         for (size_t i = 0; i < n; i++) {
             const char *key = arena_printf(p->arena, "%s/%s", rows[i].project, rows[i].name);
             bool other = p->ask->namespace && strcmp(p->ask->namespace, rows[i].project) != 0;
-            if (other || smap_get(seen, key))
+            if (other || string_map_get(seen, key))
                 continue;
-            smap_set(seen, key, rows);
+            string_map_set(seen, key, rows);
             put_job(p, rows[i].id);
         }
         all += n;
         filter.before_id = n ? rows[n - 1].id : 0;
     }
-    smap_destroy(seen);
+    string_map_destroy(seen);
 }
 
 /* Of a job in any format: in the words of the first convention that has pods, unless its own has.

@@ -61,9 +61,9 @@ struct rdzv_generation {
     struct event_rates event_rates;
 };
 struct rdzv_table {
-    struct map *generations; /* by job */
-    struct smap *lines;      /* by job, generation, node and channel */
-    struct map *by_id;       /* the same */
+    struct map *generations;  /* by job */
+    struct string_map *lines; /* by job, generation, node and channel */
+    struct map *by_id;        /* the same */
     uint64_t last_line;
     struct launcher_events *events;
     VEC(struct line *) sending;
@@ -74,7 +74,7 @@ struct rdzv_table *rdzv_table_create(void)
 {
     struct rdzv_table *all = mem_new(sizeof *all);
     all->generations = map_create();
-    all->lines = smap_create();
+    all->lines = string_map_create();
     all->by_id = map_create();
     all->events = launcher_events_create();
     all->scratch = arena_create();
@@ -112,7 +112,7 @@ static void line_free(struct line *line)
         }
     if (line->group) /* unless it may come again, it is lost as soon as time is looked at */
         rdzv_host_cut(line->group->host, line->id, core_mono_us(start->ctl));
-    smap_remove(all->lines, line->key);
+    string_map_remove(all->lines, line->key);
     map_remove(all->by_id, line->id);
     buf_fini(&line->in);
     buf_fini(&line->out);
@@ -358,7 +358,7 @@ void rdzv_table_destroy(struct rdzv_table *all)
     while (cursor = 0, map_next(all->generations, &cursor, &job, &start))
         generation_destroy(start);
     map_destroy(all->generations);
-    smap_destroy(all->lines);
+    string_map_destroy(all->lines);
     map_destroy(all->by_id);
     launcher_events_destroy(all->events);
     vec_fini(&all->sending);
@@ -608,7 +608,7 @@ static void line_open(struct ctl *ctl, struct live_job *job, const struct engine
     buf_init(&line->in, FRAME_MAX);
     buf_init(&line->out, OUT_MAX);
     vec_push(&start->lines, line);
-    smap_set(ctl->rdzv_table->lines, key, line);
+    string_map_set(ctl->rdzv_table->lines, key, line);
     map_set(ctl->rdzv_table->by_id, line->id, line);
     if (start->lines.n > LINES_MAX || task->attempt != fact->attempt ||
         attempt_state_final(task->attempt_state))
@@ -653,7 +653,7 @@ void rdzv_table_hear(struct ctl *ctl, const struct engine_fact *fact)
         !core_spec(ctl, job))
         return;
     line_key(key, fact->generation, fact->node, fact->launcher.channel);
-    struct line *line = smap_get(ctl->rdzv_table->lines, key);
+    struct line *line = string_map_get(ctl->rdzv_table->lines, key);
     if (fact->launcher.what == LAUNCHER_OPEN && !line)
         line_open(ctl, job, fact, key);
     if (fact->launcher.what == LAUNCHER_CLOSE && line)

@@ -30,16 +30,16 @@ struct pending_time {
     uint64_t ms;
 };
 struct run_times {
-    struct smap *groups;
+    struct string_map *groups;
     VEC(struct ended_job) window;
-    size_t oldest; /* in it, when it is full */
+    size_t oldest;                    /* in it, when it is full */
     VEC(struct pending_time) pending; /* of the open turn */
 };
 
 struct run_times *run_times_create(void)
 {
     struct run_times *r = mem_new(sizeof *r);
-    r->groups = smap_create();
+    r->groups = string_map_create();
     return r;
 }
 
@@ -64,7 +64,7 @@ void run_times_destroy(struct run_times *r)
 {
     if (!r)
         return;
-    smap_destroy_with(r->groups, drop_group);
+    string_map_destroy_with(r->groups, drop_group);
     drop_pending(r);
     vec_fini(&r->pending);
     vec_fini(&r->window);
@@ -90,11 +90,11 @@ static void sort(struct group *g)
 
 static struct group *join(struct run_times *r, const char *key, uint64_t ms)
 {
-    struct group *g = smap_get(r->groups, key);
+    struct group *g = string_map_get(r->groups, key);
     if (!g) {
         g = mem_new(sizeof *g);
         g->key = mem_strdup(key);
-        smap_set(r->groups, key, g);
+        string_map_set(r->groups, key, g);
     }
     vec_push(&g->ms, ms);
     g->stale = true;
@@ -104,7 +104,7 @@ static struct group *join(struct run_times *r, const char *key, uint64_t ms)
 static void leave(struct run_times *r, struct group *g)
 {
     if (++g->head == g->ms.n) {
-        smap_remove(r->groups, g->key);
+        string_map_remove(r->groups, g->key);
         drop_group(g);
         return;
     }
@@ -237,7 +237,7 @@ void run_times_load(struct ctl *ctl)
 static bool samples_of(const struct run_times *r, char *key, uint32_t least,
                        struct run_samples *out)
 {
-    struct group *g = smap_get(r->groups, key);
+    struct group *g = string_map_get(r->groups, key);
     free(key);
     if (!g || g->ms.n - g->head < least)
         return false;

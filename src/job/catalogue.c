@@ -404,14 +404,14 @@ struct text_node *entry_encode(struct arena *arena, struct text_node *parent,
 
 struct catalogue {
     struct arena *arena;
-    struct smap *by_name; /* "kind/name" -> struct entry */
+    struct string_map *by_name; /* "kind/name" -> struct entry */
 };
 
 struct catalogue *catalogue_create(void)
 {
     struct catalogue *c = mem_new(sizeof *c);
     c->arena = arena_create();
-    c->by_name = smap_create();
+    c->by_name = string_map_create();
     return c;
 }
 
@@ -419,7 +419,7 @@ void catalogue_destroy(struct catalogue *c)
 {
     if (!c)
         return;
-    smap_destroy(c->by_name);
+    string_map_destroy(c->by_name);
     arena_destroy(c->arena);
     free(c);
 }
@@ -457,7 +457,7 @@ void catalogue_put(struct catalogue *c, const struct entry *entry)
     for (size_t i = 0; i < entry->labels.n; i++)
         pairs_set(&own->labels, c->arena, entry->labels.at[i].name, entry->labels.at[i].value);
     key_of(key, own->kind, own->name);
-    smap_set(c->by_name, key, own);
+    string_map_set(c->by_name, key, own);
 }
 
 struct catalogue *catalogue_copy(const struct catalogue *c)
@@ -466,7 +466,7 @@ struct catalogue *catalogue_copy(const struct catalogue *c)
     size_t cursor = 0;
     const char *key;
     void *value;
-    while (smap_next(c->by_name, &cursor, &key, &value))
+    while (string_map_next(c->by_name, &cursor, &key, &value))
         catalogue_put(other, value);
     return other;
 }
@@ -478,7 +478,7 @@ const struct entry *catalogue_find(const struct catalogue *c, enum entry_kind ki
     if (!c || strlen(name) > ENTRY_NAME_MAX)
         return NULL;
     key_of(key, kind, name);
-    return smap_get(c->by_name, key);
+    return string_map_get(c->by_name, key);
 }
 
 static int by_name(const void *a, const void *b)
@@ -494,9 +494,9 @@ const struct entry **catalogue_list(const struct catalogue *c, struct arena *are
     const char *key;
     void *value;
     const struct entry **at =
-        ARENA_ARRAY(arena, c ? smap_count(c->by_name) : 0, const struct entry *);
+        ARENA_ARRAY(arena, c ? string_map_count(c->by_name) : 0, const struct entry *);
     *n = 0;
-    while (c && smap_next(c->by_name, &cursor, &key, &value)) {
+    while (c && string_map_next(c->by_name, &cursor, &key, &value)) {
         const struct entry *entry = value;
         if (entry->kind == kind)
             at[(*n)++] = entry;

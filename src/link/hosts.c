@@ -53,9 +53,9 @@ struct host {
     struct hosts *hosts;
     char *node;
     char hash_hex[65];
-    struct smap *runs;  /* of struct host_run, by key */
-    struct conn *conn;  /* NULL: not connected */
-    bool hello, synced; /* HOST_HELLO, HOST_RUNS came on this connection */
+    struct string_map *runs; /* of struct host_run, by key */
+    struct conn *conn;       /* NULL: not connected */
+    bool hello, synced;      /* HOST_HELLO, HOST_RUNS came on this connection */
     char machine[80], boot[80];
 };
 
@@ -63,7 +63,7 @@ struct hosts {
     struct link_hub *hub;
     struct hosts_sink sink;
     struct arena *scratch;
-    struct smap *by_node, *by_hash;
+    struct string_map *by_node, *by_hash;
     uint64_t pings; /* those of the keep-alive have no number */
 };
 
@@ -71,7 +71,7 @@ static void free_host(void *value)
 {
     struct host *host = value;
     conn_close(host->conn);
-    smap_destroy_with(host->runs, free);
+    string_map_destroy_with(host->runs, free);
     free(host->node);
     free(host);
 }
@@ -82,20 +82,20 @@ void hosts_destroy(struct hosts *hosts)
         return;
     link_set_peers(hosts->hub, LINK_HOSTS, (struct link_peers){ .knows = NULL });
     arena_destroy(hosts->scratch);
-    smap_destroy(hosts->by_hash);
-    smap_destroy_with(hosts->by_node, free_host);
+    string_map_destroy(hosts->by_hash);
+    string_map_destroy_with(hosts->by_node, free_host);
     free(hosts);
 }
 
 void hosts_expect(struct hosts *hosts, const char *node, const unsigned char token_hash[32])
 {
-    struct host *host = smap_get(hosts->by_node, node);
+    struct host *host = string_map_get(hosts->by_node, node);
     char hex[65];
     sodium_bin2hex(hex, sizeof hex, token_hash, 32);
     if (host && strcmp(host->hash_hex, hex) == 0)
         return;
     if (host) {
-        smap_remove(hosts->by_hash, host->hash_hex);
+        string_map_remove(hosts->by_hash, host->hash_hex);
         host->synced = false;
         if (host->conn)
             conn_finish(host->conn);
@@ -103,37 +103,37 @@ void hosts_expect(struct hosts *hosts, const char *node, const unsigned char tok
         host = mem_new(sizeof *host);
         host->hosts = hosts;
         host->node = mem_strdup(node);
-        host->runs = smap_create();
-        smap_set(hosts->by_node, node, host);
+        host->runs = string_map_create();
+        string_map_set(hosts->by_node, node, host);
     }
     memcpy(host->hash_hex, hex, sizeof hex);
-    smap_set(hosts->by_hash, host->hash_hex, host);
+    string_map_set(hosts->by_hash, host->hash_hex, host);
 }
 
 void hosts_forget(struct hosts *hosts, const char *node)
 {
-    struct host *host = smap_get(hosts->by_node, node);
+    struct host *host = string_map_get(hosts->by_node, node);
     if (!host)
         return;
-    smap_remove(hosts->by_hash, host->hash_hex);
-    smap_remove(hosts->by_node, node);
+    string_map_remove(hosts->by_hash, host->hash_hex);
+    string_map_remove(hosts->by_node, node);
     free_host(host);
 }
 
 bool hosts_has(const struct hosts *hosts, const char *node)
 {
-    return smap_get(hosts->by_node, node);
+    return string_map_get(hosts->by_node, node);
 }
 
 bool hosts_connected(const struct hosts *hosts, const char *node)
 {
-    const struct host *host = smap_get(hosts->by_node, node);
+    const struct host *host = string_map_get(hosts->by_node, node);
     return host && host->synced;
 }
 
 void hosts_ids(const struct hosts *hosts, const char *node, const char **machine, const char **boot)
 {
-    const struct host *host = smap_get(hosts->by_node, node);
+    const struct host *host = string_map_get(hosts->by_node, node);
     *machine = host ? host->machine : "";
     *boot = host ? host->boot : "";
 }
@@ -149,7 +149,7 @@ static const char *key_of(char out[KEY_SIZE], struct generation g)
 static struct host_run *find_run(const struct host *host, struct generation g)
 {
     char key[KEY_SIZE];
-    return host ? smap_get(host->runs, key_of(key, g)) : NULL;
+    return host ? string_map_get(host->runs, key_of(key, g)) : NULL;
 }
 
 static struct host_run *add_run(struct host *host, struct generation g)
@@ -157,7 +157,7 @@ static struct host_run *add_run(struct host *host, struct generation g)
     struct host_run *run = mem_new(sizeof *run);
     run->generation = g;
     key_of(run->key, g);
-    smap_set(host->runs, run->key, run);
+    string_map_set(host->runs, run->key, run);
     return run;
 }
 
@@ -205,7 +205,7 @@ static void note_start(struct host_run *run, const struct hosts_start *start)
 
 bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
 {
-    struct host *host = smap_get(hosts->by_node, start->node);
+    struct host *host = string_map_get(hosts->by_node, start->node);
     struct host_run *run = find_run(host, start->generation);
     if (!host)
         return false;
@@ -234,7 +234,7 @@ bool hosts_start(struct hosts *hosts, const struct hosts_start *start)
 
 bool hosts_recover(struct hosts *hosts, const struct engine_agent *known, bool began)
 {
-    struct host *host = smap_get(hosts->by_node, known->node);
+    struct host *host = string_map_get(hosts->by_node, known->node);
     if (!host)
         return false;
     if (find_run(host, known->generation))
@@ -248,7 +248,7 @@ bool hosts_recover(struct hosts *hosts, const struct engine_agent *known, bool b
 
 bool hosts_cancel(struct hosts *hosts, struct generation g, const char *node)
 {
-    struct host *host = smap_get(hosts->by_node, node);
+    struct host *host = string_map_get(hosts->by_node, node);
     struct host_run *run = find_run(host, g);
     if (run && run->stage == RUN_LEAVING && run->again) {
         run->again = run->owed = false;
@@ -258,14 +258,14 @@ bool hosts_cancel(struct hosts *hosts, struct generation g, const char *node)
         run->unwanted = true;
     if (!run || !(run->fresh || run->stage == RUN_ABSENT))
         return false;
-    smap_remove(host->runs, run->key);
+    string_map_remove(host->runs, run->key);
     free(run);
     return true;
 }
 
 bool hosts_end(struct hosts *hosts, struct generation g, const char *node)
 {
-    struct host *host = smap_get(hosts->by_node, node);
+    struct host *host = string_map_get(hosts->by_node, node);
     struct host_run *run = find_run(host, g);
     if (!host)
         return false;
@@ -281,7 +281,7 @@ bool hosts_end(struct hosts *hosts, struct generation g, const char *node)
 
 bool hosts_clean(struct hosts *hosts, struct generation g, const char *node)
 {
-    struct host *host = smap_get(hosts->by_node, node);
+    struct host *host = string_map_get(hosts->by_node, node);
     struct host_run *run = find_run(host, g);
     if (!host)
         return false;
@@ -302,7 +302,7 @@ bool hosts_clean(struct hosts *hosts, struct generation g, const char *node)
         conn_flush(host->conn);
     }
     if (run) {
-        smap_remove(host->runs, run->key);
+        string_map_remove(host->runs, run->key);
         free(run);
     }
     return true;
@@ -310,13 +310,13 @@ bool hosts_clean(struct hosts *hosts, struct generation g, const char *node)
 
 bool hosts_runs(const struct hosts *hosts, struct generation g, const char *node)
 {
-    const struct host_run *run = find_run(smap_get(hosts->by_node, node), g);
+    const struct host_run *run = find_run(string_map_get(hosts->by_node, node), g);
     return run && run->stage != RUN_OVER && (run->stage != RUN_LEAVING || run->owed);
 }
 
 bool hosts_leaves(const struct hosts *hosts, struct generation g, const char *node)
 {
-    const struct host_run *run = find_run(smap_get(hosts->by_node, node), g);
+    const struct host_run *run = find_run(string_map_get(hosts->by_node, node), g);
     return run && run->stage == RUN_LEAVING;
 }
 
@@ -347,7 +347,7 @@ static void let_next(struct host *host, struct host_run *run)
 {
     link_bar(host->hosts->hub, run->generation, host->node, false);
     if (!run->owed) {
-        smap_remove(host->runs, run->key);
+        string_map_remove(host->runs, run->key);
         free(run);
         return;
     }
@@ -439,8 +439,8 @@ static void look_at_all(struct host *host, const struct wire_host_runs *all)
     for (uint32_t i = 0; i < all->n_runs; i++)
         look_at_shown(host, &all->runs[i], all->n_marks ? all->marks[i] : 0);
     struct generation *missing =
-        ARENA_ARRAY(host->hosts->scratch, smap_count(host->runs) + 1, struct generation);
-    while (smap_next(host->runs, &cursor, &key, &value)) {
+        ARENA_ARRAY(host->hosts->scratch, string_map_count(host->runs) + 1, struct generation);
+    while (string_map_next(host->runs, &cursor, &key, &value)) {
         struct host_run *run = value;
         if (run->stage == RUN_WANTED && link_came(host->hosts->hub, run->generation, host->node))
             run->began = true; /* on a disk that was lost, too, it is not started again */
@@ -488,7 +488,7 @@ static void forget_pings(struct host *host)
     size_t cursor = 0;
     const char *key;
     void *value;
-    while (smap_next(host->runs, &cursor, &key, &value))
+    while (string_map_next(host->runs, &cursor, &key, &value))
         ((struct host_run *)value)->ping = 0;
 }
 
@@ -523,7 +523,7 @@ static int on_pong(struct host *host, uint64_t ping)
     size_t cursor = 0;
     const char *key;
     void *value;
-    while (ping && smap_next(host->runs, &cursor, &key, &value)) {
+    while (ping && string_map_next(host->runs, &cursor, &key, &value)) {
         struct host_run *run = value;
         if (run->ping != ping)
             continue;
@@ -589,13 +589,13 @@ static void host_closed(void *arg, struct conn *conn, const char *why)
 static bool knows(void *arg, const char *hash_hex)
 {
     const struct hosts *hosts = arg;
-    return smap_get(hosts->by_hash, hash_hex);
+    return string_map_get(hosts->by_hash, hash_hex);
 }
 
 static void adopt(void *arg, const char *hash_hex, struct conn *conn)
 {
     const struct hosts *hosts = arg;
-    struct host *host = smap_get(hosts->by_hash, hash_hex);
+    struct host *host = string_map_get(hosts->by_hash, hash_hex);
     conn_close(TAKE(host->conn));
     host->hello = host->synced = false; /* the next HOST_HELLO is told as any */
     host->conn = conn;
@@ -609,8 +609,8 @@ struct hosts *hosts_create(struct link_hub *hub, struct hosts_sink sink)
     struct hosts *hosts = mem_new(sizeof *hosts);
     hosts->hub = hub;
     hosts->sink = sink;
-    hosts->by_node = smap_create();
-    hosts->by_hash = smap_create();
+    hosts->by_node = string_map_create();
+    hosts->by_hash = string_map_create();
     hosts->scratch = arena_create();
     link_set_peers(hub, LINK_HOSTS,
                    (struct link_peers){ .knows = knows, .adopt = adopt, .arg = hosts });

@@ -18,9 +18,9 @@ struct link_hub *link_create(struct uv_loop_s *loop, struct engine_sink sink)
     struct link_hub *hub = mem_new(sizeof *hub);
     hub->loop = loop;
     hub->sink = sink;
-    hub->by_key = smap_create();
-    hub->by_hash = smap_create();
-    hub->held = smap_create();
+    hub->by_key = string_map_create();
+    hub->by_hash = string_map_create();
+    hub->held = string_map_create();
     hub->channels = map_create();
     hub->signals = map_create();
     hub->scratch = arena_create();
@@ -37,7 +37,7 @@ struct agent *hub_find(const struct link_hub *hub, struct generation g, const ch
 {
     char key[320];
     key_of(key, g, node);
-    return smap_get(hub->by_key, key);
+    return string_map_get(hub->by_key, key);
 }
 
 /* ---- bytes of many launches: the hosts of a large job are most of each ---- */
@@ -147,9 +147,9 @@ static void disconnect(struct agent *a)
 
 static void forget(struct link_hub *hub, struct agent *a)
 {
-    smap_remove(hub->by_key, a->key);
-    if (smap_get(hub->by_hash, a->hash_hex) == a)
-        smap_remove(hub->by_hash, a->hash_hex);
+    string_map_remove(hub->by_key, a->key);
+    if (string_map_get(hub->by_hash, a->hash_hex) == a)
+        string_map_remove(hub->by_hash, a->hash_hex);
     disconnect(a);
     agent_logs_close(a->logs);
     agent_free(a);
@@ -162,7 +162,7 @@ void link_destroy(struct link_hub *hub)
     size_t cursor = 0;
     const char *key;
     void *value;
-    while (smap_next(hub->by_key, &cursor, &key, &value)) {
+    while (string_map_next(hub->by_key, &cursor, &key, &value)) {
         struct agent *a = value;
         conn_close(a->conn);
         agent_free(a);
@@ -171,9 +171,9 @@ void link_destroy(struct link_hub *hub)
     log_receiver_destroy(hub->logs);
     channels_destroy(hub);
     signals_destroy(hub);
-    smap_destroy(hub->by_key);
-    smap_destroy(hub->by_hash);
-    smap_destroy(hub->held);
+    string_map_destroy(hub->by_key);
+    string_map_destroy(hub->by_hash);
+    string_map_destroy(hub->held);
     arena_destroy(hub->scratch);
     free(hub);
 }
@@ -192,8 +192,8 @@ void link_expect(struct link_hub *hub, struct generation g, const char *node,
     a->node = mem_strdup(node);
     a->acked = a->seen = last_seq;
     sodium_bin2hex(a->hash_hex, sizeof a->hash_hex, token_hash, 32);
-    smap_set(hub->by_key, key, a);
-    smap_set(hub->by_hash, a->hash_hex, a);
+    string_map_set(hub->by_key, key, a);
+    string_map_set(hub->by_hash, a->hash_hex, a);
 }
 
 void link_keep_logs(struct link_hub *hub, struct generation g, const char *node, const char *dir)
@@ -375,7 +375,7 @@ static int send_away(struct agent *a, uint64_t first_seq)
 {
     log_warn("agent.ahead", "agent=%s acked=%llu first=%llu note=\"the records went back\"", a->key,
              (unsigned long long)a->acked, (unsigned long long)first_seq);
-    smap_remove(a->hub->by_hash, a->hash_hex);
+    string_map_remove(a->hub->by_hash, a->hash_hex);
     return -1;
 }
 
@@ -592,7 +592,7 @@ void link_hold(struct link_hub *hub, const char *token)
 {
     char hex[HASH_HEX];
     if (hash_token(token, hex))
-        smap_set(hub->held, hex, hub);
+        string_map_set(hub->held, hex, hub);
 }
 
 bool link_holds(const struct link_hub *hub, const char *token)
@@ -600,8 +600,8 @@ bool link_holds(const struct link_hub *hub, const char *token)
     char hex[HASH_HEX];
     if (!hash_token(token, hex))
         return false;
-    const struct agent *a = smap_get(hub->by_hash, hex);
-    return smap_get(hub->held, hex) || (a && a->barred);
+    const struct agent *a = string_map_get(hub->by_hash, hex);
+    return string_map_get(hub->held, hex) || (a && a->barred);
 }
 
 void link_bar(struct link_hub *hub, struct generation g, const char *node, bool barred)
@@ -632,13 +632,13 @@ struct uv_loop_s *link_loop(const struct link_hub *hub)
 bool link_knows(const struct link_hub *hub, const char *token)
 {
     char hex[HASH_HEX];
-    return hash_token(token, hex) && (smap_get(hub->by_hash, hex) || find_peers(hub, hex));
+    return hash_token(token, hex) && (string_map_get(hub->by_hash, hex) || find_peers(hub, hex));
 }
 
 void link_adopt(struct link_hub *hub, const char *token, struct conn *conn)
 {
     char hex[HASH_HEX];
-    struct agent *a = hash_token(token, hex) ? smap_get(hub->by_hash, hex) : NULL;
+    struct agent *a = hash_token(token, hex) ? string_map_get(hub->by_hash, hex) : NULL;
     if (!a) {
         const struct link_peers *peers = find_peers(hub, hex);
         peers->adopt(peers->arg, hex, conn);

@@ -55,8 +55,8 @@ struct agent {
 struct link_hub {
     uv_loop_t *loop;
     struct engine_sink sink;
-    struct smap *by_key, *by_hash;
-    struct smap *held; /* hashes of tokens, to the hub */
+    struct string_map *by_key, *by_hash;
+    struct string_map *held; /* hashes of tokens, to the hub */
     struct map *channels;
     uint32_t next_channel;
     struct map *signals; /* on their way */

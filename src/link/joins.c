@@ -29,8 +29,8 @@ struct joins {
     struct link_hub *hub;
     struct joins_sink sink;
     struct arena *scratch;
-    struct smap *by_name, *by_hash; /* of struct join_token */
-    struct joiner first;            /* of a ring */
+    struct string_map *by_name, *by_hash; /* of struct join_token */
+    struct joiner first;                  /* of a ring */
     size_t n;
     uint64_t tickets;
 };
@@ -128,13 +128,13 @@ void joins_allow(struct joins *all, const char *name, const unsigned char token_
     joins_forbid(all, name);
     one->name = mem_strdup(name);
     sodium_bin2hex(one->hash_hex, sizeof one->hash_hex, token_hash, 32);
-    smap_set(all->by_name, name, one);
-    smap_set(all->by_hash, one->hash_hex, one);
+    string_map_set(all->by_name, name, one);
+    string_map_set(all->by_hash, one->hash_hex, one);
 }
 
 void joins_forbid(struct joins *all, const char *name)
 {
-    struct join_token *one = smap_remove(all->by_name, name);
+    struct join_token *one = string_map_remove(all->by_name, name);
     if (!one)
         return;
     for (struct joiner *j = all->first.next, *next; j != &all->first; j = next) {
@@ -142,20 +142,20 @@ void joins_forbid(struct joins *all, const char *name)
         if (strcmp(j->name, name) == 0)
             drop(j);
     }
-    smap_remove(all->by_hash, one->hash_hex);
+    string_map_remove(all->by_hash, one->hash_hex);
     free_allowed(one);
 }
 
 static bool knows(void *arg, const char *hash_hex)
 {
     const struct joins *all = arg;
-    return all->n < WAIT_MOST && smap_get(all->by_hash, hash_hex);
+    return all->n < WAIT_MOST && string_map_get(all->by_hash, hash_hex);
 }
 
 static void adopt(void *arg, const char *hash_hex, struct conn *conn)
 {
     struct joins *all = arg;
-    const struct join_token *by = smap_get(all->by_hash, hash_hex);
+    const struct join_token *by = string_map_get(all->by_hash, hash_hex);
     struct joiner *j = mem_new(sizeof *j);
     *j = (struct joiner){ .all = all,
                           .prev = all->first.prev,
@@ -174,8 +174,8 @@ struct joins *joins_create(struct link_hub *hub, struct joins_sink sink)
     all->hub = hub;
     all->sink = sink;
     all->scratch = arena_create();
-    all->by_name = smap_create();
-    all->by_hash = smap_create();
+    all->by_name = string_map_create();
+    all->by_hash = string_map_create();
     all->first.next = all->first.prev = &all->first;
     link_set_peers(hub, LINK_JOINERS,
                    (struct link_peers){ .knows = knows, .adopt = adopt, .arg = all });
@@ -191,8 +191,8 @@ void joins_destroy(struct joins *all)
         next = j->next;
         drop(j);
     }
-    smap_destroy(all->by_hash);
-    smap_destroy_with(all->by_name, free_allowed);
+    string_map_destroy(all->by_hash);
+    string_map_destroy_with(all->by_name, free_allowed);
     arena_destroy(all->scratch);
     free(all);
 }

@@ -33,7 +33,7 @@ struct fencing {
 };
 struct fencer {
     struct fencer_config config;
-    struct smap *machines; /* of struct fencing */
+    struct string_map *machines; /* of struct fencing */
     uv_timer_t look;
 };
 
@@ -109,12 +109,12 @@ static void hold(struct fencing *f)
 
 static void consider(struct fencer *fencer, const char *machine, bool cut_off)
 {
-    struct fencing *f = smap_get(fencer->machines, machine);
+    struct fencing *f = string_map_get(fencer->machines, machine);
     if (!f) {
         f = mem_new(sizeof *f);
         f->fencer = fencer;
         snprintf(f->machine, sizeof f->machine, "%s", machine);
-        smap_set(fencer->machines, f->machine, f);
+        string_map_set(fencer->machines, f->machine, f);
     }
     f->waited = true;
     if (cut_off) {
@@ -133,7 +133,7 @@ static void forget_others(struct fencer *fencer)
     size_t cursor = 0;
     const char *name;
     void *value;
-    while (smap_next(fencer->machines, &cursor, &name, &value)) {
+    while (string_map_next(fencer->machines, &cursor, &name, &value)) {
         struct fencing *f = value;
         if (!f->waited && !f->child) {
             f->tries = 0;
@@ -160,7 +160,7 @@ struct fencer *fencer_create(const struct fencer_config *config)
 {
     struct fencer *fencer = mem_new(sizeof *fencer);
     fencer->config = *config;
-    fencer->machines = smap_create();
+    fencer->machines = string_map_create();
     uv_timer_init(config->loop, &fencer->look);
     fencer->look.data = fencer;
     uv_timer_start(&fencer->look, on_look, LOOK_MS, LOOK_MS);
@@ -184,6 +184,6 @@ void fencer_destroy(struct fencer *fencer)
 {
     if (!fencer)
         return;
-    smap_destroy_with(fencer->machines, free_fencing);
+    string_map_destroy_with(fencer->machines, free_fencing);
     uv_close((uv_handle_t *)&fencer->look, on_closed);
 }

@@ -45,14 +45,14 @@ static int add_group(struct arena *a, const struct group *group, struct node_lis
 
 static int check_names(const struct node_list *list, struct err *err)
 {
-    struct smap *names = smap_create();
+    struct string_map *names = string_map_create();
     const struct node_spec *twice = NULL;
     for (size_t i = 0; i < list->n && !twice; i++) {
-        if (smap_get(names, list->at[i].name))
+        if (string_map_get(names, list->at[i].name))
             twice = &list->at[i];
-        smap_set(names, list->at[i].name, &list->at[i]);
+        string_map_set(names, list->at[i].name, &list->at[i]);
     }
-    smap_destroy(names);
+    string_map_destroy(names);
     return twice ? err_set(err, ERR_INPUT, "two nodes have the name %s", twice->name) : 0;
 }
 

@@ -33,7 +33,7 @@ struct host_runs {
     struct host_runs_config config;
     char *runs, *trash;              /* folders */
     char *cache, *programs, *images; /* of code, of launchers, of images, for all agents */
-    struct smap *by_name;            /* of struct host_run */
+    struct string_map *by_name;      /* of struct host_run */
     VEC(uv_process_t *) removing;
     uint64_t removed; /* makes names below trash differ */
 };
@@ -52,7 +52,7 @@ static char *dir_of(const struct host_run *one)
 static struct host_run *find(const struct host_runs *runs, struct generation g)
 {
     char name[NAME_SIZE];
-    return smap_get(runs->by_name, name_of(runs, g, name));
+    return string_map_get(runs->by_name, name_of(runs, g, name));
 }
 
 static struct host_run *add(struct host_runs *runs, struct generation g)
@@ -61,7 +61,7 @@ static struct host_run *add(struct host_runs *runs, struct generation g)
     one->owner = runs;
     one->generation = g;
     name_of(runs, g, one->name);
-    smap_set(runs->by_name, one->name, one);
+    string_map_set(runs->by_name, one->name, one);
     return one;
 }
 
@@ -145,7 +145,7 @@ static void say_ended(const struct host_run *one)
 static void forget(struct host_run *one)
 {
     remove_dir(one->owner, one);
-    smap_remove(one->owner->by_name, one->name);
+    string_map_remove(one->owner->by_name, one->name);
     free(one);
 }
 
@@ -240,7 +240,7 @@ struct host_runs *host_runs_create(const struct host_runs_config *config, struct
     runs->cache = file_join(config->dir, "code");
     runs->images = file_join(config->dir, "images");
     runs->programs = TAKE(programs);
-    runs->by_name = smap_create();
+    runs->by_name = string_map_create();
     empty_trash(runs);
     find_runs(runs);
     return runs;
@@ -258,7 +258,7 @@ void host_runs_destroy(struct host_runs *runs)
 {
     if (!runs)
         return;
-    smap_destroy_with(runs->by_name, drop);
+    string_map_destroy_with(runs->by_name, drop);
     for (size_t i = 0; i < runs->removing.n; i++) /* they go on */
         uv_close((uv_handle_t *)runs->removing.at[i], (uv_close_cb)free);
     vec_fini(&runs->removing);
@@ -324,7 +324,7 @@ void host_runs_end_all(struct host_runs *runs)
     size_t cursor = 0;
     const char *name;
     void *value;
-    while (smap_next(runs->by_name, &cursor, &name, &value)) {
+    while (string_map_next(runs->by_name, &cursor, &name, &value)) {
         const struct host_run *one = value;
         if (one->run)
             run_settle(one->run);
@@ -336,7 +336,7 @@ size_t host_runs_living(const struct host_runs *runs)
     size_t cursor = 0, n = 0;
     const char *name;
     void *value;
-    while (smap_next(runs->by_name, &cursor, &name, &value))
+    while (string_map_next(runs->by_name, &cursor, &name, &value))
         n += ((const struct host_run *)value)->run != NULL;
     return n;
 }
@@ -355,7 +355,7 @@ void host_runs_move(struct host_runs *runs, const char *server)
     size_t cursor = 0;
     const char *name;
     void *value;
-    while (smap_next(runs->by_name, &cursor, &name, &value)) {
+    while (string_map_next(runs->by_name, &cursor, &name, &value)) {
         const struct host_run *one = value;
         AUTO_FREE char *dir = dir_of(one);
         struct err err;
@@ -369,10 +369,10 @@ void host_runs_list(const struct host_runs *runs, struct arena *a, struct wire_h
     size_t cursor = 0;
     const char *name;
     void *value;
-    *out = (struct wire_host_runs){ .runs = ARENA_ARRAY(a, smap_count(runs->by_name) + 1,
+    *out = (struct wire_host_runs){ .runs = ARENA_ARRAY(a, string_map_count(runs->by_name) + 1,
                                                         struct wire_host_run) };
-    uint32_t *marks = ARENA_ARRAY(a, smap_count(runs->by_name) + 1, uint32_t);
-    while (smap_next(runs->by_name, &cursor, &name, &value)) {
+    uint32_t *marks = ARENA_ARRAY(a, string_map_count(runs->by_name) + 1, uint32_t);
+    while (string_map_next(runs->by_name, &cursor, &name, &value)) {
         const struct host_run *one = value;
         marks[out->n_runs] = one->mark;
         out->n_marks += one->mark != 0;

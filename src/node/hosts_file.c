@@ -11,16 +11,16 @@
 
 static void write_mapped(struct buf *out, const struct launch *launch)
 {
-    struct smap *written = smap_create();
+    struct string_map *written = string_map_create();
     for (size_t i = 0; i < launch->n_hosts; i++) {
         const struct host_name *host = &launch->hosts[i];
         struct in_addr v4;
-        if (inet_pton(AF_INET, host->address, &v4) != 1 || smap_get(written, host->address))
+        if (inet_pton(AF_INET, host->address, &v4) != 1 || string_map_get(written, host->address))
             continue;
-        smap_set(written, host->address, written);
+        string_map_set(written, host->address, written);
         buf_addf(out, "::ffff:%s %s.mapped\n", host->address, host->name);
     }
-    smap_destroy(written);
+    string_map_destroy(written);
 }
 
 void hosts_file_write(struct buf *out, const char *own, size_t len, const struct launch *launch)

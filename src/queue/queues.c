@@ -39,10 +39,10 @@ struct queues {
     struct queue_tree *tree;
     struct arena *arena; /* of users' texts */
     VEC(struct user) users;
-    struct smap *by_name; /* "queue/owner" -> position + 1 */
-    struct map *charges;  /* job id -> struct charge */
-    uint32_t version;     /* of the tree */
-    bool dirty;           /* a user is */
+    struct string_map *by_name; /* "queue/owner" -> position + 1 */
+    struct map *charges;        /* job id -> struct charge */
+    uint32_t version;           /* of the tree */
+    bool dirty;                 /* a user is */
 };
 
 struct queues *queues_create(const struct queues_config *config)
@@ -50,7 +50,7 @@ struct queues *queues_create(const struct queues_config *config)
     struct queues *q = mem_new(sizeof *q);
     q->config = *config;
     q->arena = arena_create();
-    q->by_name = smap_create();
+    q->by_name = string_map_create();
     q->charges = map_create();
     return q;
 }
@@ -60,7 +60,7 @@ void queues_destroy(struct queues *q)
     if (!q)
         return;
     map_destroy_with(q->charges, free);
-    smap_destroy(q->by_name);
+    string_map_destroy(q->by_name);
     vec_fini(&q->users);
     queue_tree_destroy(q->tree);
     arena_destroy(q->arena);
@@ -158,14 +158,14 @@ static uint32_t user_named(struct queues *q, const char *queue, const char *owne
 {
     AUTO_BUF struct buf key = BUF_INIT(1 << 16);
     buf_addf(&key, "%s/%s", queue, owner);
-    uintptr_t known = (uintptr_t)smap_get(q->by_name, buf_str(&key));
+    uintptr_t known = (uintptr_t)string_map_get(q->by_name, buf_str(&key));
     if (known)
         return (uint32_t)(known - 1);
     struct user *user = vec_add(&q->users);
     *user = (struct user){ .queue = arena_strdup(q->arena, queue),
                            .owner = arena_strdup(q->arena, owner),
                            .at_ms = now };
-    smap_set(q->by_name, buf_str(&key), (void *)(uintptr_t)q->users.n);
+    string_map_set(q->by_name, buf_str(&key), (void *)(uintptr_t)q->users.n);
     return (uint32_t)(q->users.n - 1);
 }
 

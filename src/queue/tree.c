@@ -200,7 +200,7 @@ static size_t cells_of(struct arena *arena, const struct cluster *c, const char 
 {
     uint32_t nodes = cluster_count(c);
     struct level *cells = ARENA_ARRAY(arena, nodes, struct level);
-    struct smap *groups = smap_create();
+    struct string_map *groups = string_map_create();
     size_t n = 0;
     for (uint32_t i = 0; i < nodes; i++) {
         const struct node_spec *spec = cluster_node(c, i).spec;
@@ -208,14 +208,14 @@ static size_t cells_of(struct arena *arena, const struct cluster *c, const char 
         const char *value = label ? pairs_get(&spec->labels, label) : NULL;
         if (label && !value)
             continue;
-        struct level *cell = value ? smap_get(groups, value) : NULL;
+        struct level *cell = value ? string_map_get(groups, value) : NULL;
         if (!cell)
             cell = &cells[n++];
         if (value)
-            smap_set(groups, value, cell);
+            string_map_set(groups, value, cell);
         vector_add(&cell->amounts, &one);
     }
-    smap_destroy(groups);
+    string_map_destroy(groups);
     if (n)
         qsort(cells, n, sizeof *cells, largest_first);
     *out = cells;
@@ -355,7 +355,7 @@ static void make_spec(struct making *m, const struct entry *entry, uint32_t pare
         else
             no_level(tree, entry->name, entry->cells.at[i].name, m->topology);
     }
-    smap_set(tree->by_name, spec->name, spec);
+    string_map_set(tree->by_name, spec->name, spec);
     m->entries[tree->n] = entry;
     tree->kinds[tree->n] = entry->kind;
     tree->depths[tree->n] = parent == QUEUE_ROOT ? 0 : tree->depths[parent] + 1;
@@ -389,7 +389,7 @@ struct queue_tree *queue_tree_make(const struct catalogue *catalogue, const stru
 {
     struct queue_tree *tree = mem_new(sizeof *tree);
     tree->arena = arena_create();
-    tree->by_name = smap_create();
+    tree->by_name = string_map_create();
     tree->total = sum_nodes(cluster, false);
     struct making m = { .tree = tree, .cluster = cluster, .topology = topology };
     m.plots = collect(tree->arena, catalogue);
@@ -408,15 +408,15 @@ void queue_tree_destroy(struct queue_tree *tree)
 {
     if (!tree)
         return;
-    smap_destroy(tree->by_name);
+    string_map_destroy(tree->by_name);
     arena_destroy(tree->arena);
     free(tree);
 }
 
 uint32_t queue_tree_position(const struct queue_tree *tree, const char *name)
 {
-    const struct queue_spec *spec = name && *name ? smap_get(tree->by_name, name) : NULL;
+    const struct queue_spec *spec = name && *name ? string_map_get(tree->by_name, name) : NULL;
     if (!spec)
-        spec = smap_get(tree->by_name, "default");
+        spec = string_map_get(tree->by_name, "default");
     return (uint32_t)(spec - tree->specs);
 }

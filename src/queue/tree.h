@@ -20,8 +20,8 @@ struct queue_tree {
     enum entry_kind *kinds;
     uint32_t *depths;
     size_t n;
-    struct smap *by_name; /* name -> &specs[i] */
-    struct vector total;  /* all nodes, also lost and drained ones */
+    struct string_map *by_name; /* name -> &specs[i] */
+    struct vector total;        /* all nodes, also lost and drained ones */
     struct queue_problem *problems;
     size_t n_problems;
 };

@@ -37,12 +37,12 @@ bool process_look(pid_t pid, struct process *out)
 
 /* ---- control groups ---- */
 
-static bool is_of_run(const struct smap *runs, const char *name)
+static bool is_of_run(const struct string_map *runs, const char *name)
 {
     size_t cursor = 0;
     const char *key;
     void *value;
-    while (smap_next(runs, &cursor, &key, &value)) {
+    while (string_map_next(runs, &cursor, &key, &value)) {
         const struct run *run = value;
         size_t len = strlen(run->cookie);
         if (strncmp(name, run->cookie, len) == 0 && name[len] == '.')
@@ -51,7 +51,7 @@ static bool is_of_run(const struct smap *runs, const char *name)
     return false;
 }
 
-static bool in_cgroup(const struct smap *runs, pid_t pid)
+static bool in_cgroup(const struct string_map *runs, pid_t pid)
 {
     static const char mark[] = "/muster-";
     AUTO_FREE char *text = read_of(pid, "cgroup");
@@ -76,13 +76,13 @@ static size_t read_ancestors(const struct process *first, pid_t line[DEPTH_MAX])
     return n;
 }
 
-static const struct run *by_ancestors(const struct smap *runs, const pid_t *line, size_t n)
+static const struct run *by_ancestors(const struct string_map *runs, const pid_t *line, size_t n)
 {
     size_t cursor = 0, nearest = n;
     const char *key;
     void *value;
     const struct run *found = NULL;
-    while (smap_next(runs, &cursor, &key, &value)) {
+    while (string_map_next(runs, &cursor, &key, &value)) {
         const struct run *run = value;
         for (size_t i = 0; i < nearest && run->pid && !run->ending; i++)
             if (line[i] == run->pid) {
@@ -93,7 +93,7 @@ static const struct run *by_ancestors(const struct smap *runs, const pid_t *line
     return found;
 }
 
-int process_run(const struct smap *runs, pid_t pid, const struct run **out)
+int process_run(const struct string_map *runs, pid_t pid, const struct run **out)
 {
     pid_t line[DEPTH_MAX];
     struct process first;

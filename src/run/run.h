@@ -79,8 +79,8 @@ struct process {
 bool process_look(pid_t, struct process *); /* false: there is no such process */
 /* Of which of the runs (struct run by any key) is that process? 1: *run; 0: of none; -1: it ended,
  * or its keeper did. */
-struct smap;
-int process_run(const struct smap *runs, pid_t, const struct run **run);
+struct string_map;
+int process_run(const struct string_map *runs, pid_t, const struct run **run);
 
 /* Kills every process whose environment holds MUSTER_COOKIE=cookie. UNSEEN: some could not be
  * looked at now, because descriptors or memory are short. */

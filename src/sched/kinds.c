@@ -19,31 +19,32 @@
 
 /* Names of labels with too many values; and the levels of the topology, which is looked at apart.
  */
-static struct smap *fine_labels(struct forms forms, const struct words *levels)
+static struct string_map *fine_labels(struct forms forms, const struct words *levels)
 {
-    struct smap *values = smap_create(), *counts = smap_create(), *fine = smap_create();
+    struct string_map *values = string_map_create(), *counts = string_map_create(),
+                      *fine = string_map_create();
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
     for (size_t i = 0; i < levels->n; i++)
-        smap_set(fine, levels->at[i], SEEN);
+        string_map_set(fine, levels->at[i], SEEN);
     for (uint32_t i = 0; i < forms.n; i++) {
         const struct pairs *labels = &forms.at[i]->spec.labels;
         for (size_t k = 0; k < labels->n; k++) {
             const char *name = labels->at[k].name;
-            if (smap_get(fine, name))
+            if (string_map_get(fine, name))
                 continue;
             buf_clear(&text);
             buf_addf(&text, "%s\n%s", name, labels->at[k].value);
-            if (smap_get(values, buf_str(&text)))
+            if (string_map_get(values, buf_str(&text)))
                 continue;
-            smap_set(values, buf_str(&text), SEEN);
-            uintptr_t count = (uintptr_t)smap_get(counts, name) + 1;
-            smap_set(counts, name, (void *)count);
+            string_map_set(values, buf_str(&text), SEEN);
+            uintptr_t count = (uintptr_t)string_map_get(counts, name) + 1;
+            string_map_set(counts, name, (void *)count);
             if (count > KINDS_VALUES)
-                smap_set(fine, name, SEEN);
+                string_map_set(fine, name, SEEN);
         }
     }
-    smap_destroy(values);
-    smap_destroy(counts);
+    string_map_destroy(values);
+    string_map_destroy(counts);
     return fine;
 }
 
@@ -106,7 +107,7 @@ static bool has_models(const struct gpu_report *report)
 struct kinds *kinds_create(struct forms forms, const struct words *levels)
 {
     struct kinds *kinds = mem_new(sizeof *kinds);
-    struct smap *known = smap_create();
+    struct string_map *known = string_map_create();
     AUTO_BUF struct buf text = BUF_INIT(TEXT_MAX);
     kinds->of = mem_new((forms.n + 1) * sizeof *kinds->of);
     kinds->type = mem_new((forms.n + 1) * sizeof *kinds->type);
@@ -115,15 +116,15 @@ struct kinds *kinds_create(struct forms forms, const struct words *levels)
     for (uint32_t i = 0; i < forms.n; i++) {
         kinds->mixed = kinds->mixed || has_models(forms.at[i]->spec.report);
         describe(kinds, forms.at[i], &text);
-        uintptr_t kind = (uintptr_t)smap_get(known, buf_str(&text));
+        uintptr_t kind = (uintptr_t)string_map_get(known, buf_str(&text));
         if (!kind) {
             kinds->type[kinds->n] = add_type(kinds, forms.at[i]->spec.gpu_type);
             kind = ++kinds->n;
-            smap_set(known, buf_str(&text), (void *)kind);
+            string_map_set(known, buf_str(&text), (void *)kind);
         }
         kinds->of[i] = (uint32_t)(kind - 1);
     }
-    smap_destroy(known);
+    string_map_destroy(known);
     return kinds;
 }
 
@@ -131,7 +132,7 @@ void kinds_destroy(struct kinds *kinds)
 {
     if (!kinds)
         return;
-    smap_destroy(kinds->fine);
+    string_map_destroy(kinds->fine);
     free(kinds->of);
     free(kinds->type);
     free(kinds->types);
@@ -140,5 +141,5 @@ void kinds_destroy(struct kinds *kinds)
 
 bool kinds_tell(const struct kinds *kinds, const char *label)
 {
-    return !smap_get(kinds->fine, label);
+    return !string_map_get(kinds->fine, label);
 }

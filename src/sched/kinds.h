@@ -16,8 +16,8 @@ struct kinds {
     uint32_t *type;     /* of each kind: the type of its devices */
     const char **types; /* as forms spell them first; at most KINDS_TYPES are told apart */
     uint32_t n_types;
-    struct smap *fine; /* labels on which nodes of one kind may differ */
-    bool mixed;        /* some node has devices of several models */
+    struct string_map *fine; /* labels on which nodes of one kind may differ */
+    bool mixed;              /* some node has devices of several models */
 };
 
 /* levels: of the topology; their labels may differ on nodes of one kind. */

@@ -18,8 +18,8 @@ struct layout *layout_create(void)
 {
     struct layout *l = mem_new(sizeof *l);
     l->refs = 1;
-    l->nodes = smap_create();
-    l->hosts = smap_create();
+    l->nodes = string_map_create();
+    l->hosts = string_map_create();
     return l;
 }
 
@@ -66,13 +66,13 @@ void layout_set_levels(struct layout *l, const struct words *levels)
     unsettle(l);
 }
 
-static void copy_names(struct smap *to, const struct smap *from)
+static void copy_names(struct string_map *to, const struct string_map *from)
 {
     size_t cursor = 0;
     const char *name;
     void *value;
-    while (smap_next(from, &cursor, &name, &value))
-        smap_set(to, name, value);
+    while (string_map_next(from, &cursor, &name, &value))
+        string_map_set(to, name, value);
 }
 
 struct layout *layout_copy(const struct layout *from)
@@ -100,8 +100,8 @@ void layout_unshare(struct layout *l)
     for (uint32_t i = 0; i < l->n; i++)
         form_unshare(l->forms[i]);
     free(l->forms);
-    smap_destroy(l->nodes);
-    smap_destroy(l->hosts);
+    string_map_destroy(l->nodes);
+    string_map_destroy(l->hosts);
     unsettle(l);
     set_levels(l, &(struct words){ 0 });
     free(l);
@@ -109,16 +109,16 @@ void layout_unshare(struct layout *l)
 
 uint32_t layout_find(const struct layout *l, const char *name)
 {
-    uintptr_t found = (uintptr_t)smap_get(l->nodes, name);
+    uintptr_t found = (uintptr_t)string_map_get(l->nodes, name);
     return found ? (uint32_t)(found - 1) : UINT32_MAX;
 }
 
 static uint32_t host_position(struct layout *l, const char *host)
 {
-    uintptr_t found = (uintptr_t)smap_get(l->hosts, host);
+    uintptr_t found = (uintptr_t)string_map_get(l->hosts, host);
     if (found)
         return (uint32_t)(found - 1);
-    smap_set(l->hosts, host, (void *)((uintptr_t)l->n_hosts + 1));
+    string_map_set(l->hosts, host, (void *)((uintptr_t)l->n_hosts + 1));
     return l->n_hosts++;
 }
 
@@ -199,7 +199,7 @@ uint32_t layout_put(struct layout *l, const struct node_spec *spec)
             l->forms = mem_resize(l->forms, sizeof(struct form *) * l->cap);
         }
         at = l->n++;
-        smap_set(l->nodes, f->spec.name, (void *)((uintptr_t)at + 1));
+        string_map_set(l->nodes, f->spec.name, (void *)((uintptr_t)at + 1));
     }
     l->forms[at] = f;
     unsettle(l);

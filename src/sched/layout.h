@@ -14,11 +14,11 @@ struct layout {
     struct form **forms;
     uint32_t n, cap;
     uint32_t n_hosts;
-    size_t n_gpu, n_custom;     /* slots given out */
-    struct smap *nodes, *hosts; /* name -> position + 1 */
-    struct words levels;        /* of the topology, outermost first */
-    struct kinds *kinds;        /* made by layout_settle(); NULL after a change */
-    struct topology *topology;  /* the same */
+    size_t n_gpu, n_custom;           /* slots given out */
+    struct string_map *nodes, *hosts; /* name -> position + 1 */
+    struct words levels;              /* of the topology, outermost first */
+    struct kinds *kinds;              /* made by layout_settle(); NULL after a change */
+    struct topology *topology;        /* the same */
     struct node_classes *empty; /* of nodes with nothing taken, once somebody asked; or NULL */
 };
 

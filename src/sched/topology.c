@@ -31,7 +31,7 @@ static void list_nodes(struct arena *arena, struct level *level, uint32_t n)
 static void make_level(struct topology *t, struct level *level, struct forms forms)
 {
     const struct level *wider = level > t->levels ? level - 1 : NULL;
-    struct smap *known = smap_create();
+    struct string_map *known = string_map_create();
     struct arena *keys = arena_create();
     level->of = ARENA_ARRAY(t->arena, forms.n, uint32_t);
     level->domains = ARENA_ARRAY(t->arena, forms.n, struct domain);
@@ -42,19 +42,19 @@ static void make_level(struct topology *t, struct level *level, struct forms for
             continue;
         uint32_t outer = wider ? wider->of[i] : DOMAIN_NONE;
         const char *key = arena_printf(keys, "%" PRIu32 " %s", outer, value);
-        uintptr_t found = (uintptr_t)smap_get(known, key);
+        uintptr_t found = (uintptr_t)string_map_get(known, key);
         if (!found) {
             level->domains[level->n] =
                 (struct domain){ .name = arena_strdup(t->arena, value), .outer = outer };
             found = ++level->n;
-            smap_set(known, key, (void *)found);
+            string_map_set(known, key, (void *)found);
         }
         level->of[i] = (uint32_t)(found - 1);
         level->domains[found - 1].n++;
     }
     list_nodes(t->arena, level, forms.n);
     arena_destroy(keys);
-    smap_destroy(known);
+    string_map_destroy(known);
 }
 
 static void make_nodes(struct topology *t, struct level *level, struct forms forms)
@@ -101,12 +101,12 @@ static const char *first_node(struct forms forms, const struct level *level, uin
 static int check_level(const struct level *level, const struct level *wider, struct forms forms,
                        struct err *err)
 {
-    struct smap *seen = smap_create();
+    struct string_map *seen = string_map_create();
     int rc = 0;
     for (uint32_t d = 0; d < level->n && rc == 0; d++) {
         const char *name = level->domains[d].name;
-        uintptr_t other = (uintptr_t)smap_get(seen, name);
-        smap_set(seen, name, (void *)((uintptr_t)d + 1));
+        uintptr_t other = (uintptr_t)string_map_get(seen, name);
+        string_map_set(seen, name, (void *)((uintptr_t)d + 1));
         if (!other)
             continue;
         uint32_t a = level->domains[other - 1].outer, b = level->domains[d].outer;
@@ -117,7 +117,7 @@ static int check_level(const struct level *level, const struct level *wider, str
         rc = err_hint(err, "mend the labels of one of them, or give the %s another name",
                       level->name);
     }
-    smap_destroy(seen);
+    string_map_destroy(seen);
     return rc;
 }
 

@@ -24,7 +24,7 @@ struct node {
 struct cluster_usage {
     struct node *nodes;
     size_t n;
-    struct smap *names; /* positions + 1 */
+    struct string_map *names; /* positions + 1 */
     struct ask asks[ASKS_MOST];
     size_t n_asks;
     uint64_t weight;
@@ -68,7 +68,7 @@ struct cluster_usage *cluster_usage_create(const struct node_spec *nodes, size_t
     struct cluster_usage *usage = mem_new(sizeof *usage);
     usage->nodes = mem_new((n ? n : 1) * sizeof *usage->nodes);
     usage->n = n;
-    usage->names = smap_create();
+    usage->names = string_map_create();
     choose_asks(usage, asks, n_asks);
     for (size_t i = 0; i < n; i++) {
         struct node *node = &usage->nodes[i];
@@ -83,7 +83,7 @@ struct cluster_usage *cluster_usage_create(const struct node_spec *nodes, size_t
         usage->sums.cpu_all += node->cpu_all;
         usage->sums.gpu_all += node->gpu_all;
         usage->gpu_free += node->gpu_free;
-        smap_set(usage->names, nodes[i].name, (void *)(uintptr_t)(i + 1));
+        string_map_set(usage->names, nodes[i].name, (void *)(uintptr_t)(i + 1));
         mark(usage, (uint32_t)i);
     }
     return usage;
@@ -96,14 +96,14 @@ void cluster_usage_destroy(struct cluster_usage *usage)
     for (size_t i = 0; i < usage->n; i++)
         free(usage->nodes[i].free);
     free(usage->nodes);
-    smap_destroy(usage->names);
+    string_map_destroy(usage->names);
     vec_fini(&usage->stale);
     free(usage);
 }
 
 static struct node *find(const struct cluster_usage *usage, const char *name)
 {
-    uintptr_t at = (uintptr_t)smap_get(usage->names, name);
+    uintptr_t at = (uintptr_t)string_map_get(usage->names, name);
     return at ? &usage->nodes[at - 1] : NULL;
 }
 

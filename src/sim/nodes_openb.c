@@ -34,7 +34,7 @@ static bool find(struct sheet *s, struct columns *c)
     return report_ok(s->report);
 }
 
-static bool read_row(struct sheet *s, const struct columns *c, struct smap *names,
+static bool read_row(struct sheet *s, const struct columns *c, struct string_map *names,
                      struct node_spec *node)
 {
     char name[SHEET_FIELD], model[SHEET_FIELD];
@@ -48,11 +48,11 @@ static bool read_row(struct sheet *s, const struct columns *c, struct smap *name
         sheet_bad(s, gpus > 1024 ? c->gpus : c->memory, "no machine has so much");
         return false;
     }
-    if (!*sheet_text(s, c->name, name) || smap_get(names, name)) {
+    if (!*sheet_text(s, c->name, name) || string_map_get(names, name)) {
         sheet_bad(s, c->name, "a name of its own");
         return false;
     }
-    smap_set(names, name, node);
+    string_map_set(names, name, node);
     node->name = arena_strdup(arena, name);
     node->address = "127.0.0.1";
     node->host = node->name;
@@ -69,7 +69,7 @@ int nodes_openb_read(const char *text, size_t len, struct node_spec **nodes, siz
     struct sheet s = { .text = text, .len = len, .separator = ',', .report = report };
     struct columns c;
     VEC(struct node_spec) all = { 0 };
-    struct smap *names = smap_create();
+    struct string_map *names = string_map_create();
     sheet_begin(&s);
     if (find(&s, &c)) {
         while (sheet_next(&s)) {
@@ -84,7 +84,7 @@ int nodes_openb_read(const char *text, size_t len, struct node_spec **nodes, siz
     *nodes = ARENA_ARRAY(report->arena, all.n, struct node_spec);
     if (all.n)
         memcpy(*nodes, all.at, all.n * sizeof **nodes);
-    smap_destroy(names);
+    string_map_destroy(names);
     vec_fini(&all);
     return report_ok(report) ? 0 : -1;
 }

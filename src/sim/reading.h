@@ -15,7 +15,7 @@ struct reading {
     size_t len;
     struct arena *arena;
     struct report *report;
-    struct smap *texts, *words; /* pattern numbers + 1; words to themselves */
+    struct string_map *texts, *words; /* pattern numbers + 1; words to themselves */
     VEC(struct pattern) patterns;
     VEC(struct arrival) arrivals;
     VEC(struct outage) outages;

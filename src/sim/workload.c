@@ -16,10 +16,10 @@
 
 const char *reading_word(struct reading *r, const char *word)
 {
-    char *known = smap_get(r->words, word);
+    char *known = string_map_get(r->words, word);
     if (!known) {
         known = arena_strdup(r->arena, word);
-        smap_set(r->words, known, known);
+        string_map_set(r->words, known, known);
     }
     return known;
 }
@@ -49,7 +49,7 @@ static void hand_on(struct reading *r, const struct report *from, struct place p
 
 uint32_t reading_pattern(struct reading *r, const char *text, struct place place, const char *where)
 {
-    uintptr_t known = (uintptr_t)smap_get(r->texts, text);
+    uintptr_t known = (uintptr_t)string_map_get(r->texts, text);
     if (known)
         return (uint32_t)known - 1;
     struct site site = { .owner = "sim" };
@@ -69,7 +69,7 @@ uint32_t reading_pattern(struct reading *r, const char *text, struct place place
                                                   .spec = result.job,
                                                   .place = place }));
         add_queue(r, result.job->queue);
-        smap_set(r->texts, text, (void *)(uintptr_t)r->patterns.n);
+        string_map_set(r->texts, text, (void *)(uintptr_t)r->patterns.n);
         at = (uint32_t)r->patterns.n - 1;
     }
     arena_destroy(scratch);
@@ -262,15 +262,15 @@ int workload_read(const struct dialects *dialects, const char *text, size_t len,
                          .len = len,
                          .arena = report->arena,
                          .report = report,
-                         .texts = smap_create(),
-                         .words = smap_create(),
+                         .texts = string_map_create(),
+                         .words = string_map_create(),
                          .says = &workload->says };
     size_t format = format_of(text, len);
     *workload = (struct workload){ .format = formats[format].name, .says = workload->says };
     formats[format].read(&r);
     finish(&r, workload);
-    smap_destroy(r.texts);
-    smap_destroy(r.words);
+    string_map_destroy(r.texts);
+    string_map_destroy(r.words);
     vec_fini(&r.patterns);
     vec_fini(&r.arrivals);
     vec_fini(&r.outages);

@@ -15,8 +15,8 @@ struct entry {
 struct memory {
     struct map *by_id;
     struct map *by_number;
-    struct smap *by_name; /* the newest */
-    struct smap *words;   /* to themselves */
+    struct string_map *by_name; /* the newest */
+    struct string_map *words;   /* to themselves */
 };
 
 struct memory *memory_create(void)
@@ -24,8 +24,8 @@ struct memory *memory_create(void)
     struct memory *m = mem_new(sizeof *m);
     m->by_id = map_create();
     m->by_number = map_create();
-    m->by_name = smap_create();
-    m->words = smap_create();
+    m->by_name = string_map_create();
+    m->words = string_map_create();
     return m;
 }
 
@@ -70,22 +70,22 @@ void memory_destroy(struct memory *m)
         free(entry);
     }
     cursor = 0;
-    while (smap_next(m->words, &cursor, &word, &at))
+    while (string_map_next(m->words, &cursor, &word, &at))
         free(at);
     map_destroy(m->by_id);
     map_destroy(m->by_number);
-    smap_destroy(m->by_name);
-    smap_destroy(m->words);
+    string_map_destroy(m->by_name);
+    string_map_destroy(m->words);
     free(m);
 }
 
 static const char *shared(struct memory *m, const char *text)
 {
     const char *word = text ? text : "";
-    char *known = smap_get(m->words, word);
+    char *known = string_map_get(m->words, word);
     if (!known) {
         known = mem_strdup(word);
-        smap_set(m->words, known, known);
+        string_map_set(m->words, known, known);
     }
     return known;
 }
@@ -103,8 +103,8 @@ void memory_put_job(struct memory *m, const struct job_row *row)
     entry->row.spec = mem_strdup(row->spec);
     entry->row.site = mem_strdup(row->site);
     entry->row.live = mem_strdup(row->live);
-    entry->older = smap_get(m->by_name, entry->row.name);
-    smap_set(m->by_name, entry->row.name, entry);
+    entry->older = string_map_get(m->by_name, entry->row.name);
+    string_map_set(m->by_name, entry->row.name, entry);
     map_set(m->by_number, row->number, entry);
     map_set(m->by_id, row->id, entry);
 }
@@ -149,7 +149,7 @@ int memory_find_number(const struct memory *m, uint64_t number, uint64_t *id)
 
 int memory_find_name(const struct memory *m, const char *name, const char *owner, uint64_t *id)
 {
-    const struct entry *entry = smap_get(m->by_name, name);
+    const struct entry *entry = string_map_get(m->by_name, name);
     while (entry && owner && strcmp(entry->row.owner, owner) != 0)
         entry = entry->older;
     if (entry)

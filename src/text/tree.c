@@ -192,15 +192,15 @@ static bool small_maps_equal(const struct text_node *a, const struct text_node *
 
 static bool large_maps_equal(const struct text_node *a, const struct text_node *b)
 {
-    struct smap *members = smap_create();
+    struct string_map *members = string_map_create();
     for (struct text_node *y = b->first; y; y = y->next)
-        smap_set(members, y->key, y);
+        string_map_set(members, y->key, y);
     bool equal = true;
     for (const struct text_node *x = a->first; x && equal; x = x->next) {
-        const struct text_node *y = smap_get(members, x->key);
+        const struct text_node *y = string_map_get(members, x->key);
         equal = y && text_equal(x, y);
     }
-    smap_destroy(members);
+    string_map_destroy(members);
     return equal;
 }
 

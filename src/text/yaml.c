@@ -33,7 +33,7 @@ struct parse {
     size_t len;
     struct arena *arena;
     struct report *report;
-    struct smap *anchors;                   /* name -> node */
+    struct string_map *anchors;             /* name -> node */
     struct text_node *open[TEXT_MAX_DEPTH]; /* containers around */
     size_t depth, nodes;
     size_t mark; /* bytes of a byte order mark at the front, which libyaml is not given */
@@ -250,7 +250,7 @@ static struct text_node *expand(struct parse *s, const yaml_event_t *e,
 static const struct text_node *aliased(struct parse *s, const yaml_event_t *e)
 {
     const char *name = (const char *)e->data.alias.anchor;
-    const struct text_node *node = smap_get(s->anchors, name);
+    const struct text_node *node = string_map_get(s->anchors, name);
     if (!node) {
         struct problem *p =
             report_error(s->report, event_place(s, e), "", "*%s is not defined above", name);
@@ -376,7 +376,7 @@ static struct text_node *take_container(struct parse *s, const yaml_event_t *e)
     if (!check_tag(s, e, tag_of(e), n))
         return NULL;
     if (anchor_of(e))
-        smap_set(s->anchors, anchor_of(e), n);
+        string_map_set(s->anchors, anchor_of(e), n);
     s->open[s->depth++] = n;
     bool ok;
     if (n->kind == TEXT_MAP) {
@@ -405,15 +405,15 @@ static struct text_node *take_node(struct parse *s, const yaml_event_t *e)
         return take_container(s, e);
     struct text_node *n = take_scalar(s, e);
     if (n && anchor_of(e))
-        smap_set(s->anchors, anchor_of(e), n);
+        string_map_set(s->anchors, anchor_of(e), n);
     return n;
 }
 
 /* Anchors end with their document. */
 static void forget_anchors(struct parse *s)
 {
-    smap_destroy(s->anchors);
-    s->anchors = smap_create();
+    string_map_destroy(s->anchors);
+    s->anchors = string_map_create();
 }
 
 static bool take_documents(struct parse *s, struct nodes *docs, size_t most)
@@ -467,9 +467,9 @@ static int parse(struct parse *s, struct nodes *docs, size_t most)
     yaml_parser_set_input_string(&s->parser, (const unsigned char *)s->src + s->mark,
                                  s->len - s->mark);
     yaml_parser_set_encoding(&s->parser, YAML_UTF8_ENCODING);
-    s->anchors = smap_create();
+    s->anchors = string_map_create();
     bool ok = take_documents(s, docs, most);
-    smap_destroy(s->anchors);
+    string_map_destroy(s->anchors);
     yaml_parser_delete(&s->parser);
     judge(s, &before, !ok);
     return ok ? 0 : -1;

@@ -109,22 +109,22 @@ static void put_namespace(struct kube *k, const char *name, const struct object_
 static int note(struct kube *k, const struct kube_job *job, void *arg)
 {
     (void)k;
-    if (!smap_get(arg, job->ns))
-        smap_set(arg, job->ns, arg);
+    if (!string_map_get(arg, job->ns))
+        string_map_set(arg, job->ns, arg);
     return 0;
 }
 
 /* Each name once: with the row of a kept one, else with the map itself. */
-static struct smap *listed(struct kube *k, struct arena *arena)
+static struct string_map *listed(struct kube *k, struct arena *arena)
 {
-    struct smap *names = smap_create();
+    struct string_map *names = string_map_create();
     struct kube_selection jobs = { 0 };
     const struct object_list rows = ctl_objects_view(k->ctl, arena, KEPT_NAMESPACES, NULL);
     for (size_t i = 0; i < rows.n; i++)
-        smap_set(names, rows.at[i].name, &rows.at[i]);
+        string_map_set(names, rows.at[i].name, &rows.at[i]);
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
-        if (!smap_get(names, always[i]))
-            smap_set(names, always[i], names);
+        if (!string_map_get(names, always[i]))
+            string_map_set(names, always[i], names);
     kube_each_job(k, &jobs, note, names);
     return names;
 }
@@ -136,13 +136,13 @@ int namespaces_each(struct kube *k, struct kube_selection *want, struct kube_sin
         const char *name = arena_strdup(arena, want->name);
         put_namespace(k, name, kept(k, arena, name), sink);
     } else {
-        struct smap *names = listed(k, arena);
+        struct string_map *names = listed(k, arena);
         size_t cursor = 0;
         const char *name;
         void *row;
-        while (smap_next(names, &cursor, &name, &row))
+        while (string_map_next(names, &cursor, &name, &row))
             put_namespace(k, name, row == names ? NULL : row, sink);
-        smap_destroy(names);
+        string_map_destroy(names);
     }
     arena_destroy(arena);
     return 0;

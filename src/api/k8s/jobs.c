@@ -142,11 +142,11 @@ static bool is_listed(struct kube *k, const struct kube_selection *want, const s
         return false;
     const char *key = kube_key(k->scratch, job->ns, job->name);
     bool live = !job_state_final(job->listed->row.state);
-    const void *before = smap_get(want->seen, key);
+    const void *before = string_map_get(want->seen, key);
     if (before == want->seen || (before && !live) || hidden(k, want, &job->listed->row))
         return false;
     /* The map itself: it is shown. */
-    smap_set(want->seen, key, job->shown ? (void *)want->seen : (void *)want);
+    string_map_set(want->seen, key, job->shown ? (void *)want->seen : (void *)want);
     return job->shown;
 }
 
@@ -203,7 +203,7 @@ static bool walk_page(struct kube *k, struct walk *w)
 static int all(struct kube *k, struct kube_selection *want, kube_job_fn *fn, void *arg)
 {
     struct arena *arena = arena_create();
-    struct smap *seen = want->seen ? NULL : smap_create();
+    struct string_map *seen = want->seen ? NULL : string_map_create();
     struct walk w = { .want = want, .fn = fn, .arg = arg };
     w.filter.limit =
         want->limit && want->limit < PAGE ? want->limit + 1 : PAGE; /* one: is there more? */
@@ -214,7 +214,7 @@ static int all(struct kube *k, struct kube_selection *want, kube_job_fn *fn, voi
         ;
     want->seen = seen ? NULL : want->seen;
     want->told = w.told;
-    smap_destroy(seen);
+    string_map_destroy(seen);
     arena_destroy(arena);
     return w.rc;
 }

@@ -50,7 +50,7 @@ struct kube_selection {             /* which objects */
     uint64_t job;                   /* of this job only; 0: of all */
     uint64_t before;                /* jobs older than this one; 0: all */
     uint64_t page;                  /* an earlier page told of this and newer ones; 0: of none */
-    struct smap *seen;              /* names that were told of; NULL: of this walk only */
+    struct string_map *seen;        /* names that were told of; NULL: of this walk only */
     bool brief;                     /* of a job metadata and phase are enough */
     size_t limit;                   /* jobs at most; 0: all */
     uint64_t until_us;              /* clock_mono_us() after which the rest is left; 0: never */

@@ -301,7 +301,7 @@ void kube_list(struct kube *k)
     }
     want.page = want.before;
     want.brief = k->table && k->include != TABLE_OBJECT;
-    want.seen = smap_create();
+    want.seen = string_map_create();
     arena_destroy(k->scratch);
     k->scratch = arena_create_of(SCRATCH); /* used again for each */
     struct lister *l = mem_new(sizeof *l);

@@ -50,7 +50,7 @@ struct watch {
     struct deadline *deadline; /* NULL: it ends when the client leaves */
     struct kube_sink sink;
     struct kube *k;
-    struct smap *known;
+    struct string_map *known;
     struct map *of_job; /* the first that is known of each */
     struct hash_seed seed;
     uint64_t seen, marked; /* events looked at; the last that the client knows of */
@@ -151,7 +151,7 @@ static struct client_object *remember(struct watch *w, const char *key, uint64_t
     struct client_object *known = mem_new(sizeof *known);
     known->key = mem_strdup(key);
     link_to_job(w, known, job);
-    smap_set(w->known, key, known);
+    string_map_set(w->known, key, known);
     return known;
 }
 
@@ -177,7 +177,7 @@ static void unlink_from_job(struct watch *w, struct client_object *known)
 
 static void forget(struct watch *w, struct client_object *known)
 {
-    smap_remove(w->known, known->key);
+    string_map_remove(w->known, known->key);
     unlink_from_job(w, known);
     drop(known);
 }
@@ -241,7 +241,7 @@ static void look(struct kube_sink *sink, const struct text_node *object, uint64_
     struct kube *k = w->k;
     const char *key = kube_key(k->scratch, kube_in(object, "metadata", "namespace"),
                                kube_in(object, "metadata", "name"));
-    struct client_object *known = smap_get(w->known, key);
+    struct client_object *known = string_map_get(w->known, key);
     bool old = version <= w->from, fits = selector_fits(&k->selector, object);
     if (k->gone || !fits)
         tell_gone(w, known, object, k->gone && fits && !old && client_had(w));
@@ -315,7 +315,7 @@ static void forgotten(struct watch *w, const struct text_node *body)
                               .ns = ns,
                               .uid = uuid_of_job(uuid, id),
                               .version = w->seen };
-    struct client_object *known = smap_get(w->known, kube_key(k->scratch, ns, meta.name));
+    struct client_object *known = string_map_get(w->known, kube_key(k->scratch, ns, meta.name));
     const struct text_node *object = kube_object(k->scratch, k->of, &meta);
     if (known && known->job != id) { /* the name is a newer job's */
         arena_reset(k->scratch);
@@ -550,7 +550,7 @@ static void begin(struct watch *w)
     const struct selector *selector = &w->k->selector;
     w->quiet = w->from != 0;
     w->seen = w->marked = w->quiet ? w->from : ctl_last_event(w->k->ctl);
-    w->known = smap_create();
+    w->known = string_map_create();
     w->of_job = map_create();
     w->walks = !w->quiet || !w->k->of->is_job || selector->n_fields || selector->n_labels;
     if (w->walks)
@@ -558,7 +558,7 @@ static void begin(struct watch *w)
                                           .name = selector_field(selector, "metadata.name"),
                                           .about = selector_field(selector, "involvedObject.name"),
                                           .limit = JOBS,
-                                          .seen = smap_create(),
+                                          .seen = string_map_create(),
                                           .rests = &w->rests };
     w->begins = true;
     pump(&w->follower);

@@ -66,49 +66,49 @@ static void holds_a_million(void **state)
 static void text_keys_are_copied(void **state)
 {
     (void)state;
-    struct smap *m = smap_create();
+    struct string_map *m = string_map_create();
     char key[32];
     int values[1000];
-    assert_null(smap_get(m, "k1"));
+    assert_null(string_map_get(m, "k1"));
     for (int i = 0; i < 1000; i++) {
         snprintf(key, sizeof key, "k%d", i);
-        smap_set(m, key, &values[i]);
+        string_map_set(m, key, &values[i]);
     }
-    smap_set(m, "k5", &values[0]);
-    assert_ptr_equal(smap_get(m, "k5"), &values[0]);
+    string_map_set(m, "k5", &values[0]);
+    assert_ptr_equal(string_map_get(m, "k5"), &values[0]);
     for (int i = 0; i < 1000; i += 2) {
         snprintf(key, sizeof key, "k%d", i);
-        assert_ptr_equal(smap_remove(m, key), &values[i]);
-        assert_null(smap_remove(m, key));
+        assert_ptr_equal(string_map_remove(m, key), &values[i]);
+        assert_null(string_map_remove(m, key));
     }
-    assert_int_equal(smap_count(m), 500);
+    assert_int_equal(string_map_count(m), 500);
     size_t cursor = 0, seen = 0;
     const char *name;
     void *value;
-    for (; smap_next(m, &cursor, &name, &value); seen++)
-        assert_ptr_equal(smap_get(m, name), value);
+    for (; string_map_next(m, &cursor, &name, &value); seen++)
+        assert_ptr_equal(string_map_get(m, name), value);
     assert_int_equal(seen, 500);
-    smap_set(m, "", &values[1]);
-    assert_ptr_equal(smap_get(m, ""), &values[1]);
-    smap_destroy(m);
-    smap_destroy(NULL);
+    string_map_set(m, "", &values[1]);
+    assert_ptr_equal(string_map_get(m, ""), &values[1]);
+    string_map_destroy(m);
+    string_map_destroy(NULL);
 }
 
 static void text_map_is_destroyed_in_steps(void **state)
 {
     (void)state;
-    struct smap *m = smap_create();
+    struct string_map *m = string_map_create();
     char key[32];
     for (int i = 0; i < 1000; i++) {
         snprintf(key, sizeof key, "k%d", i);
-        smap_set(m, key, mem_new(8));
+        string_map_set(m, key, mem_new(8));
     }
     size_t cursor = 0, steps = 1;
-    while (smap_destroy_some(m, &cursor, 100, free))
+    while (string_map_destroy_some(m, &cursor, 100, free))
         steps++;
     assert_int_equal(steps, 21); /* of 2048 slots */
     cursor = 0;
-    assert_false(smap_destroy_some(smap_create(), &cursor, 100, NULL));
+    assert_false(string_map_destroy_some(string_map_create(), &cursor, 100, NULL));
 }
 
 static void hash_is_keyed(void **state)

@@ -145,8 +145,8 @@ struct writer {
     const struct site *site;
     bool v2;
     const struct role_view *roles;
-    struct smap *seen; /* names added here: the first holds; a look-up in out would take time by the
-                          square of the tasks */
+    struct string_map *seen; /* names added here: the first holds; a look-up in out would take time
+                          by the square of the tasks */
     struct pairs *out;
     size_t left;    /* bytes */
     size_t omitted; /* variables */
@@ -183,18 +183,18 @@ static const void *count_nodes(struct arena *arena, const void *arg)
     const struct job_place *place = ((const struct writer *)arg)->place;
     struct all_nodes *all = arena_alloc(arena, sizeof *all);
     *all = (struct all_nodes){ .at = ARENA_ARRAY(arena, place->n, struct node_tasks) };
-    struct smap *seen = smap_create();
+    struct string_map *seen = string_map_create();
     for (uint32_t t = 0; t < place->n; t++) {
         const char *node = place->tasks[t].node;
-        struct node_tasks *known = node ? smap_get(seen, node) : NULL;
+        struct node_tasks *known = node ? string_map_get(seen, node) : NULL;
         if (known) {
             known->tasks++;
         } else if (node) {
             all->at[all->n] = (struct node_tasks){ .node = node, .tasks = 1 };
-            smap_set(seen, node, &all->at[all->n++]);
+            string_map_set(seen, node, &all->at[all->n++]);
         }
     }
-    smap_destroy(seen);
+    string_map_destroy(seen);
     if (all->n)
         qsort(all->at, all->n, sizeof *all->at, by_node);
     return all;
@@ -228,9 +228,9 @@ static void append(struct writer *w, struct pair pair)
 
 static void add(struct writer *w, const char *name, const char *value)
 {
-    if (!value || smap_get(w->seen, name) || !room(w, name, value))
+    if (!value || string_map_get(w->seen, name) || !room(w, name, value))
         return;
-    smap_set(w->seen, name, w);
+    string_map_set(w->seen, name, w);
     append(w, (struct pair){ .name = name, .value = value });
 }
 
@@ -605,12 +605,12 @@ static const void *make_peers(struct arena *arena, const void *arg)
     *peers = (struct peers){ .omitted = 0 };
     struct writer w = *(const struct writer *)arg;
     w.arena = arena;
-    w.seen = smap_create();
+    w.seen = string_map_create();
     w.out = &peers->pairs;
     w.left = budget(&w);
     w.omitted = 0;
     write_peers(&w);
-    smap_destroy(w.seen);
+    string_map_destroy(w.seen);
     peers->omitted = w.omitted;
     return peers;
 }
@@ -624,7 +624,7 @@ static void add_peers(struct writer *w)
     w->omitted += peers->omitted;
     for (size_t i = 0; i < peers->pairs.n; i++) {
         const struct pair *pair = &peers->pairs.at[i];
-        if (!smap_get(w->seen, pair->name) && room(w, pair->name, pair->value))
+        if (!string_map_get(w->seen, pair->name) && room(w, pair->name, pair->value))
             append(w, *pair);
     }
     if (w->omitted > 0) {
@@ -636,14 +636,14 @@ static void add_peers(struct writer *w)
 
 static void write_all(struct writer *w)
 {
-    w->seen = smap_create();
+    w->seen = string_map_create();
     w->left = budget(w);
     w->roles = place_cache_get(w->place, w->arena, "openpai.roles", view_roles, w);
     add_own(w);
     if (w->v2)
         add_framework(w);
     add_peers(w);
-    smap_destroy(w->seen);
+    string_map_destroy(w->seen);
 }
 
 void v1_env(struct arena *arena, const struct job_spec *job, const struct job_place *place,

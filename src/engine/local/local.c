@@ -17,8 +17,8 @@ struct local {
     uv_loop_t *loop;
     struct link_hub *link;
     char *program;
-    char *server;      /* lines of agent.conf */
-    struct smap *runs; /* by key_of() */
+    char *server;            /* lines of agent.conf */
+    struct string_map *runs; /* by key_of() */
     unsigned caps, agents;
 };
 
@@ -37,7 +37,7 @@ static const char *key_of(char out[KEY_MAX], struct generation g, const char *no
 static struct run *find(struct local *l, struct generation g, const char *node)
 {
     char key[KEY_MAX];
-    return smap_get(l->runs, key_of(key, g, node));
+    return string_map_get(l->runs, key_of(key, g, node));
 }
 
 static void on_ended(struct run *run)
@@ -48,7 +48,7 @@ static void on_ended(struct run *run)
                                 .generation = run->generation,
                                 .node = run->node,
                                 .reason = "the agent ended" };
-    smap_remove(l->runs, key_of(key, run->generation, run->node));
+    string_map_remove(l->runs, key_of(key, run->generation, run->node));
     link_forget(l->link, run->generation, run->node);
     l->base.sink.fact(l->base.sink.arg, &fact);
     run_destroy(run);
@@ -68,7 +68,7 @@ static struct run *add(struct local *l, struct generation g, const char *node, c
     run->program = l->program;
     run->released = was_released;
     run->ended = on_ended;
-    smap_set(l->runs, key_of(key, g, node), run);
+    string_map_set(l->runs, key_of(key, g, node), run);
     return run;
 }
 
@@ -91,7 +91,7 @@ static int local_start(struct engine *e, const struct launch *launch, struct err
 {
     struct local *l = local_of(e);
     struct run *run = find(l, launch->generation, launch->node);
-    if (!run && l->agents && smap_count(l->runs) >= l->agents) {
+    if (!run && l->agents && string_map_count(l->runs) >= l->agents) {
         err_set(err, ERR_UNAVAILABLE,
                 "this server's limit of open files has no room for more than %u agents", l->agents);
         return err_hint(err, "raise the limit (LimitNOFILE of a service, ulimit -Hn)");
@@ -113,7 +113,7 @@ static int local_stop(struct engine *e, struct generation g, const struct task_r
     const char *key;
     void *value;
     (void)err;
-    while (smap_next(l->runs, &cursor, &key, &value)) {
+    while (string_map_next(l->runs, &cursor, &key, &value)) {
         struct run *run = value;
         if (run->generation.job != g.job || run->generation.number != g.number)
             continue;
@@ -208,7 +208,7 @@ static int local_find_process(struct engine *e, uint32_t pid, struct generation 
 {
     struct local *l = local_of(e);
     const struct run *run;
-    int found = smap_count(l->runs) ? process_run(l->runs, (pid_t)pid, &run) : 0;
+    int found = string_map_count(l->runs) ? process_run(l->runs, (pid_t)pid, &run) : 0;
     if (found == 1)
         *of = run->generation;
     return found;
@@ -217,7 +217,7 @@ static int local_find_process(struct engine *e, uint32_t pid, struct generation 
 static size_t local_room(const struct engine *e, size_t *all)
 {
     const struct local *l = (const struct local *)(const void *)e;
-    size_t run = smap_count(l->runs);
+    size_t run = string_map_count(l->runs);
     *all = l->agents ? l->agents : SIZE_MAX;
     return run < *all ? *all - run : 0;
 }
@@ -235,7 +235,7 @@ static void free_run(void *run)
 static void local_destroy(struct engine *e)
 {
     struct local *l = local_of(e);
-    smap_destroy_with(l->runs, free_run);
+    string_map_destroy_with(l->runs, free_run);
     free(l->program);
     free(l->server);
     free(l);
@@ -285,7 +285,7 @@ struct engine *local_create(const struct local_config *config, struct err *err)
     l->link = config->link;
     l->program = mem_strdup(config->node_program);
     l->server = mem_printf("socket=%s\n", config->socket_path);
-    l->runs = smap_create();
+    l->runs = string_map_create();
     l->agents = config->agents;
     l->caps = ENGINE_EXEC | ENGINE_STDIN | ENGINE_HOSTS | ENGINE_MOUNTS | ENGINE_MEMORY_LIMIT |
               ENGINE_CPU_LIMIT;

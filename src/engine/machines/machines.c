@@ -58,8 +58,8 @@ struct machines {
     struct link_hub *link;
     struct hosts *hosts;
     struct staging *staging;
-    struct smap *runs;     /* of struct machine_run, by key_of() */
-    struct smap *machines; /* of struct machine, by node */
+    struct string_map *runs;     /* of struct machine_run, by key_of() */
+    struct string_map *machines; /* of struct machine, by node */
     uint64_t leave_ms;
     bool allocates;
     uv_timer_t later, tidy;
@@ -80,7 +80,7 @@ static const char *key_of(char out[KEY_SIZE], struct generation g, const char *n
 static struct machine_run *find(const struct machines *m, struct generation g, const char *node)
 {
     char key[KEY_SIZE];
-    return smap_get(m->runs, key_of(key, g, node));
+    return string_map_get(m->runs, key_of(key, g, node));
 }
 
 static struct machine_run *add(struct machines *m, struct generation g, const char *node)
@@ -89,7 +89,7 @@ static struct machine_run *add(struct machines *m, struct generation g, const ch
     struct machine_run *run = mem_new(sizeof *run);
     run->generation = g;
     run->node = mem_strdup(node);
-    smap_set(m->runs, key_of(key, g, node), run);
+    string_map_set(m->runs, key_of(key, g, node), run);
     return run;
 }
 
@@ -121,7 +121,7 @@ static bool has_runs(const struct machines *m, struct generation g)
     size_t cursor = 0;
     const char *key;
     void *value;
-    while (smap_next(m->runs, &cursor, &key, &value))
+    while (string_map_next(m->runs, &cursor, &key, &value))
         if (is_of(value, g))
             return true;
     return false;
@@ -133,7 +133,7 @@ static void forget(struct machines *m, struct machine_run *run)
     char key[KEY_SIZE];
     hosts_clean(m->hosts, run->generation, run->node);
     struct generation g = run->generation;
-    smap_remove(m->runs, key_of(key, g, run->node));
+    string_map_remove(m->runs, key_of(key, g, run->node));
     free_run(run);
     if (!has_runs(m, g))
         staging_drop(m->staging, g);
@@ -170,7 +170,7 @@ static void on_tidy(uv_timer_t *timer)
     size_t cursor = 0, waiting = 0;
     const char *key;
     void *value;
-    while (smap_next(m->runs, &cursor, &key, &value)) {
+    while (string_map_next(m->runs, &cursor, &key, &value)) {
         struct machine_run *run = value;
         if (run->over && run->ticks++)
             vec_push(&old, run);
@@ -190,7 +190,7 @@ static void on_later(uv_timer_t *timer)
     size_t cursor = 0;
     const char *key;
     void *value;
-    while (smap_next(m->runs, &cursor, &key, &value)) {
+    while (string_map_next(m->runs, &cursor, &key, &value)) {
         struct machine_run *run = value;
         if (run->gone)
             end_run(m, run, run->gone);
@@ -256,7 +256,7 @@ static void on_up(void *arg, const char *node, const char *address,
                   const struct wire_host_hello *hello)
 {
     struct machines *m = arg;
-    struct machine *machine = smap_get(m->machines, node);
+    struct machine *machine = string_map_get(m->machines, node);
     if (!machine)
         return;
     if (machine->said)
@@ -337,7 +337,7 @@ static void on_staged(void *arg, struct generation g, const struct err *problem)
     size_t cursor = 0;
     const char *key;
     void *value;
-    while (smap_next(m->runs, &cursor, &key, &value)) {
+    while (string_map_next(m->runs, &cursor, &key, &value)) {
         struct machine_run *run = value;
         if (!is_of(run, g) || !run->waits || run->over)
             continue;
@@ -457,7 +457,7 @@ static int machines_stop(struct engine *e, struct generation g, const struct tas
     const char *key;
     void *value;
     (void)err;
-    while (smap_next(m->runs, &cursor, &key, &value)) {
+    while (string_map_next(m->runs, &cursor, &key, &value)) {
         struct machine_run *run = value;
         if (run->over || run->generation.job != g.job || run->generation.number != g.number)
             continue;
@@ -554,8 +554,8 @@ static void machines_destroy(struct engine *e)
     struct machines *m = machines_of(e);
     hosts_destroy(m->hosts);
     staging_destroy(m->staging);
-    smap_destroy_with(m->runs, free_run);
-    smap_destroy_with(m->machines, free_machine);
+    string_map_destroy_with(m->runs, free_run);
+    string_map_destroy_with(m->machines, free_machine);
     arena_destroy(m->reports);
     uv_close((uv_handle_t *)&m->later, on_closed);
     uv_close((uv_handle_t *)&m->tidy, on_closed);
@@ -583,10 +583,10 @@ struct engine *machines_create(const struct machines_config *config)
     m->link = config->link;
     m->leave_ms = config->leave_ms ? config->leave_ms : LEAVE_MS;
     m->allocates = config->allocates;
-    m->runs = smap_create();
+    m->runs = string_map_create();
     m->staging = staging_create(config->packer, config->notes,
                                 (struct staging_sink){ .done = on_staged, .arg = m });
-    m->machines = smap_create();
+    m->machines = string_map_create();
     m->reports = arena_create();
     m->hosts = hosts_create(
         config->link,
@@ -613,17 +613,17 @@ void machines_add(struct engine *e, const struct machine_entry *one)
     machine->host = one->host ? arena_strdup(machine->arena, one->host) : NULL;
     machine->lasts_ms = one->lasts_ms;
     machine->for_job = one->for_job;
-    struct machine *before = smap_remove(m->machines, one->node);
+    struct machine *before = string_map_remove(m->machines, one->node);
     if (before)
         free_machine(before);
-    smap_set(m->machines, one->node, machine);
+    string_map_set(m->machines, one->node, machine);
     hosts_expect(m->hosts, one->node, one->token_hash);
 }
 
 void machines_limit(struct engine *e, const char *node, uint64_t lasts_ms)
 {
     struct machines *m = machines_of(e);
-    struct machine *machine = smap_get(m->machines, node);
+    struct machine *machine = string_map_get(m->machines, node);
     if (!machine || machine->lasts_ms == lasts_ms)
         return;
     machine->lasts_ms = machine->spec.lasts_ms = lasts_ms;
@@ -656,7 +656,7 @@ void machines_begin(struct engine *e)
     size_t cursor = 0;
     const char *node;
     void *machine;
-    while (smap_next(m->machines, &cursor, &node, &machine))
+    while (string_map_next(m->machines, &cursor, &node, &machine))
         if (!hosts_connected(m->hosts, node))
             on_down(m, node, "it has not come back since the server started");
 }
@@ -666,7 +666,7 @@ static void give_up(struct machines *m, const char *node, const char *reason)
     size_t cursor = 0;
     const char *key;
     void *value;
-    while (smap_next(m->runs, &cursor, &key, &value)) {
+    while (string_map_next(m->runs, &cursor, &key, &value)) {
         struct machine_run *run = value;
         if (!run->over && strcmp(run->node, node) == 0)
             tell_later(m, run, reason);
@@ -678,7 +678,7 @@ void machines_remove(struct engine *e, const char *node)
     struct machines *m = machines_of(e);
     give_up(m, node, "its machine was removed from this server");
     hosts_forget(m->hosts, node);
-    struct machine *machine = smap_remove(m->machines, node);
+    struct machine *machine = string_map_remove(m->machines, node);
     if (!machine)
         return;
     free_machine(machine);

@@ -31,8 +31,8 @@ struct stage {
 struct staging {
     struct machines_packer packer;
     struct staging_sink sink;
-    struct smap *stages; /* by key_of() */
-    char *notes;         /* NULL: no markers are made */
+    struct string_map *stages; /* by key_of() */
+    char *notes;               /* NULL: no markers are made */
 };
 
 static const char *key_of(char out[KEY_SIZE], struct generation g)
@@ -60,7 +60,7 @@ static bool read_key(const char *text, struct generation *g)
 static struct stage *find(const struct staging *all, struct generation g)
 {
     char key[KEY_SIZE];
-    return smap_get(all->stages, key_of(key, g));
+    return string_map_get(all->stages, key_of(key, g));
 }
 
 static void free_stage(void *value)
@@ -84,7 +84,7 @@ struct staging *staging_create(struct machines_packer packer, const char *notes,
     all->packer = packer;
     all->sink = sink;
     all->notes = notes ? mem_strdup(notes) : NULL;
-    all->stages = smap_create();
+    all->stages = string_map_create();
     return all;
 }
 
@@ -92,7 +92,7 @@ void staging_destroy(struct staging *all)
 {
     if (!all)
         return;
-    smap_destroy_with(all->stages, free_stage);
+    string_map_destroy_with(all->stages, free_stage);
     free(all->notes);
     free(all);
 }
@@ -104,14 +104,14 @@ static struct stage *add(struct staging *all, struct generation g, const char *f
     stage->all = all;
     stage->generation = g;
     stage->folder = mem_strdup(folder);
-    smap_set(all->stages, key_of(key, g), stage);
+    string_map_set(all->stages, key_of(key, g), stage);
     return stage;
 }
 
 static void forget(struct stage *stage)
 {
     char key[KEY_SIZE];
-    smap_remove(stage->all->stages, key_of(key, stage->generation));
+    string_map_remove(stage->all->stages, key_of(key, stage->generation));
     free_stage(stage);
 }
 

@@ -41,8 +41,8 @@ struct sim {
     uint32_t turns;
     size_t alive;
     struct dues dues;
-    struct map *crews;  /* by job */
-    struct smap *names; /* node names to positions + 1 */
+    struct map *crews;        /* by job */
+    struct string_map *names; /* node names to positions + 1 */
     VEC(struct node) nodes;
 };
 
@@ -53,11 +53,11 @@ static struct sim *of(const struct engine *e)
 
 static uint32_t node_of(struct sim *sim, const char *name)
 {
-    uintptr_t at = (uintptr_t)smap_get(sim->names, name);
+    uintptr_t at = (uintptr_t)string_map_get(sim->names, name);
     if (at)
         return (uint32_t)at - 1;
     vec_push(&sim->nodes, ((struct node){ .name = mem_strdup(name) }));
-    smap_set(sim->names, name, (void *)(uintptr_t)sim->nodes.n);
+    string_map_set(sim->names, name, (void *)(uintptr_t)sim->nodes.n);
     return (uint32_t)sim->nodes.n - 1;
 }
 
@@ -391,7 +391,7 @@ static void destroy(struct engine *e)
 {
     struct sim *sim = of(e);
     map_destroy_with(sim->crews, crew_free);
-    smap_destroy(sim->names);
+    string_map_destroy(sim->names);
     for (size_t i = 0; i < sim->nodes.n; i++)
         free(sim->nodes.at[i].name);
     vec_fini(&sim->nodes);
@@ -413,6 +413,6 @@ struct engine *sim_create(const struct sim_watch *watch, uint64_t now_ms)
     sim->watch = *watch;
     sim->now = now_ms;
     sim->crews = map_create();
-    sim->names = smap_create();
+    sim->names = string_map_create();
     return &sim->base;
 }

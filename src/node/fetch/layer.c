@@ -36,8 +36,8 @@ struct maker {
     struct tar_reader *from;
     int root;
     struct layer_limits *limits;
-    struct smap *made; /* names of this layer */
-    int parent;        /* the directory of the last entry; -1: none */
+    struct string_map *made; /* names of this layer */
+    int parent;              /* the directory of the last entry; -1: none */
     char parent_path[TAR_PATH + 1];
     struct err *err;
 };
@@ -97,7 +97,7 @@ static int make_parents(struct maker *m, const char *path)
             *slash = '\0';
         int fd = open_inside(m, part);
         if (fd < 0 && errno == ENOENT && mkdirat(above, name, 0755) == 0) {
-            smap_set(m->made, part, m);
+            string_map_set(m->made, part, m);
             fd = open_inside(m, part);
         }
         close(above);
@@ -189,7 +189,7 @@ static int hide_below(const struct maker *m, int dir, const char *path, unsigned
         if (is_dots(e->d_name))
             continue;
         AUTO_FREE char *own = mem_printf("%s%s%s", path, *path ? "/" : "", e->d_name);
-        if (!smap_get(m->made, own)) {
+        if (!string_map_get(m->made, own)) {
             rc = remove_at(dirfd(list), e->d_name, depth);
             continue;
         }
@@ -216,7 +216,7 @@ static int apply_whiteout(struct maker *m, const char *path, const char *last, i
     if (!*name || is_dots(name))
         return refuse(m, path, "hides nothing that can be named");
     AUTO_FREE char *hidden = mem_printf("%.*s%s", (int)above, path, name);
-    if (smap_get(m->made, hidden))
+    if (string_map_get(m->made, hidden))
         return 0;
     int rc = remove_at(parent, name, 0);
     forget_parent(m);
@@ -317,7 +317,7 @@ static int make_entry(struct maker *m, struct tar_entry *e)
                    : failed(m, path);
     if (strncmp(last, WHITEOUT, strlen(WHITEOUT)) == 0)
         return apply_whiteout(m, path, last, parent);
-    smap_set(m->made, path, m);
+    string_map_set(m->made, path, m);
     if (e->type == '5' && is_there(parent, last, S_IFDIR))
         return make_dir(m, e, parent, last);
     /* What stood there is gone: what was open may have been below it. */
@@ -426,7 +426,7 @@ static int apply_stream(const struct layer *layer, int in, int root, struct laye
                        .from = tar_reader_create(&source),
                        .root = root,
                        .limits = limits,
-                       .made = smap_create(),
+                       .made = string_map_create(),
                        .parent = -1,
                        .err = err };
     char hex[IMAGE_DIGEST_LEN + 1];
@@ -438,7 +438,7 @@ static int apply_stream(const struct layer *layer, int in, int root, struct laye
     if (rc == 0 && strcmp(hex, layer->diff) != 0)
         rc = err_set(err, ERR_INPUT, "a layer is not the one that the image names (SHA-256)");
     forget_parent(&m);
-    smap_destroy(m.made);
+    string_map_destroy(m.made);
     tar_reader_destroy(m.from);
     return rc;
 }

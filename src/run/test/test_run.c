@@ -150,8 +150,8 @@ static void processes_are_found_below_their_keeper(void **state)
         uv_run(&f->loop, UV_RUN_NOWAIT);
     assert_int_equal(file_read(path, 64, &text, &len, NULL), 0);
     pid_t child = (pid_t)strtol(text, NULL, 10);
-    struct smap *runs = smap_create();
-    smap_set(runs, "one", f->run);
+    struct string_map *runs = string_map_create();
+    string_map_set(runs, "one", f->run);
     const struct run *run = NULL;
     assert_int_equal(process_run(runs, child, &run), 1);
     assert_ptr_equal(run, f->run);
@@ -162,7 +162,7 @@ static void processes_are_found_below_their_keeper(void **state)
     f->run->ending = true; /* its keeper's number may be another's by now */
     assert_int_equal(process_run(runs, child, &run), 0);
     f->run->ending = false;
-    smap_destroy(runs);
+    string_map_destroy(runs);
     kill(child, SIGKILL);
     kill(f->run->pid, SIGKILL);
     uv_run(&f->loop, UV_RUN_DEFAULT);
