@@ -29,7 +29,7 @@
 
 /* How it leaves when its logs are sent: RELEASED says that nothing is left here, so it waits for
  * the logs; then the agent waits for RELEASE. Each wait has the engine's bound. */
-enum leave_step { LEAVING_NOT, LEAVING_SENDS_LOGS, LEAVING_SAID };
+enum leave_step { LEAVE_NOT, LEAVE_SENDS_LOGS, LEAVE_SAID };
 
 struct agent {
     uv_loop_t loop;
@@ -46,7 +46,7 @@ struct agent {
     enum leave_step leave_step;
     struct wire_fact last; /* RELEASED, while it waits for the logs */
     uv_signal_t term;      /* with conf.outlive_term */
-    uv_timer_t leaving_timer;
+    uv_timer_t leave_timer;
     struct relay *relay;     /* NULL: its socket could not be made */
     char *socket;            /* of the relay */
     struct gateway *gateway; /* NULL: the server is on this machine; or it could not be made */
@@ -71,7 +71,7 @@ static void leave(struct agent *agent)
     if (agent->conf.outlive_term)
         uv_close((uv_handle_t *)&agent->term, NULL);
     uv_close((uv_handle_t *)&agent->check, NULL);
-    uv_close((uv_handle_t *)&agent->leaving_timer, NULL);
+    uv_close((uv_handle_t *)&agent->leave_timer, NULL);
     log_sender_destroy(TAKE(agent->sender));
     relay_destroy(TAKE(agent->relay));
     gateway_destroy(TAKE(agent->gateway));
@@ -113,36 +113,36 @@ static void replicate(struct agent *agent, struct task_ref place, uint32_t attem
     log_sender_grew(agent->sender, &source, end);
 }
 
-static void on_leaving_timer(uv_timer_t *timer);
+static void on_leave_timer(uv_timer_t *timer);
 
 /* The next stage of leaving, with what is left of the time for it. */
 static void part(struct agent *agent, enum leave_step stage)
 {
     agent->leave_step = stage;
-    uv_timer_stop(&agent->leaving_timer);
+    uv_timer_stop(&agent->leave_timer);
     if (agent->conf.leave_ms > 0)
-        uv_timer_start(&agent->leaving_timer, on_leaving_timer, agent->conf.leave_ms, 0);
-    if (stage == LEAVING_SAID)
+        uv_timer_start(&agent->leave_timer, on_leave_timer, agent->conf.leave_ms, 0);
+    if (stage == LEAVE_SAID)
         report(agent, &agent->last);
 }
 
-static void on_leaving_timer(uv_timer_t *timer)
+static void on_leave_timer(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;
     log_warn("agent.leaves", "job=%" PRIu64 " generation=%u note=\"%s not acknowledged\"",
              agent->conf.generation.job, agent->conf.generation.number,
-             agent->leave_step == LEAVING_SAID ? "its last fact is" : "logs are");
-    if (agent->leave_step == LEAVING_SAID)
+             agent->leave_step == LEAVE_SAID ? "its last fact is" : "logs are");
+    if (agent->leave_step == LEAVE_SAID)
         leave(agent);
     else
-        part(agent, LEAVING_SAID);
+        part(agent, LEAVE_SAID);
 }
 
 static void on_logs_kept(void *arg)
 {
     struct agent *agent = arg;
-    if (agent->leave_step == LEAVING_SENDS_LOGS)
-        part(agent, LEAVING_SAID);
+    if (agent->leave_step == LEAVE_SENDS_LOGS)
+        part(agent, LEAVE_SAID);
 }
 
 static void send_fact(void *arg, const struct wire_fact *fact)
@@ -151,7 +151,7 @@ static void send_fact(void *arg, const struct wire_fact *fact)
     attach_go_on(agent->attach); /* the last output and the end of a task, while it is known here */
     if (fact->kind == WIRE_FACT_RELEASED && agent->sender) {
         agent->last = *fact;
-        part(agent, log_sender_is_done(agent->sender) ? LEAVING_SAID : LEAVING_SENDS_LOGS);
+        part(agent, log_sender_is_done(agent->sender) ? LEAVE_SAID : LEAVE_SENDS_LOGS);
         return;
     }
     report(agent, fact);
@@ -615,8 +615,8 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
                                                       .lost = on_lost,
                                                       .refused = on_refused,
                                                       .arg = agent });
-    uv_timer_init(&agent->loop, &agent->leaving_timer);
-    agent->leaving_timer.data = agent;
+    uv_timer_init(&agent->loop, &agent->leave_timer);
+    agent->leave_timer.data = agent;
     if (agent->conf.send_logs)
         agent->sender = log_sender_create(
             agent->link, (struct log_sender_sink){ .done = on_logs_kept, .arg = agent });
