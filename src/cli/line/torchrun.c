@@ -54,8 +54,10 @@ static int read_nodes(struct reading *r, struct err *err)
     out->min = out->max = asked ? asked : 1;
     if (!flags_given(r->flags, "nnodes"))
         return 0;
-    if (flags_nnodes(r->flags, r->arena, RDZV_MAX_MEMBERS, &out->min, &out->max, err) < 0)
+    if (flags_nnodes(r->flags, r->arena, RDZV_MAX_MEMBERS, &out->min, &out->max, err) < 0) {
+        err->code = ERR_INPUT; /* a launcher would fail late; here nothing has begun */
         return -1;
+    }
     if (asked && (asked != out->max || asked != out->min)) {
         err_set(err, ERR_INPUT, "--replicas %u and --nnodes=%s are not the same", asked,
                 flags_text(r->flags, "nnodes"));
