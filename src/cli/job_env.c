@@ -110,8 +110,8 @@ static int read_file(struct cli *cli, const char *file, struct pairs *out, struc
             *next++ = '\0';
         at[strcspn(at, "\r")] = '\0';
         at += strspn(at, " \t");
-        if (strncmp(at, "export ", 7) == 0)
-            at += 7;
+        if (strncmp(at, "export", 6) == 0 && (at[6] == ' ' || at[6] == '\t'))
+            at += 6 + strspn(at + 6, " \t");
         if (*at == '\0' || *at == '#')
             continue;
         char *value = strchr(at, '=');
