@@ -139,9 +139,8 @@ static int32_t waste_of(struct potential *p, const struct node_state *s)
     if (p->known.n == KNOWN_MOST || p->pool.len + c.len > POOL)
         forget_known(p);
     hash_index_add(&p->known_at, (uint32_t)p->known.n, c.hash);
-    vec_push(&p->known, ((struct state_value){ .at = (uint32_t)p->pool.len,
-                                               .len = c.len,
-                                               .waste = waste }));
+    vec_push(&p->known,
+             ((struct state_value){ .at = (uint32_t)p->pool.len, .len = c.len, .waste = waste }));
     buf_add(&p->pool, c.bytes, c.len);
     return waste;
 }
