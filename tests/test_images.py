@@ -503,8 +503,8 @@ def test_the_next_image_comes_while_its_job_waits(
             lambda: [one["step"] for one in early(busy, number)] == ["fetching"], what="its image"
         )
         assert not trees(busy) and len(halves(busy)) == 1
-        for verb in ("show", "explain"):
-            wait_for(lambda v=verb: "while it waits" in busy.muster(v, number).stdout, what=verb)
+        wait_for(lambda: "while it waits" in busy.muster("show", number).stdout, what="show")
+        wait_for(lambda: "while it waits" in busy.muster("explain", number).stdout, what="explain")
         gate.opened.set()
         wait_for(lambda: early(busy, number)[0]["step"] == "ready", what="all of it")
         assert f"{there}: on this machine" in busy.muster("explain", number).stdout
