@@ -50,7 +50,8 @@ static void read_documents(const uint8_t *data, size_t size)
     struct image_manifest manifest;
     struct image_config config;
     struct err err;
-    AUTO_FREE char *text = mem_strndup((const char *)data, size);
+    AUTO_FREE char *text = mem_new(size + 1);
+    memcpy(text, data, size); /* it may have no end */
     size_t len = strlen(text);
     (void)image_read_index(arena, text, len, "amd64", &one, &err);
     (void)image_read_manifest(arena, text, len, &manifest, &err);
