@@ -1,7 +1,8 @@
 /* The order of turns is that of a pass, which says of every job that waits why. The digest of an
  * image is asked for when its job comes in, so most are known by then; what is not known yet is
- * looked at again after each commit. What is asked for once is not asked for again: a job whose
- * image failed, or was removed meanwhile, fetches it when it starts. */
+ * looked at again after each commit, and those behind it wait for that. What is asked for once is
+ * not asked for again: a job whose image failed, or was removed meanwhile, fetches it when it
+ * starts. */
 #include "ctl/early_images.h"
 
 #include "base/log.h"
@@ -191,8 +192,7 @@ static void ask(struct ctl *ctl, struct live_job *job)
 /* Once before each of its generations. */
 static bool is_to_ask(const struct live_job *job)
 {
-    return !job->images_open &&
-           (job->n_early == 0 || (job->early_of != job->row.generation && are_done(job)));
+    return job->n_early == 0 || (job->early_of != job->row.generation && are_done(job));
 }
 
 void early_images_go_on(struct ctl *ctl)
@@ -202,7 +202,11 @@ void early_images_go_on(struct ctl *ctl)
         return;
     for (size_t i = 0; i < ctl->early_next.n; i++) {
         struct live_job *job = live_find(ctl->live, ctl->early_next.at[i]);
-        if (job && job->waits && are_wanted(job) && is_to_ask(job) && core_spec(ctl, job))
+        if (!job || !job->waits || !are_wanted(job))
+            continue;
+        if (job->images_open)
+            return; /* those behind it would take its room */
+        if (is_to_ask(job) && core_spec(ctl, job))
             ask(ctl, job);
     }
 }

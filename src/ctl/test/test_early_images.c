@@ -145,11 +145,14 @@ static void test_a_name_waits_for_its_digest(void **state)
 {
     (void)state;
     uint64_t job = submit(JOB("one", "host/team/one:1", ""));
-    assert_int_equal(f.n, 0);
+    uint64_t behind = submit(JOB("behind", BY2, ""));
+    assert_int_equal(f.n, 0); /* what comes for the one behind would take the first one's room */
     say(job,
         (struct image_progress){ .step = IMAGE_PINNED, .name = "host/team/one:1", .digest = D1 });
-    assert_int_equal(f.n, 1);
+    assert_int_equal(f.n, 2);
     assert_string_equal(f.at[0].name, "host/team/one:1@sha256:" D1);
+    assert_int_equal(f.at[1].job, behind);
+    assert_string_equal(f.at[1].keep, D1 " ");
 }
 
 static void test_one_that_waits_for_something_else_gets_none(void **state)
