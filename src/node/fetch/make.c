@@ -37,7 +37,7 @@ struct making {
     struct image_config config;
     char *pulled;              /* the directory of what came */
     uint64_t room;             /* bytes that it may unpack to */
-    int turn;                  /* turn_take()'s descriptor; -1: it has none */
+    int wanted, turn;          /* descriptors of node/fetch/turn.h; -1: it has none */
     uint64_t packed, unpacked; /* bytes; packed 0: not known before it has come */
 };
 
@@ -427,10 +427,9 @@ static void keep_limits(const struct pull_ask *ask)
 static int make_tree(struct making *m, struct err *err)
 {
     AUTO_CLOSE int lock = -1;
-    AUTO_CLOSE int wanted = -1;
     if (store_has(&m->tree))
         return 0;
-    wanted = m->ask->early ? -1 : turn_want(m->ask->store, m->news->tree);
+    m->wanted = m->ask->early ? -1 : turn_want(m->ask->store, m->news->tree);
     int got = store_try_lock(m->ask->store, m->news->tree, &lock, err);
     if (got == 1) {
         tell(m, PULL_WAITS, 0, 0);
@@ -457,6 +456,7 @@ int image_make(const struct pull_ask *ask, int auth, struct make_sink sink,
                         .sink = sink,
                         .news = news,
                         .room = ask->limit,
+                        .wanted = -1,
                         .turn = -1,
                         .arena = arena_create() };
     int rc = store_prepare(ask->store, err);
@@ -474,8 +474,8 @@ int image_make(const struct pull_ask *ask, int auth, struct make_sink sink,
         store_tree_fini(&m.tree);
         free(m.pulled);
     }
-    if (m.turn >= 0)
-        close(m.turn);
+    mem_close_at(&m.wanted);
+    mem_close_at(&m.turn);
     arena_destroy(m.arena);
     return rc;
 }
