@@ -364,3 +364,17 @@ int admit_size(const struct cluster *cluster, const struct job_spec *job, struct
     arena_destroy(arena);
     return rc;
 }
+
+void admit_warn_size(const struct cluster *cluster, const struct job_spec *job,
+                     struct report *report)
+{
+    struct wait_reason reason = { 0 };
+    struct arena *arena = arena_create();
+    if (sched_possible(cluster, job, arena, &reason)) {
+        struct problem *p =
+            report_warn(report, (struct place){ 0 }, "resources",
+                        "waits until there are nodes for it: %.300s", wait_text(arena, &reason));
+        report_remedy(report, p, REMEDY_LIST_NODES, "");
+    }
+    arena_destroy(arena);
+}

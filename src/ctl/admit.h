@@ -23,5 +23,7 @@ int admit_topology(const struct cluster *, const struct job_spec *, struct repor
 bool admit_asks_nodes(unsigned engine_caps, const struct job_spec *);
 /* Fits the empty cluster? The refusal says the numbers and what to type instead. */
 int admit_size(const struct cluster *, const struct job_spec *, struct report *);
+/* It may wait for nodes that hold it: said, because a slip would wait for ever. */
+void admit_warn_size(const struct cluster *, const struct job_spec *, struct report *);
 
 #endif

@@ -18,7 +18,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "sched/wait_words.h"
 #include "text/json.h"
 #include "text/remedies.h"
 
@@ -354,18 +353,6 @@ static void warn_unreachable(struct submission *s)
     report_hint(&s->answer->report, p, "an admin sets public_socket or listen");
 }
 
-/* It waits for nodes that hold it; said, because a slip would wait for ever. */
-static void warn_size(struct submission *s)
-{
-    struct wait_reason reason = { 0 };
-    if (sched_possible(s->ctl->cluster, s->read.job, s->arena, &reason) == 0)
-        return;
-    struct problem *p =
-        report_warn(&s->answer->report, (struct place){ 0 }, "resources",
-                    "waits until there are nodes for it: %.300s", wait_text(s->arena, &reason));
-    report_remedy(&s->answer->report, p, REMEDY_LIST_NODES, "");
-}
-
 /* Nodes only change with the server: what fitted them empty fits them. */
 static int admit_shape(struct submission *s)
 {
@@ -501,7 +488,7 @@ static int admit(struct submission *s, struct err *err)
     if (admit_asks_nodes(engine->ops->caps(engine), spec))
         return 0; /* nodes are asked for that hold it */
     if (s->read.dialect->queues && !s->ask.wait_for_nodes)
-        warn_size(s);
+        admit_warn_size(s->ctl->cluster, s->read.job, &s->answer->report);
     else if (!s->ask.wait_for_nodes && admit_shape(s))
         return refuse_size(s, err);
     return 0;

@@ -1,4 +1,5 @@
-/* Words for reasons of waiting, and copies of such reasons. Pure: made of the reason alone. */
+/* Words for reasons of waiting, and copies of such reasons. Pure: made of the reason alone, so that
+ * one that was kept says the same later. */
 #include "sched/wait_words.h"
 
 #include "base/mem.h"

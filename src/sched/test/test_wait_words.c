@@ -1,4 +1,5 @@
-/* Reasons in words: what is said of each kind, and that a copy says the same. */
+/* Reasons in words: what is said of each kind (none is left out), and that a copy says the same
+ * when what it was made of is gone. */
 #include "sched/wait_words.h"
 
 #include "base/mem.h"
