@@ -1,6 +1,6 @@
-"""tests/torture with few kills and tests/torture_machines with few faults, as part of `make check`,
-and tests/torture_slurm as one of the slow tests; `make torture`, `make torture-machines` and `make
-torture-slurm` do more of them. tests/loaded_faults makes each fault once on a server under load."""
+"""tests/torture with few kills and tests/torture_machines with few faults, as part of `make check`;
+`make torture` and `make torture-machines` do more of them. tests/loaded_faults makes each fault
+once on a server under load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import slurm_cluster
 from failing import needs_compiler
 from lab import why_none
 
@@ -51,13 +50,6 @@ def test_break_machines(faults: int) -> None:
     if why_none():
         pytest.skip(why_none())
     torture("--faults", str(faults), program="torture_machines")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(bool(slurm_cluster.why_none()), reason=slurm_cluster.why_none())
-def test_break_slurm() -> None:
-    needs_compiler()
-    torture("--faults", "6", program="torture_slurm")
 
 
 @pytest.mark.slow
