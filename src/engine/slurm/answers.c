@@ -264,6 +264,10 @@ static const struct known_problem {
     { "Socket timed out", SLURM_PROBLEM_DOWN, NULL },
     { "Zero Bytes were transmitted", SLURM_PROBLEM_DOWN, NULL },
     { "Connection refused", SLURM_PROBLEM_DOWN, NULL },
+    /* of one that was killed while it was asked */
+    { "Connection reset by peer", SLURM_PROBLEM_DOWN, NULL },
+    { "Transport endpoint is not connected", SLURM_PROBLEM_DOWN, NULL },
+    { "Broken pipe", SLURM_PROBLEM_DOWN, NULL },
     { "Communication connection failure", SLURM_PROBLEM_DOWN, NULL },
     { "in standby mode", SLURM_PROBLEM_DOWN, NULL },
     { "temporarily unable", SLURM_PROBLEM_DOWN, NULL },

@@ -117,6 +117,8 @@ static void problems_are_told_apart(void **state)
           "Slurm (squeue): slurm_load_jobs error: Unable to contact slurm controller (connect "
           "failure)",
           SLURM_PROBLEM_DOWN },
+        { "sbatch: error: Batch job submission failed: Transport endpoint is not connected\n",
+          "Slurm (squeue): Transport endpoint is not connected", SLURM_PROBLEM_DOWN },
         { "sbatch: error: invalid partition specified: nope\n"
           "sbatch: error: Batch job submission failed: Invalid partition name specified\n",
           "Slurm (squeue): Invalid partition name specified", SLURM_PROBLEM_REQUEST },
