@@ -17,14 +17,14 @@
 
 #define SAY_MS 1000u
 
-struct coming {
+struct early_pull {
     const char *store;
     uint64_t limit;
     char **keep; /* up to a NULL */
     uint64_t said_ms, bytes, total;
 };
 
-static void say_bytes(const struct coming *c)
+static void say_bytes(const struct early_pull *c)
 {
     printf("bytes %llu %llu\n", (unsigned long long)c->bytes, (unsigned long long)c->total);
     (void)fflush(stdout);
@@ -32,7 +32,7 @@ static void say_bytes(const struct coming *c)
 
 static void say(void *arg, const struct pull_progress *news)
 {
-    struct coming *c = arg;
+    struct early_pull *c = arg;
     uint64_t now = clock_mono_ms();
     if (news->step != PULL_FETCHES)
         return;
@@ -45,7 +45,7 @@ static void say(void *arg, const struct pull_progress *news)
 }
 
 /* Their locks are held until this process ends. */
-static void hold(const struct coming *c)
+static void hold(const struct early_pull *c)
 {
     char tree[IMAGE_DIGEST_LEN + 1];
     for (char **one = c->keep; *one; one++)
@@ -53,10 +53,10 @@ static void hold(const struct coming *c)
             (void)store_use(c->store, tree, NULL);
 }
 
-static int come(void *arg, const struct image_ask *asked, char digest[IMAGE_DIGEST_LEN + 1],
-                struct err *err)
+static int pull_early(void *arg, const struct image_ask *asked, char digest[IMAGE_DIGEST_LEN + 1],
+                      struct err *err)
 {
-    struct coming *c = arg;
+    struct early_pull *c = arg;
     const struct registry *registry = asked->registry;
     const struct pull_ask ask = { .store = c->store,
                                   .ref = *registry->ref,
@@ -82,9 +82,9 @@ static int come(void *arg, const struct image_ask *asked, char digest[IMAGE_DIGE
 
 int image_early_main(int argc, char **argv)
 {
-    struct coming c = { .store = argc >= 4 ? argv[2] : NULL };
+    struct early_pull c = { .store = argc >= 4 ? argv[2] : NULL };
     if (!c.store || !scan_u64(argv[3], 1, UINT64_MAX / 2, &c.limit))
         return 2;
     c.keep = argv + 4;
-    return image_answer(come, &c);
+    return image_answer(pull_early, &c);
 }

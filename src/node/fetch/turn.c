@@ -89,7 +89,7 @@ int turn_wait(const char *dir, const char *digest, int *taken, struct err *err)
 
 /* ---- room ---- */
 
-/* 1: it has ended, 0: it is none, or goes on. */
+/* true: it has ended; false: it is no early one, or goes on. */
 static bool wait_for_end(const char *dir, const char *digest, uint64_t until_ms)
 {
     AUTO_FREE char *mark = mark_path(dir, digest);
