@@ -1,5 +1,5 @@
-/* Words for reasons of waiting, and copies of such reasons. Pure: made of the reason alone, so that
- * one that was kept says the same later. */
+/* Words for reasons of waiting, a row for each kind of statement: a fixed line, or what makes one
+ * of the reason's members alone. */
 #include "sched/wait_words.h"
 
 #include "base/mem.h"
@@ -297,40 +297,4 @@ const char *wait_text(struct arena *arena, const struct wait_reason *r)
         return NULL;
     wait_words(&text, r);
     return arena_strndup(arena, buf_str(&text), text.len);
-}
-
-/* ---- copies ---- */
-
-static const size_t texts[] = {
-    offsetof(struct wait_reason, resource),   offsetof(struct wait_reason, node),
-    offsetof(struct wait_reason, role),       offsetof(struct wait_reason, level),
-    offsetof(struct wait_reason, domain),     offsetof(struct wait_reason, asked),
-    offsetof(struct wait_reason, there),      offsetof(struct wait_reason, types),
-    offsetof(struct wait_reason, closest),    offsetof(struct wait_reason, back),
-    offsetof(struct wait_reason, queue_name), offsetof(struct wait_reason, bundle_name),
-};
-
-static const char **text_at(struct wait_reason *r, size_t i)
-{
-    return (const char **)(void *)((char *)r + texts[i]);
-}
-
-struct wait_reason *wait_reason_keep(const struct wait_reason *r)
-{
-    struct wait_reason from = *r;
-    size_t size = sizeof from;
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        size += *text_at(&from, i) ? strlen(*text_at(&from, i)) + 1 : 0;
-    struct wait_reason *kept = mem_new(size);
-    char *at = (char *)(kept + 1);
-    *kept = from;
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        const char *text = *text_at(&from, i);
-        if (!text)
-            continue;
-        size_t len = strlen(text) + 1;
-        *text_at(kept, i) = memcpy(at, text, len);
-        at += len;
-    }
-    return kept;
 }

@@ -11,7 +11,4 @@ void wait_words(struct buf *, const struct wait_reason *);
 /* The same in arena; NULL: nothing is said. */
 const char *wait_text(struct arena *, const struct wait_reason *);
 
-/* In memory of its own, with all its texts; free() ends it. */
-struct wait_reason *wait_reason_keep(const struct wait_reason *);
-
 #endif
