@@ -41,10 +41,6 @@ struct deadline {
     uint64_t at_ms, job;
 }; /* a job is looked at then */
 
-struct accounts;
-struct packing;
-struct run_times;
-
 struct ctl {
     struct ctl_config config;
     unsigned char key[TOKEN_LEN]; /* agents' tokens are derived from it */
@@ -62,8 +58,9 @@ struct ctl {
     VEC(struct deadline) deadlines;   /* base/heap.h */
     struct map *possible;             /* shapes that fit the empty cluster */
     VEC(uint64_t) held_back;          /* jobs whose launches wait for room in the engine */
-    VEC(uint64_t) doomed, early_next, early_open; /* doomed: numbers, their directories go */
+    VEC(uint64_t) doomed;             /* numbers of jobs whose directories go after the commit */
     struct strangers *strangers;
+    struct early_images *early_images;
     struct slices slices;
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at,
         replan_at; /* a port that was found taken may be tried again */

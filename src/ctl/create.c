@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
+#include "ctl/early_images.h"
 #include "ctl/packing.h"
 #include "ctl/rdzv_table.h"
 #include "ctl/run_times.h"
@@ -93,6 +94,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->left = string_map_create();
     ctl->away = string_map_create();
     ctl->run_times = run_times_create();
+    ctl->early_images = early_images_create();
     ctl->secrets = secrets_create();
     ctl->queues =
         queues_create(&(struct queues_config){ .store = config->store,
@@ -144,11 +146,10 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->touched);
     vec_fini(&ctl->doomed);
     vec_fini(&ctl->held_back);
-    vec_fini(&ctl->early_next);
-    vec_fini(&ctl->early_open);
     vec_fini(&ctl->wanting);
     vec_fini(&ctl->slices.later);
     strangers_destroy(ctl->strangers);
+    early_images_destroy(ctl->early_images);
     vec_fini(&ctl->deadlines);
     map_destroy(ctl->possible);
     rdzv_table_destroy(ctl->rdzv_table);

@@ -23,11 +23,30 @@
 #define SAY_MS      5000u
 #define IMAGES_MOST 8u /* of a job */
 
+struct early_images {   /* jobs */
+    VEC(uint64_t) next; /* whose turn it is, in order, of the last pass */
+    VEC(uint64_t) open; /* whose images were asked for, and are not all there */
+};
+
+struct early_images *early_images_create(void)
+{
+    return mem_new(sizeof(struct early_images));
+}
+
+void early_images_destroy(struct early_images *early)
+{
+    if (!early)
+        return;
+    vec_fini(&early->next);
+    vec_fini(&early->open);
+    free(early);
+}
+
 /* ---- which jobs ---- */
 
 void early_images_begin(struct ctl *ctl)
 {
-    vec_clear(&ctl->early_next);
+    vec_clear(&ctl->early_images->next);
 }
 
 /* Of those that room, or its turn, is all they wait for. */
@@ -56,8 +75,8 @@ static bool names_image(const struct job_spec *spec)
 
 static bool is_next(const struct ctl *ctl, const struct live_job *job, enum wait_why why)
 {
-    return is_near(why) && ctl->early_next.n < EARLY_JOBS && job->spec && names_image(job->spec) &&
-           live_wait_position(ctl->live, job) < EARLY_LOOK;
+    return is_near(why) && ctl->early_images->next.n < EARLY_JOBS && job->spec &&
+           names_image(job->spec) && live_wait_position(ctl->live, job) < EARLY_LOOK;
 }
 
 /* The first of a line speaks for those behind it, whose images may be others. */
@@ -68,18 +87,18 @@ void early_images_note(struct ctl *ctl, const struct live_job *job,
     size_t n = line && line_first_id(line) == job->row.id ? line_jobs(line) : 1;
     if (!is_next(ctl, job, reason->why))
         return;
-    vec_push(&ctl->early_next, job->row.id);
+    vec_push(&ctl->early_images->next, job->row.id);
     for (size_t i = 1; i < n && i < EARLY_JOBS; i++) {
         struct live_job *one = live_find(ctl->live, line->ids.at[line->head + i]);
         if (one && core_spec(ctl, one) && is_next(ctl, one, reason->why))
-            vec_push(&ctl->early_next, one->row.id);
+            vec_push(&ctl->early_images->next, one->row.id);
     }
 }
 
 void early_images_join(struct ctl *ctl, const struct live_job *job)
 {
     if (job->line && is_next(ctl, job, job->line->why.why))
-        vec_push(&ctl->early_next, job->row.id);
+        vec_push(&ctl->early_images->next, job->row.id);
 }
 
 /* ---- asking ---- */
@@ -102,12 +121,12 @@ static bool are_wanted(const struct live_job *job)
 static void drop_unwanted(struct ctl *ctl)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < ctl->early_open.n; i++) {
-        const uint64_t id = ctl->early_open.at[i];
+    for (size_t i = 0; i < ctl->early_images->open.n; i++) {
+        const uint64_t id = ctl->early_images->open.at[i];
         struct live_job *job = live_find(ctl->live, id);
         bool wanted = are_wanted(job);
         if (wanted && !are_done(job))
-            ctl->early_open.at[kept++] = id;
+            ctl->early_images->open.at[kept++] = id;
         if (wanted)
             continue;
         if (job)
@@ -115,7 +134,7 @@ static void drop_unwanted(struct ctl *ctl)
         if (ctl->config.drop_early)
             ctl->config.drop_early(ctl->config.early_arg, id);
     }
-    ctl->early_open.n = kept;
+    ctl->early_images->open.n = kept;
 }
 
 /* May any of its tasks be on this machine, when others have ended? */
@@ -138,8 +157,9 @@ static bool may_be_here(const struct ctl *ctl, const struct live_job *job)
 static struct words digests_ahead(struct ctl *ctl, const struct live_job *job)
 {
     struct words all = { .at = ARENA_ARRAY(ctl->scratch, EARLY_JOBS * IMAGES_MOST, const char *) };
-    for (size_t i = 0; i < ctl->early_next.n && ctl->early_next.at[i] != job->row.id; i++) {
-        struct live_job *one = live_find(ctl->live, ctl->early_next.at[i]);
+    for (size_t i = 0;
+         i < ctl->early_images->next.n && ctl->early_images->next.at[i] != job->row.id; i++) {
+        struct live_job *one = live_find(ctl->live, ctl->early_images->next.at[i]);
         if (!one || !core_spec(ctl, one))
             continue;
         const struct words names = images_pinned(ctl, one);
@@ -184,7 +204,7 @@ static void ask(struct ctl *ctl, struct live_job *job)
     for (size_t i = 0; i < names.n; i++)
         job->early[i] =
             (struct early_image){ .name = images_name(job, names.at[i]), .problem = "" };
-    vec_push(&ctl->early_open, job->row.id);
+    vec_push(&ctl->early_images->open, job->row.id);
     if (ctl->config.fetch_early)
         send_wishes(ctl, job, &names);
 }
@@ -200,8 +220,8 @@ void early_images_go_on(struct ctl *ctl)
     drop_unwanted(ctl);
     if (!ctl->config.fetch_early && !taped_replays(ctl))
         return;
-    for (size_t i = 0; i < ctl->early_next.n; i++) {
-        struct live_job *job = live_find(ctl->live, ctl->early_next.at[i]);
+    for (size_t i = 0; i < ctl->early_images->next.n; i++) {
+        struct live_job *job = live_find(ctl->live, ctl->early_images->next.at[i]);
         if (!job || !job->waits || !are_wanted(job))
             continue;
         if (job->images_open)

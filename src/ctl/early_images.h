@@ -27,6 +27,9 @@ struct image_wish { /* what is fetched early (ctl_config.fetch_early) */
     const char *auth;
 };
 
+struct early_images *early_images_create(void);
+void early_images_destroy(struct early_images *); /* of NULL: nothing */
+
 /* In a pass: it begins; a job waits, and why. */
 void early_images_begin(struct ctl *);
 void early_images_note(struct ctl *, const struct live_job *, const struct wait_reason *);
