@@ -142,7 +142,7 @@ const struct slurm_job *slurm_find_job(const struct slurm_jobs *jobs, const char
                                        const char *name)
 {
     for (size_t i = 0; i < jobs->n; i++)
-        if (*id ? strcmp(jobs->at[i].id, id) == 0 : strcmp(jobs->at[i].name, name) == 0)
+        if (strcmp(jobs->at[i].name, name) == 0 && (!*id || strcmp(jobs->at[i].id, id) == 0))
             return &jobs->at[i];
     return NULL;
 }

@@ -47,7 +47,8 @@ struct slurm_jobs {
 };
 /* Lines that are not of the form are left out: another job's name may have anything in it. */
 void slurm_read_jobs(struct arena *, const char *text, struct slurm_jobs *);
-/* The first of that id, else (id "") of that name; NULL: there is none. */
+/* The first of that name and id, of any id where that is ""; NULL: there is none. A number alone
+ * may be another job's by now: Slurm gives out again what a controller that was killed forgot. */
 const struct slurm_job *slurm_find_job(const struct slurm_jobs *, const char *id, const char *name);
 /* "--parsable": the id, without the name of a cluster. -1: it is no answer of sbatch. */
 int slurm_read_submitted(struct arena *, const char *text, const char **id, struct err *);

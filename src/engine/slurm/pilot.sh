@@ -34,7 +34,7 @@ lives() {
 # told by Slurm first. One that holds what was on a node that was switched off waits for it, and
 # takes seven seconds to end; after ten the server ends the allocation.
 leave() {
-    scancel --signal=TERM "$SLURM_JOB_ID" 2>/dev/null
+    scancel --name="$SLURM_JOB_NAME" --signal=TERM "$SLURM_JOB_ID" 2>/dev/null
     tries=60
     [ -z "$more" ] || tries=20
     while [ "$tries" -gt 0 ] && lives; do

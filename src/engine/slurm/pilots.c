@@ -265,13 +265,17 @@ static void on_cancelled(void *arg, const struct slurm_answer *answer)
     look_soon(all, SOON_MS);
 }
 
-static void scancel(struct pilots *all, const char *const *args)
+/* signal: of the batch script; NULL: all of it ends. A controller that was killed gives numbers
+ * that it forgot to other jobs, so it goes by the name, too. */
+static void scancel(struct entry *e, const char *signal)
 {
     struct err err;
-    if (slurm_run(all->commands,
-                  &(struct slurm_call){
-                      .command = SLURM_SCANCEL, .args = args, .done = on_cancelled, .arg = all },
-                  &err) < 0)
+    AUTO_FREE char *name = mem_printf("--name=" PILOT_JOB_NAME "%s", e->pilot->nonce);
+    const char *args[] = { name, signal ? "--batch" : e->pilot->id, signal, e->pilot->id, NULL };
+    const struct slurm_call call = {
+        .command = SLURM_SCANCEL, .args = args, .done = on_cancelled, .arg = e->all
+    };
+    if (slurm_run(e->all->commands, &call, &err) < 0)
         log_warn("pilot.cancel", "reason=\"%s\"", err.what);
 }
 
@@ -280,14 +284,12 @@ static void scancel(struct pilots *all, const char *const *args)
 static void cancel(struct entry *e, bool empty)
 {
     const uint64_t now = uv_now(e->all->loop);
-    const char *plain[] = { e->pilot->id, NULL };
-    const char *asking[] = { "--batch", "--signal=USR1", e->pilot->id, NULL };
     const bool asks = empty && !e->cancelled_ms && *e->pilot->nodes;
     if (!*e->pilot->id || e->slurm_over || slurm_is_busy(e->all->commands, SLURM_SCANCEL) ||
         (e->cancelled_ms && now - e->cancelled_ms < CANCEL_MS))
         return;
     e->cancelled_ms = now ? now : 1;
-    scancel(e->all, asks ? asking : plain);
+    scancel(e, asks ? "--signal=USR1" : NULL);
 }
 
 static void vacate(struct entry *e)
@@ -404,7 +406,6 @@ static void start_again(struct entry *e)
     struct pilots *all = e->all;
     const uint64_t now = uv_now(all->loop);
     struct pilot_host *due = NULL;
-    const char *args[] = { "--batch", "--signal=USR2", e->pilot->id, NULL };
     for (size_t i = 0; i < e->pilot->hosts.n; i++) {
         struct pilot_host *host = &e->pilot->hosts.at[i];
         const bool silent = !host->gone && e->pilot->hears_again &&
@@ -419,7 +420,7 @@ static void start_again(struct entry *e)
     again_tell(&due->again, now);
     log_info("pilot.again", "pilot=%s node=%s try=%u note=\"it is silent, and Slurm has it\"",
              e->pilot->name, due->name, due->again.tries);
-    scancel(all, args);
+    scancel(e, "--signal=USR2");
 }
 
 static void go_on_running(struct entry *e)

@@ -38,7 +38,7 @@ static void jobs_are_read(void **state)
     assert_int_equal(jobs.n, 5); /* without the array and the last line */
     assert_int_equal(jobs.at[0].state, SLURM_DONE);
     assert_true(slurm_state_is_over(jobs.at[1].state));
-    const struct slurm_job *job = slurm_find_job(&jobs, "9", "");
+    const struct slurm_job *job = slurm_find_job(&jobs, "9", "muster-pilot-ab12");
     assert_non_null(job);
     assert_int_equal(job->state, SLURM_RUNNING);
     assert_false(slurm_state_is_over(job->state));
@@ -57,6 +57,7 @@ static void jobs_are_read(void **state)
     assert_true(job->has_start);
     assert_int_equal(localtime_r(&at, &tm)->tm_min, 22);
     assert_null(slurm_find_job(&jobs, "90", "muster-pilot-cd34"));
+    assert_null(slurm_find_job(&jobs, "9", "muster-pilot-cd34"));
     assert_null(slurm_find_job(&jobs, "", "muster-pilot-none"));
 }
 

@@ -251,7 +251,7 @@ static void one_is_submitted_waits_and_ends(void **state)
     UNTIL(t, state_of(t) == PILOT_RUNNING);
     assert_true(pilot_has_node(pilots_find(t->pilots, "p1"), "n2"));
     assert_true(pilots_stop(t->pilots, "p1", "ada", false));
-    UNTIL(t, was_told(t, "scancel", "--batch --signal=USR1 7\n"));
+    UNTIL(t, was_told(t, "scancel", "--name=muster-pilot-ab12 --batch --signal=USR1 7\n"));
     write_file(t, "squeue.out", "7@COMPLETED@10:00@N/A@2@main@n[1-2]@muster-pilot-ab12@None\n");
     UNTIL(t, state_of(t) == PILOT_OVER && t->gone == 2);
     assert_string_equal(pilots_find(t->pilots, "p1")->reason, "stopped by ada");
@@ -468,7 +468,7 @@ static void a_silent_node_is_started_again(void **state)
     assert_true(is_refused(t, come_by(t, "n2", '1')));
     assert_true(is_refused(t, come(t, ""))); /* it does not ask for one that is heard */
     t->reached = NULL;
-    UNTIL(t, was_told(t, "scancel", "--batch --signal=USR2 7\n"));
+    UNTIL(t, was_told(t, "scancel", "--name=muster-pilot-ab12 --batch --signal=USR2 7\n"));
     hear(t, come(t, ""), said);
     hash_own('0', hash, hex);
     snprintf(want, sizeof want, "n2|%s", hex);
