@@ -21,7 +21,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Slurm]:
-    with slurm(4, "--gpus-per-node", "2") as one:
+    with slurm(4, "--gpus-per-node", "2", "--gpu-type", "a100") as one:
         yield one
 
 
@@ -53,6 +53,33 @@ def own(server: Server) -> list[Json]:
 def on_slurm(name: str, run: str, replicas: int = 1, **more: object) -> str:
     more = {"place": {"engine": "slurm"}, **more}
     return native(name, run, replicas, resources={"cpu": 5, "memory": "64Mi"}, **more)
+
+
+def test_slurm_is_asked_for_the_type_of_devices(
+    server: Server, cluster: Slurm, tmp_path: Path
+) -> None:
+    """By its own word for it, and for other nodes than those to avoid."""
+    devices = {"cpu": 1, "memory": "64Mi", "gpu": 2, "gpu_type": "A100-SXM4-80GB"}
+    place = {"engine": "slurm", "avoid": ["n1"]}
+    go = tmp_path / "go"
+    number = server.submit(
+        native("typed", until_there(go), resources=devices, place=place, runtime="host")
+    )
+    server.wait(number, "running")
+    ((allocation, *_),) = asked(cluster)
+    told = cluster.run("scontrol", "show", "job", allocation)
+    assert "TresPerNode=gres:gpu:a100:2" in told and "ExcNodeList=n1" in told, told
+    (node,) = [one for one in server.get("/v1/nodes")["nodes"] if one.get("gpu_type")]
+    assert node["gpu_type"] == "a100" and node["name"] != "n1"
+    go.touch()
+    assert server.wait(number)["state"] == "succeeded"
+    script = tmp_path / "typed.sbatch"
+    script.write_text("#!/bin/sh\n#SBATCH --gres=gpu:h100:1 --mem=64M -t 5\ntrue\n")
+    words = ("run", "--detach", "--json", "--engine", "slurm", script)
+    other = server.wait(json.loads(server.muster(*words, cwd=tmp_path).stdout)["number"])
+    assert other["state"] == "failed"
+    assert "1 GPUs h100 on a node, and those of partition" in other["reason"]
+    assert not asked(cluster)
 
 
 def test_a_job_runs_in_an_allocation_of_its_own(

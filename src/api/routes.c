@@ -135,7 +135,7 @@ static const struct route routes[] = {
           "Allocations of Slurm that this server holds, and whether Slurm can be asked", "", NULL,
           200),
     ROUTE("POST", "/v1/pilots", pilot_start, ROUTE_ADMIN,
-          "One more: {nodes, partition, time_ms, cpus, gpus, idle_ms, flags: [for sbatch]}; the "
+          "One more: {nodes, partition, time_ms, cpus, gpus, gpu_type, idle_ms, flags: [for sbatch]}; the "
           "answer has its name",
           "", NULL, 201),
     ROUTE("GET", "/v1/pilots/{pilot}", pilot_show, ROUTE_ADMIN, "One of them", "", NULL, 200),

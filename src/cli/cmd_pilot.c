@@ -23,8 +23,8 @@
 
 struct pilot_opts {
     struct common_opts common;
-    uint64_t nodes, gpus, cpus, time_ms;
-    const char *partition, *idle;
+    uint64_t nodes, cpus, time_ms;
+    const char *partition, *idle, *gpus;
     bool wait, now;
 };
 static const struct opt opts[] = {
@@ -47,10 +47,10 @@ static const struct opt opts[] = {
       .arg = "TIME",
       .help = "start: how long, 8h (as long as the partition gives)" },
     { .name = "gpus-per-node",
-      .type = OPT_U64,
+      .type = OPT_STR,
       .offset = offsetof(struct pilot_opts, gpus),
-      .arg = "N",
-      .help = "start: devices of each node (none)" },
+      .arg = "[TYPE:]N",
+      .help = "start: devices of each node (none); TYPE as Slurm calls it" },
     { .name = "cpus-per-node",
       .type = OPT_U64,
       .offset = offsetof(struct pilot_opts, cpus),
@@ -130,6 +130,20 @@ static int list(struct cli *cli, struct err *err)
 
 /* ---- start ---- */
 
+static int add_gpus(struct arena *arena, struct text_node *map, const char *text, struct err *err)
+{
+    const char *colon = text ? strrchr(text, ':') : NULL;
+    uint64_t n = 0;
+    if (text && !scan_u64(colon ? colon + 1 : text, 0, 1024, &n)) {
+        err_set(err, ERR_INPUT, "--gpus-per-node %.60s is no number of devices", text);
+        return err_hint(err, "4, or a100:4");
+    }
+    text_int(arena, map, "gpus", (int64_t)n);
+    if (colon)
+        text_str(arena, map, "gpu_type", arena_strndup(arena, text, (size_t)(colon - text)));
+    return 0;
+}
+
 static const struct text_node *ask(struct cli *cli, const struct pilot_opts *o, int argc,
                                    char **argv, struct err *err)
 {
@@ -142,7 +156,8 @@ static const struct text_node *ask(struct cli *cli, const struct pilot_opts *o, 
     text_str(cli->arena, map, "partition", o->partition ? o->partition : "");
     text_int(cli->arena, map, "time_ms", (int64_t)o->time_ms);
     text_int(cli->arena, map, "cpus", (int64_t)o->cpus);
-    text_int(cli->arena, map, "gpus", (int64_t)o->gpus);
+    if (add_gpus(cli->arena, map, o->gpus, err) < 0)
+        return NULL;
     text_int(cli->arena, map, "idle_ms", (int64_t)idle);
     flags = text_list(cli->arena, map, "flags");
     for (int i = 1; i < argc; i++)

@@ -132,6 +132,7 @@ static void add(void *arg, const struct pilot *p, const struct pilot_host *host)
                                  .address = "",
                                  .engine = ENGINE_ALLOCATOR,
                                  .host = host->slurm,
+                                 .gpu_type = p->ask.gpu_type,
                                  .for_job = p->job };
     for (size_t i = 0; i < p->ask.flags.n; i++)
         add_label(arena, &one.labels, p->ask.flags.at[i]);
@@ -432,7 +433,7 @@ static int read_ask(struct arena *arena, const struct text_node *body, struct pi
                     { "cpus", &cpus, 65536 },
                     { "gpus", &gpus, 1024 },
                     { "idle_ms", &out->idle_ms, UINT64_C(1) << 40 } };
-    out->partition = "";
+    out->partition = out->gpu_type = "";
     if (!body || body->kind != TEXT_MAP)
         return err_set(err, ERR_INPUT, "the body is no map with the number of nodes");
     for (const struct text_node *n = body->first; n; n = n->next) {
@@ -446,6 +447,8 @@ static int read_ask(struct arena *arena, const struct text_node *body, struct pi
             rc = read_flags(arena, n, &out->flags, err);
         else if (strcmp(n->key, "partition") == 0 && n->kind == TEXT_STR)
             out->partition = n->str;
+        else if (strcmp(n->key, "gpu_type") == 0 && n->kind == TEXT_STR)
+            out->gpu_type = n->str;
         else
             rc = err_set(err, ERR_INPUT, "\"%.60s\" is not known here", n->key);
         if (rc < 0)

@@ -30,6 +30,22 @@ static const struct sb_part *first_of(const struct sb_reader *r)
 
 /* ---- who ---- */
 
+/* What only Slurm can honour: an allocation of the job's own is asked for it
+ * (engine/slurm/request.h). */
+static void read_labels(struct sb_reader *r, const struct sb_part *part)
+{
+    static const struct {
+        enum sb_id id;
+        const char *label;
+    } rows[] = {
+        { SBO_CONSTRAINT, "constraint" },   { SBO_LICENSES, "licenses" }, { SBO_QOS, "qos" },
+        { SBO_RESERVATION, "reservation" }, { SBO_WCKEY, "wckey" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (sb_has(part, rows[i].id) && *sb_text(part, rows[i].id))
+            pairs_set(&r->job->labels, r->arena, rows[i].label, sb_text(part, rows[i].id));
+}
+
 static void read_name(struct sb_reader *r)
 {
     const struct sb_part *part = first_of(r);
@@ -46,10 +62,7 @@ static void read_name(struct sb_reader *r)
         r->job->project = sb_text(part, SBO_ACCOUNT);
     if (sb_has(part, SBO_COMMENT))
         r->job->description = sb_text(part, SBO_COMMENT);
-    if (sb_has(part, SBO_QOS))
-        pairs_set(&r->job->labels, r->arena, "qos", sb_text(part, SBO_QOS));
-    if (sb_has(part, SBO_WCKEY))
-        pairs_set(&r->job->labels, r->arena, "wckey", sb_text(part, SBO_WCKEY));
+    read_labels(r, part);
 }
 
 static void read_queue(struct sb_reader *r)

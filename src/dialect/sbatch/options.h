@@ -22,7 +22,8 @@ enum sb_arg { SB_NO_ARG, SB_ARG, SB_MAYBE_ARG };
     X(CLUSTERS, "clusters", 'M', ARG, WARNED, 0, "there is one cluster")                            \
     X(COMMENT, "comment", 0, ARG, HONOURED, 1, "`description`")                                     \
     X(CONSTRAINT, "constraint", 'C', ARG, HONOURED, 0,                                              \
-      "the name of a device model is `gpu_type`; other features are warned: nodes have none")       \
+      "the name of a device model is `gpu_type`; other features are warned: nodes have none, "      \
+      "`--engine slurm` asks for it; kept as label `constraint`")                                   \
     X(CONTAINER, "container", 0, ARG, REFUSED, 0, "OCI bundles are not run; --container-image")     \
     X(CONTAINER_IMAGE, "container-image", 0, ARG, HONOURED, 1, "`image` (pyxis)")                   \
     X(CONTAINER_MOUNTS, "container-mounts", 0, ARG, HONOURED, 1, "`inputs.data` (pyxis)")           \
@@ -68,7 +69,8 @@ enum sb_arg { SB_NO_ARG, SB_ARG, SB_MAYBE_ARG };
     X(JOB_NAME, "job-name", 'J', ARG, HONOURED, 1, "`name`")                                        \
     X(KILL_ON_INVALID_DEP, "kill-on-invalid-dep", 0, ARG, WARNED, 0,                                \
       "a dependency that cannot come true fails the job at once, always")                           \
-    X(LICENSES, "licenses", 'L', ARG, WARNED, 0, "licences are not counted")                        \
+    X(LICENSES, "licenses", 'L', ARG, WARNED, 0,                                                    \
+      "licences are not counted; `--engine slurm` asks for them; kept as label `licenses`")         \
     X(MAIL_TYPE, "mail-type", 0, ARG, WARNED, 1, "no mail is sent")                                 \
     X(MAIL_USER, "mail-user", 0, ARG, WARNED, 1, "no mail is sent")                                 \
     X(MCS_LABEL, "mcs-label", 0, ARG, WARNED, 0, "there are no such labels")                        \
@@ -108,7 +110,8 @@ enum sb_arg { SB_NO_ARG, SB_ARG, SB_MAYBE_ARG };
     X(QUIET, "quiet", 'Q', NO_ARG, QUIET, 0, "of the command line")                                 \
     X(REBOOT, "reboot", 0, NO_ARG, REFUSED, 0, "no node is rebooted for a job")                     \
     X(REQUEUE, "requeue", 0, NO_ARG, HONOURED, 1, "`retry.platform`: a lost node starts it anew")   \
-    X(RESERVATION, "reservation", 0, ARG, REFUSED, 0, "there are none; a queue of that name does")  \
+    X(RESERVATION, "reservation", 0, ARG, WARNED, 0,                                                \
+      "there are none; `--engine slurm` asks for it; kept as label `reservation`")                  \
     X(SIGNAL, "signal", 0, ARG, HONOURED, 1, "sent that long before --time is over")                \
     X(SOCKETS_PER_NODE, "sockets-per-node", 0, ARG, WARNED, 0, "sockets are not told apart")        \
     X(SPREAD_JOB, "spread-job", 0, NO_ARG, QUIET, 0, "nodes of a job are spread always")            \

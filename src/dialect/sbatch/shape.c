@@ -104,7 +104,8 @@ static void read_constraint(const struct counting *c)
     else
         report_hint(c->r->report,
                     sb_warn(c->r, c->part, SBO_CONSTRAINT, "has no effect: nodes have no features"),
-                    "--gres=gpu:MODEL:N asks for a model, --nodelist for nodes");
+                    "--gres=gpu:MODEL:N asks for a model, --nodelist for nodes; with `--engine "
+                    "slurm` Slurm is asked for it");
 }
 
 /* ---- nodes and tasks ---- */

@@ -11,6 +11,7 @@
 #include "engine/machines/remote_launch.h"
 #include "engine/machines/staging.h"
 #include "job/gpu.h"
+#include "job/gpu_model.h"
 #include "job/node_spec.h"
 #include "link/hosts.h"
 
@@ -46,7 +47,7 @@ struct machine {
     struct arena *arena;
     const char *address; /* what its peers call it; "": as its host connects */
     struct pairs labels; /* beside those that its host says */
-    const char *engine, *host;
+    const char *engine, *host, *gpu_type;
     uint64_t lasts_ms, for_job;
     struct arena *said;    /* NULL: it has not come */
     struct node_spec spec; /* as it was told last, in said */
@@ -203,8 +204,18 @@ static void tell_later(struct machines *m, struct machine_run *run, const char *
     uv_timer_start(&m->later, on_later, 0, 0);
 }
 
+/* What was asked for by that name fits, whatever the driver says. */
+static const char *model_of(struct arena *arena, const char *model, const char *called)
+{
+    if (!*called || gpu_model_is(model, called))
+        return arena_strdup(arena, model);
+    return *model ? arena_printf(arena, "%s" GPU_MODELS_APART "%s", model, called)
+                  : arena_strdup(arena, called);
+}
+
 /* What its driver says stays for as long as the engine: the core reads it. */
-static struct gpu_report *report_of(struct machines *m, const struct wire_host_hello *hello)
+static struct gpu_report *report_of(struct machines *m, const struct machine *machine,
+                                    const struct wire_host_hello *hello)
 {
     struct gpu_report *report = ARENA_NEW(m->reports, struct gpu_report);
     *report =
@@ -214,13 +225,14 @@ static struct gpu_report *report_of(struct machines *m, const struct wire_host_h
                              .n = hello->n_devices };
     for (uint32_t i = 0; i < hello->n_devices; i++) {
         const struct wire_host_device *from = &hello->devices[i];
-        report->at[i] = (struct gpu_device){ .number = i,
-                                             .minor = from->minor,
-                                             .model = arena_strdup(m->reports, from->model),
-                                             .uuid = arena_strdup(m->reports, from->uuid),
-                                             .pci = arena_strdup(m->reports, from->pci),
-                                             .memory = from->memory,
-                                             .error = arena_strdup(m->reports, from->error) };
+        report->at[i] =
+            (struct gpu_device){ .number = i,
+                                 .minor = from->minor,
+                                 .model = model_of(m->reports, from->model, machine->gpu_type),
+                                 .uuid = arena_strdup(m->reports, from->uuid),
+                                 .pci = arena_strdup(m->reports, from->pci),
+                                 .memory = from->memory,
+                                 .error = arena_strdup(m->reports, from->error) };
     }
     gpu_offer(m->reports, report, NULL);
     return report;
@@ -230,7 +242,7 @@ static struct node_spec spec_of(struct machines *m, const struct machine *machin
                                 const char *address, const struct wire_host_hello *hello,
                                 struct arena *arena)
 {
-    struct gpu_report *report = report_of(m, hello);
+    struct gpu_report *report = report_of(m, machine, hello);
     struct node_spec spec = { .name = arena_strdup(arena, hello->node),
                               .address = arena_strdup(arena, *machine->address ? machine->address
                                                                                : address),
@@ -611,6 +623,7 @@ void machines_add(struct engine *e, const struct machine_entry *one)
                   one->labels.at[i].value);
     machine->engine = one->engine ? arena_strdup(machine->arena, one->engine) : NULL;
     machine->host = one->host ? arena_strdup(machine->arena, one->host) : NULL;
+    machine->gpu_type = arena_strdup(machine->arena, one->gpu_type ? one->gpu_type : "");
     machine->lasts_ms = one->lasts_ms;
     machine->for_job = one->for_job;
     struct machine *before = string_map_remove(m->machines, one->node);

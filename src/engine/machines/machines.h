@@ -32,7 +32,8 @@ struct machine_entry {
     unsigned char token_hash[32]; /* of its host's token, as in link_expect */
     const char *engine;           /* that gave it, in a word for people; NULL: somebody added it */
     const char *host;             /* the physical one, whose ports it shares; NULL: itself */
-    uint64_t lasts_ms, for_job;   /* as in job/node_spec.h */
+    const char *gpu_type; /* what its devices are called besides, by that engine; NULL or "" */
+    uint64_t lasts_ms, for_job; /* as in job/node_spec.h */
 };
 /* A machine that may connect, or what is now true of one that may. To be told before recover. */
 void machines_add(struct engine *, const struct machine_entry *);

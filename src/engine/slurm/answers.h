@@ -53,18 +53,6 @@ const struct slurm_job *slurm_find_job(const struct slurm_jobs *, const char *id
 /* "--parsable": the id, without the name of a cluster. -1: it is no answer of sbatch. */
 int slurm_read_submitted(struct arena *, const char *text, const char **id, struct err *);
 
-struct slurm_shape { /* what each node of a partition has at least */
-    const char *partition;
-    uint64_t cpus, memory; /* bytes */
-    uint32_t gpus, nodes;  /* how many nodes there are of that */
-    uint64_t time_ms;      /* that an allocation may have; 0: any */
-};
-/* partition "": the default one. Of its nodes with at least so many GPUs. false: there is none. */
-bool slurm_read_shape(struct arena *, const char *text, const char *partition, uint32_t gpus,
-                      struct slurm_shape *);
-/* Is there one of that name? */
-bool slurm_has_partition(struct arena *, const char *text, const char *partition);
-
 bool slurm_read_span(const char *text, uint64_t *ms); /* "1-02:03:04" "9:40"; UNLIMITED: false */
 
 /* What a command that failed said on stderr. DOWN: Slurm cannot be asked, which says nothing of

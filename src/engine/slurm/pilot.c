@@ -80,7 +80,7 @@ int pilot_check_ask(const struct pilot_ask *ask, struct err *err)
         return err_set(err, ERR_INPUT, "more than %u words for sbatch", PILOT_FLAGS_MAX);
     for (size_t i = 0; i < ask->flags.n; i++) {
         const char *flag = ask->flags.at[i];
-        if (strlen(flag) > 1000 || strchr(flag, '\n'))
+        if (strlen(flag) > PILOT_FLAG_MAX || strchr(flag, '\n'))
             return err_set(err, ERR_INPUT, "a word for sbatch is longer than a line");
         if (!is_ours(flag))
             continue;
@@ -89,6 +89,8 @@ int pilot_check_ask(const struct pilot_ask *ask, struct err *err)
                         "how many nodes stands before the --, and only what else is for sbatch "
                         "behind it");
     }
+    if (strlen(ask->gpu_type) > 64 || strpbrk(ask->gpu_type, ":,( \n"))
+        return err_set(err, ERR_INPUT, "gpus of a node: \"%.60s\" is no type", ask->gpu_type);
     return strlen(ask->partition) < 256 && !strchr(ask->partition, '\n')
                ? 0
                : err_set(err, ERR_INPUT, "partition: no name");
@@ -119,7 +121,8 @@ const char **pilot_sbatch(struct arena *a, const struct pilot *p)
         out[n++] =
             arena_printf(a, "--time=%llu", (unsigned long long)((ask->time_ms + 59999) / 60000));
     if (ask->gpus)
-        out[n++] = arena_printf(a, "--gres=gpu:%u", ask->gpus);
+        out[n++] = arena_printf(a, "--gres=gpu:%s%s%u", ask->gpu_type, *ask->gpu_type ? ":" : "",
+                                ask->gpus);
     if (ask->cpus) {
         out[n++] = arena_printf(a, "--cpus-per-task=%u", ask->cpus);
         if (ask->memory)
@@ -169,6 +172,7 @@ struct pilot *pilot_create(const char *name, const char *nonce, const char *by,
     p->hears_again = true;
     p->ask = *ask;
     p->ask.partition = arena_strdup(p->arena, ask->partition);
+    p->ask.gpu_type = arena_strdup(p->arena, ask->gpu_type);
     p->ask.flags.at = ARENA_ARRAY(p->arena, ask->flags.n + 1, const char *);
     for (size_t i = 0; i < ask->flags.n; i++)
         p->ask.flags.at[i] = arena_strdup(p->arena, ask->flags.at[i]);
@@ -275,6 +279,8 @@ static void put_ask(struct arena *a, struct text_node *map, const struct pilot_a
     text_int(a, map, "time_ms", (int64_t)ask->time_ms);
     text_int(a, map, "cpus", ask->cpus);
     text_int(a, map, "gpus", ask->gpus);
+    if (*ask->gpu_type)
+        text_str(a, map, "gpu_type", ask->gpu_type);
     text_int(a, map, "idle_ms", (int64_t)ask->idle_ms);
     struct text_node *flags = text_list(a, map, "flags");
     for (size_t i = 0; i < ask->flags.n; i++)
@@ -290,6 +296,7 @@ static struct pilot_ask get_ask(struct arena *a, const struct text_node *map)
                              .time_ms = text_number(map, "time_ms"),
                              .cpus = (uint32_t)text_number(map, "cpus"),
                              .gpus = (uint32_t)text_number(map, "gpus"),
+                             .gpu_type = text_word(map, "gpu_type"),
                              .idle_ms = text_number(map, "idle_ms") };
     const struct text_node *flags = text_get(map, "flags");
     ask.flags.at = ARENA_ARRAY(a, flags ? flags->count + 1 : 1, const char *);

@@ -11,6 +11,7 @@
 
 #define PILOT_NODES_MAX 1024u
 #define PILOT_FLAGS_MAX 64u
+#define PILOT_FLAG_MAX  1000u /* letters of one */
 
 /* SUBMITTING: Slurm has not said its id. ENDING: it is being given back. OVER: Slurm has ended it,
  * and nothing of it answers. Words of rows and answers. */
@@ -43,6 +44,7 @@ struct pilot_ask { /* what was asked for */
     const char *partition; /* "": the default one */
     uint64_t time_ms;      /* 0: as the partition has it */
     uint32_t cpus, gpus;   /* of each node; cpus 0: whole nodes */
+    const char *gpu_type;  /* as Slurm calls it; "": any */
     uint64_t memory;       /* of each, bytes; 0: as Slurm gives it */
     uint64_t idle_ms;      /* given back after so long without a task; 0: kept */
     struct words flags;    /* for sbatch, as they were given */

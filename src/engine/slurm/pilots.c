@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "engine/slurm/commands.h"
+#include "engine/slurm/partitions.h"
 #include "engine/slurm/script.h"
 #include "link/joins.h"
 
@@ -470,7 +471,7 @@ static bool know_shape(struct pilots *all, const char *partition)
 {
     const char *sinfo = pilots_sinfo(all);
     arena_reset(all->shape_of);
-    return sinfo && slurm_read_shape(all->shape_of, sinfo, partition, 0, &all->shape);
+    return sinfo && slurm_read_shape(all->shape_of, sinfo, partition, NULL, &all->shape);
 }
 
 static void word_waiting(const struct pilot *p, char *out, size_t size)

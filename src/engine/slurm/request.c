@@ -8,10 +8,12 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "engine/slurm/partitions.h"
 #include "job/job.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #define AGENT_MEMORY (UINT64_C(128) << 20) /* for what watches over the tasks */
 #define START_MS     120000u               /* until the first task runs, and 90 s before the end */
@@ -30,6 +32,7 @@ struct bin {
 struct packing {
     struct piece pieces[PIECES_MAX];
     size_t n_pieces;
+    struct slurm_gpus gpus;   /* of a piece */
     struct slurm_shape shape; /* cpus 0: not known */
     struct bin bins[PILOT_NODES_MAX];
     uint32_t n_bins;
@@ -151,6 +154,22 @@ static int pack(struct packing *p, bool least, struct err *err)
     return 0;
 }
 
+static const char *joined(struct arena *arena, const struct words *words, const char *apart)
+{
+    const char *text = "";
+    for (size_t i = 0; i < words->n; i++)
+        text = arena_printf(arena, "%s%s%s", text, i ? apart : "", words->at[i]);
+    return text;
+}
+
+static bool words_equal(const struct words *a, const struct words *b)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (!words_have(b, a->at[i]))
+            return false;
+    return a->n == b->n;
+}
+
 static bool is_batch_script(const struct job_spec *job)
 {
     return words_have(&job->conventions, "sbatch");
@@ -165,6 +184,28 @@ static bool has_whole_nodes(const struct job_spec *job)
     return false;
 }
 
+/* All nodes of an allocation are alike: a type is asked for when every role with GPUs asks for it.
+ * What a batch script names by --constraint is a feature of nodes, which Slurm is asked for too. */
+static void find_gpus(struct packing *p, const struct job_spec *job)
+{
+    const struct words *types = NULL;
+    const char *feature = is_batch_script(job) ? pairs_get(&job->labels, "constraint") : NULL;
+    uint64_t most = 0;
+    bool same = true;
+    for (size_t i = 0; i < p->n_pieces; i++)
+        most = p->pieces[i].gpu_milli > most ? p->pieces[i].gpu_milli : most;
+    for (size_t i = 0; i < job->n_roles; i++) {
+        const struct resources *r = &job->roles[i].resources;
+        if (!r->gpu_milli)
+            continue;
+        same = same && (!types || words_equal(types, &r->gpu_types));
+        types = &r->gpu_types;
+    }
+    p->gpus.n = (uint32_t)((most + 999) / 1000);
+    if (types && same && !(types->n == 1 && feature && strcasecmp(types->at[0], feature) == 0))
+        p->gpus.types = *types;
+}
+
 static void size_nodes(const struct packing *p, bool whole, struct pilot_ask *out)
 {
     struct bin most = { .cpu_milli = 1000 };
@@ -177,6 +218,7 @@ static void size_nodes(const struct packing *p, bool whole, struct pilot_ask *ou
     out->nodes = p->n_bins ? p->n_bins : 1;
     out->cpus = whole ? 0 : (uint32_t)((most.cpu_milli + 999) / 1000);
     out->gpus = (uint32_t)((most.gpu_milli + 999) / 1000);
+    out->gpu_type = out->gpus && p->shape.gpu_type ? p->shape.gpu_type : "";
     if (most.memory && !whole) {
         const uint64_t all = most.memory + AGENT_MEMORY;
         out->memory = p->shape.memory && all > p->shape.memory ? p->shape.memory : all;
@@ -199,6 +241,15 @@ static const char *partition_of(struct arena *arena, const struct job_spec *job,
     return is_one || is_batch_script(job) ? queue : "";
 }
 
+/* More of them than a word for sbatch may have letters are left to the planner. */
+static void add_names(struct arena *arena, const char *option, const struct words *names,
+                      struct pilot_ask *out)
+{
+    const char *flag = arena_printf(arena, "%s=%s", option, joined(arena, names, ","));
+    if (names->n && strlen(flag) <= PILOT_FLAG_MAX)
+        out->flags.at[out->flags.n++] = flag;
+}
+
 static void add_flags(struct arena *arena, const struct job_spec *job, struct pilot_ask *out)
 {
     static const struct {
@@ -211,13 +262,13 @@ static void add_flags(struct arena *arena, const struct job_spec *job, struct pi
     out->flags.at = ARENA_ARRAY(arena, ARRAY_LEN(rows) + 2, const char *);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const char *value = pairs_get(&job->placing.labels, rows[i].label);
-        if (!value && is_batch_script(job) && i == 0)
-            value = job->project;
-        if (!value && is_batch_script(job) && i == 1)
-            value = pairs_get(&job->labels, "qos");
+        if (!value && is_batch_script(job)) /* what it asked for by the option of that name */
+            value = i == 0 ? job->project : pairs_get(&job->labels, rows[i].option + 2);
         if (value && *value)
             out->flags.at[out->flags.n++] = arena_printf(arena, "%s=%s", rows[i].option, value);
     }
+    add_names(arena, "--nodelist", &job->placing.nodes, out);
+    add_names(arena, "--exclude", &job->placing.avoid, out);
 }
 
 /* As long as the job may run and end, what comes before and after it included. */
@@ -255,21 +306,25 @@ static int check_partition(const struct pilot_ask *ask, const struct slurm_shape
 static int find_shape(struct arena *arena, const struct packing *p, const char *sinfo,
                       const char *partition, struct slurm_shape *out, struct err *err)
 {
-    uint64_t most = 0;
-    for (size_t i = 0; i < p->n_pieces; i++)
-        most = p->pieces[i].gpu_milli > most ? p->pieces[i].gpu_milli : most;
-    const uint32_t gpus = (uint32_t)((most + 999) / 1000);
-    if (!sinfo || slurm_read_shape(arena, sinfo, partition, gpus, out))
+    const struct slurm_gpus any = { .n = p->gpus.n };
+    if (!sinfo || slurm_read_shape(arena, sinfo, partition, &p->gpus, out))
         return 0;
     if (*partition && !slurm_has_partition(arena, sinfo, partition)) {
         err_set(err, ERR_CANNOT, "Slurm has no partition \"%.60s\"", partition);
         return err_hint(err,
                         "sinfo lists them; name one: place.labels {" REQUEST_PARTITION ": NAME}");
     }
-    if (!slurm_read_shape(arena, sinfo, partition, 0, out))
+    if (!slurm_read_shape(arena, sinfo, partition, NULL, out))
         return 0; /* no default one: Slurm says so */
+    if (p->gpus.types.n && slurm_read_shape(arena, sinfo, partition, &any, out)) {
+        const struct words types = slurm_gpu_types(arena, sinfo, partition);
+        return err_set(err, ERR_CANNOT,
+                       "it needs %u GPUs %.60s on a node, and those of partition %.60s are %.200s",
+                       any.n, joined(arena, &p->gpus.types, " or "), out->partition,
+                       joined(arena, &types, ", "));
+    }
     err_set(err, ERR_CANNOT, "it needs %u GPUs on a node, and no node of partition %.60s has them",
-            gpus, out->partition);
+            any.n, out->partition);
     return err_hint(err, "name another partition: place.labels {" REQUEST_PARTITION ": NAME}");
 }
 
@@ -280,6 +335,7 @@ int slurm_make_request(struct arena *arena, const struct job_spec *job, const ch
     *p = (struct packing){ .n_pieces = 0 };
     *out = (struct pilot_ask){ .partition = partition_of(arena, job, sinfo) };
     add_pieces(p, job);
+    find_gpus(p, job);
     if (find_shape(arena, p, sinfo, out->partition, &p->shape, err) < 0 || pack(p, true, err) < 0)
         return -1;
     out->least = p->n_bins ? p->n_bins : 1;

@@ -12,7 +12,8 @@ struct job_spec;
     X("slurm/account", "--account")                                                                \
     X("slurm/qos", "--qos")                                                                        \
     X("slurm/constraint", "--constraint")                                                          \
-    X("slurm/reservation", "--reservation")
+    X("slurm/reservation", "--reservation")                                                        \
+    X("slurm/licenses", "--licenses")
 #define REQUEST_PARTITION "slurm/partition"
 
 /* sinfo: its answer in SLURM_SINFO_FORMAT; NULL: there is none, then a node is asked for each task

@@ -95,7 +95,7 @@ static const struct {
     { "#SBATCH --dependency=afterok:1?afterok:2", "has ?", 2 },
     { "#SBATCH --dependency=afterok:me", "no number of a job", 2 },
     { "#SBATCH --begin=16:00", "start time", 2 },
-    { "#SBATCH --reservation=r", "cannot be had", 2 },
+    { "#SBATCH --reservation=r", "has no effect", 2 },
     { "#SBATCH --signal=NONE", "is no signal", 2 },
     { "#SBATCH -N2\n#SBATCH --open-mode=w", "is no mode", 3 },
     { "#SBATCH -N2 --ntasks-per-node=1 -n5", "fewer than the 5 tasks", 2 },

@@ -93,21 +93,6 @@ static void what_was_submitted_is_read(void **state)
     assert_int_equal(slurm_read_submitted(*state, "Submitted batch job 7\n", &id, &err), -1);
 }
 
-static void shapes_are_read(void **state)
-{
-    static const char text[] = "main*@8@16000@up\nbig@64+@512000+@up\nbig@32@900000@up\nbad\n";
-    struct slurm_shape shape;
-    assert_true(slurm_read_shape(*state, text, "", 0, &shape));
-    assert_string_equal(shape.partition, "main");
-    assert_int_equal(shape.cpus, 8);
-    assert_int_equal(shape.memory, 16000ull << 20);
-    assert_true(slurm_read_shape(*state, text, "big", 0, &shape));
-    assert_int_equal(shape.cpus, 32);
-    assert_int_equal(shape.memory, 512000ull << 20);
-    assert_false(slurm_read_shape(*state, text, "nope", 0, &shape));
-    assert_false(slurm_read_shape(*state, "", "", 0, &shape));
-}
-
 static void problems_are_told_apart(void **state)
 {
     static const struct {
@@ -160,7 +145,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(jobs_are_read, set_up, tear_down),
         cmocka_unit_test(spans_are_read),
         cmocka_unit_test_setup_teardown(what_was_submitted_is_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(shapes_are_read, set_up, tear_down),
         cmocka_unit_test(problems_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@ static struct pilot *make(void)
     const char *flags[] = { "--qos=short", "-A", "lab" };
     const struct pilot_ask ask = { .nodes = 4,
                                    .partition = "main",
+                                   .gpu_type = "a100",
                                    .time_ms = 90500,
                                    .gpus = 2,
                                    .idle_ms = 600000,
@@ -206,7 +207,7 @@ static void what_sbatch_is_told(void **state)
     assert_true(has(words, "--nodes=4"));
     assert_true(has(words, "--ntasks-per-node=1"));
     assert_true(has(words, "--time=2"));
-    assert_true(has(words, "--gres=gpu:2"));
+    assert_true(has(words, "--gres=gpu:a100:2"));
     assert_true(has(words, "--exclusive"));
     assert_true(has(words, "--no-kill"));
     p->ask.cpus = 8;
@@ -229,17 +230,23 @@ static void what_cannot_be_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const char *flag = bad[i];
-        struct pilot_ask ask = { .nodes = 1, .partition = "", .flags = { .at = &flag, .n = 1 } };
+        struct pilot_ask ask = {
+            .nodes = 1, .partition = "", .gpu_type = "", .flags = { .at = &flag, .n = 1 }
+        };
         assert_int_equal(pilot_check_ask(&ask, &err), -1);
     }
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         const char *flag = good[i];
-        struct pilot_ask ask = { .nodes = 1, .partition = "", .flags = { .at = &flag, .n = 1 } };
+        struct pilot_ask ask = {
+            .nodes = 1, .partition = "", .gpu_type = "", .flags = { .at = &flag, .n = 1 }
+        };
         assert_int_equal(pilot_check_ask(&ask, &err), 0);
     }
-    assert_int_equal(pilot_check_ask(&(struct pilot_ask){ .partition = "" }, &err), -1);
+    assert_int_equal(pilot_check_ask(&(struct pilot_ask){ .partition = "", .gpu_type = "" }, &err),
+                     -1);
     assert_int_equal(
-        pilot_check_ask(&(struct pilot_ask){ .nodes = 1, .partition = "", .time_ms = 5 }, &err),
+        pilot_check_ask(
+            &(struct pilot_ask){ .nodes = 1, .partition = "", .gpu_type = "", .time_ms = 5 }, &err),
         -1);
 }
 
@@ -253,7 +260,7 @@ static enum pilot_step step(const struct pilot *p, bool wanted, bool lacks, uint
 static void nodes_that_do_not_fit_are_given_back(void **state)
 {
     (void)state;
-    const struct pilot_ask ask = { .nodes = 1, .partition = "" };
+    const struct pilot_ask ask = { .nodes = 1, .partition = "", .gpu_type = "" };
     const struct pilot_need need = { .wanted = true, .lacks = true };
     unsigned char token[32] = { 1 };
     struct pilot *p = pilot_create("p1", "ab", "ada", &ask);
@@ -279,7 +286,7 @@ static void nodes_that_do_not_fit_are_given_back(void **state)
 static void what_runs_is_counted_by_the_servers_clock(void **state)
 {
     (void)state;
-    const struct pilot_ask ask = { .nodes = 2, .partition = "" };
+    const struct pilot_ask ask = { .nodes = 2, .partition = "", .gpu_type = "" };
     unsigned char token[32] = { 1 };
     const uint64_t hours = 8ull * 3600000, now = 100 * hours;
     struct pilot *p = pilot_create("p1", "ab", "ada", &ask);
@@ -309,7 +316,7 @@ static void what_runs_is_counted_by_the_servers_clock(void **state)
 static void one_that_slurm_queues_again_is_given_back(void **state)
 {
     (void)state;
-    const struct pilot_ask ask = { .nodes = 1, .partition = "" };
+    const struct pilot_ask ask = { .nodes = 1, .partition = "", .gpu_type = "" };
     const struct pilot_world world = { .now_ms = 2000 };
     struct pilot *p = pilot_create("p1", "ab", "ada", &ask);
     struct slurm_job job = { .id = "7", .name = "", .partition = "main", .reason = "held" };
@@ -332,7 +339,7 @@ static void a_job_gets_one_at_a_time(void **state)
 {
     (void)state;
     const struct pilot_ask ask = {
-        .nodes = 2, .least = 1, .partition = "", .cpus = 4, .memory = 100ull << 20
+        .nodes = 2, .least = 1, .partition = "", .gpu_type = "", .cpus = 4, .memory = 100ull << 20
     };
     unsigned char token[32] = { 1 };
     struct arena *arena = arena_create();

@@ -224,7 +224,7 @@ static int tear_down(void **state)
 static void start(struct trial *t)
 {
     static const char join[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-    const struct pilot_ask ask = { .nodes = 2, .partition = "" };
+    const struct pilot_ask ask = { .nodes = 2, .partition = "", .gpu_type = "" };
     pilots_start(t->pilots, pilot_create("p1", "ab12", "ada", &ask), join);
 }
 
@@ -318,7 +318,7 @@ static void the_latest_of_a_job_is_the_one_with_the_highest_number(void **state)
 {
     struct trial *t = *state;
     static const char *const names[] = { "p10", "p9", "p2" };
-    const struct pilot_ask ask = { .nodes = 2, .partition = "" };
+    const struct pilot_ask ask = { .nodes = 2, .partition = "", .gpu_type = "" };
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct pilot *p = pilot_create(names[i], names[i], "ada", &ask);
         p->job = 99;
@@ -335,7 +335,7 @@ static void the_latest_of_a_job_is_the_one_with_the_highest_number(void **state)
 
 static struct pilot *pilot_with_token(void)
 {
-    const struct pilot_ask ask = { .nodes = 2, .partition = "" };
+    const struct pilot_ask ask = { .nodes = 2, .partition = "", .gpu_type = "" };
     struct pilot *p = pilot_create("p1", "ab12", "ada", &ask);
     unsigned char token[32];
     size_t len;

@@ -169,6 +169,45 @@ static void exclusive_scripts_get_whole_nodes(void **state)
     assert_int_equal(ask_for(*state, job).cpus, 1);
 }
 
+static void types_of_gpus_are_told(void **state)
+{
+    struct job_spec *job = job_of(*state, 2);
+    struct pilot_ask ask;
+    struct err err;
+    job->queue = "gpu";
+    set_role(&job->roles[0], 1, 1, 0, 0);
+    set_role(&job->roles[1], 2, 8, 0, 8);
+    job->roles[1].resources.gpu_types =
+        (struct words){ .at = (const char *[]){ "A100-SXM4-80GB" }, .n = 1 };
+    assert_string_equal(ask_for(*state, job).gpu_type, "a100");
+    job->roles[1].resources.gpu_types.at[0] = "h100";
+    assert_int_equal(slurm_make_request(*state, job, sinfo, &ask, &err), -1);
+    assert_string_equal(err.what,
+                        "it needs 8 GPUs h100 on a node, and those of partition gpu are a100");
+    job->conventions = (struct words){ .at = (const char *[]){ "sbatch" }, .n = 1 };
+    pairs_set(&job->labels, *state, "constraint", "H100"); /* a feature of nodes */
+    ask = ask_for(*state, job);
+    assert_string_equal(ask.gpu_type, "");
+    assert_int_equal(ask.flags.n, 1);
+    assert_string_equal(ask.flags.at[0], "--constraint=H100");
+    set_role(&job->roles[0], 1, 1, 0, 1); /* any will do for it: nodes are alike */
+    job->roles[1].resources.gpu_types.at[0] = "a100";
+    assert_string_equal(ask_for(*state, job).gpu_type, "");
+}
+
+static void nodes_are_named(void **state)
+{
+    struct job_spec *job = job_of(*state, 1);
+    set_role(&job->roles[0], 2, 1, 0, 0);
+    job->placing.nodes = (struct words){ .at = (const char *[]){ "n1", "n4" }, .n = 2 };
+    job->placing.avoid = (struct words){ .at = (const char *[]){ "n2" }, .n = 1 };
+    struct pilot_ask ask = ask_for(*state, job);
+    assert_int_equal(ask.flags.n, 2);
+    assert_string_equal(ask.flags.at[0], "--nodelist=n1,n4");
+    assert_string_equal(ask.flags.at[1], "--exclude=n2");
+    assert_int_equal(pilot_check_ask(&ask, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +215,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(roles_are_put_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(times_and_elastic_roles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(exclusive_scripts_get_whole_nodes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nodes_are_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(types_of_gpus_are_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_there_is_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("engine/slurm/request", tests, NULL, NULL);
