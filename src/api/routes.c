@@ -134,10 +134,11 @@ static const struct route routes[] = {
     ROUTE("GET", "/v1/pilots", pilots_list, ROUTE_ADMIN,
           "Allocations of Slurm that this server holds, and whether Slurm can be asked", "", NULL,
           200),
-    ROUTE("POST", "/v1/pilots", pilot_start, ROUTE_ADMIN,
-          "One more: {nodes, partition, time_ms, cpus, gpus, gpu_type, idle_ms, flags: [for sbatch]}; the "
-          "answer has its name",
-          "", NULL, 201),
+    ROUTE(
+        "POST", "/v1/pilots", pilot_start, ROUTE_ADMIN,
+        "One more: {nodes, partition, time_ms, cpus, gpus, gpu_type, idle_ms, flags: [for sbatch]}; the "
+        "answer has its name",
+        "", NULL, 201),
     ROUTE("GET", "/v1/pilots/{pilot}", pilot_show, ROUTE_ADMIN, "One of them", "", NULL, 200),
     ROUTE("POST", "/v1/pilots/{pilot}/stop", pilot_stop, ROUTE_ADMIN,
           "Gives it back: its jobs end with their grace and wait again; now=1: at once", "now",
