@@ -16,7 +16,18 @@ from typing import Any
 
 import pytest
 from conftest import Starter
-from harness import EXAMPLES, ROOT, VENV, Server, muster, native, patience, program, wait_for
+from harness import (
+    EXAMPLES,
+    ROOT,
+    VENV,
+    Server,
+    muster,
+    native,
+    patience,
+    program,
+    until_there,
+    wait_for,
+)
 
 TORCH = list(ROOT.glob(".venv/lib/python3*/site-packages/torch/version.py"))
 HELLO = EXAMPLES / "openpai/hello.json"
@@ -387,6 +398,31 @@ def test_waiting_for_others(server: Server, files: dict[str, list[str]], dialect
     assert server.muster("stop", *held).returncode == 0
 
 
+def test_one_of_a_name_at_a_time(server: Server, tmp_path: Path) -> None:
+    """Each waits for all of its name that have not ended, however they end; other names do not."""
+    go = tmp_path / "go"
+    file = tmp_path / "step.yaml"
+    file.write_text(native("step", until_there(go)))
+    held = server.submit(native("step", "true", suspend=True))
+    words = ("submit", "--quiet", "--dependency", "singleton")
+    numbers = [int(server.muster(*words, file).stdout) for _ in range(2)]
+    other = int(server.muster(*words, "--name", "other", file).stdout)
+    after = [server.get(f"/v1/jobs/{n}", spec=1)["spec"].get("after", []) for n in numbers]
+    assert [[one["job"] for one in each] for each in after] == [[held], [held, numbers[0]]]
+    assert {one["ended"] for each in after for one in each} == {"any"}
+    assert "after" not in server.get(f"/v1/jobs/{other}", spec=1)["spec"]
+    server.wait(other, "running")
+    assert server.state_of(numbers[0]) == server.state_of(numbers[1]) == "queued"
+    server.stop(held)
+    server.wait(numbers[0], "running")
+    assert server.state_of(numbers[1]) == "queued"
+    go.touch()
+    assert [server.wait(n)["state"] for n in (*numbers, other)] == ["succeeded"] * 3
+    script = tmp_path / "train.sbatch"
+    script.write_text("#!/bin/sh\n#SBATCH -J step -d singleton -c 1\ntrue\n")
+    assert server.muster("run", script).returncode == 0
+
+
 def test_which_role_is_asked(server: Server, tmp_path: Path) -> None:
     two = tmp_path / "two.yaml"
     two.write_text("name: two\nroles: {a: {run: 'true'}, b: {run: 'true'}}\n")
@@ -409,7 +445,7 @@ def test_which_role_is_asked(server: Server, tmp_path: Path) -> None:
         ["--array", "all"],
         ["--after", "a b"],
         ["--after", ""],
-        ["--dependency", "singleton"],
+        ["--dependency", "singleton:3"],
         ["--dependency", "afterok"],
         ["--gpus", "many"],
         ["--gres", "licence:2"],

@@ -128,6 +128,10 @@ static int add_dependency(struct making *m, struct buf *out, const char *text)
                   { "afternotok", ", ended: badly" },
                   { "aftercorr", ", match: index" } };
     struct words jobs = parts(m->arena, text, ":");
+    if (strcmp(text, "singleton") == 0) {
+        buf_addf(out, "%s{match: every, ended: any}", out->len > 1 ? ", " : "");
+        return 0;
+    }
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         if (strcmp(kinds[i].word, jobs.at[0]) != 0)
             continue;
@@ -139,7 +143,7 @@ static int add_dependency(struct making *m, struct buf *out, const char *text)
         return 0;
     }
     return wrong(m->err, "dependency", text, "no dependency that muster has",
-                 "afterok:JOB, afterany:JOB, afternotok:JOB or aftercorr:JOB");
+                 "afterok:JOB, afterany:JOB, afternotok:JOB, aftercorr:JOB or singleton");
 }
 
 static int add_after(struct making *m)

@@ -41,8 +41,8 @@ struct job_opts {
           .type = OPT_STR,                                                                         \
           .offset = offsetof(holder, job.dependency),                                              \
           .arg = "WORDS",                                                                          \
-          .help =                                                                                  \
-              "the same in Slurm's words: afterok:12:13, afterany:, afternotok:, aftercorr:" },    \
+          .help = "the same in Slurm's words: afterok:12:13, afterany:, afternotok:, aftercorr:, " \
+                  "singleton" },                                                                   \
         { .name = "nodes",                                                                         \
           .letter = 'N',                                                                           \
           .type = OPT_STR,                                                                         \

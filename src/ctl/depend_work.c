@@ -31,13 +31,35 @@ static bool may_read(void *arg, const char *owner, const struct job_row *row)
     return taped_right(ctl, user_may_read(ctl->accounts, owner, row) ? 0 : -1, NULL) == 0;
 }
 
+static bool is_called(const struct job_row *row, const char *owner, const char *name)
+{
+    return !job_state_final(row->state) && (!owner || strcmp(row->owner, owner) == 0) &&
+           strcmp(row->name, name) == 0;
+}
+
+static void unended(void *arg, const char *owner, const char *name,
+                    void (*each)(void *each_arg, const struct job_row *), void *each_arg)
+{
+    const struct ctl *ctl = arg;
+    struct live_job *job;
+    struct live_array *array;
+    for (size_t cursor = 0; live_next(ctl->live, &cursor, &job);)
+        if (!job->row.array && is_called(&job->row, owner, name))
+            each(each_arg, &job->row);
+    for (size_t cursor = 0; array_next(ctl->arrays, &cursor, &array);)
+        if (is_called(&array->row, owner, name))
+            each(each_arg, &array->row);
+}
+
 struct dependencies *core_dependencies(struct ctl *ctl)
 {
-    const struct dependencies_config config = {
-        .store = ctl->config.store,
-        .arrays = ctl->arrays,
-        .core = { .arg = ctl, .live = live_row, .find = find, .may_read = may_read }
-    };
+    const struct dependencies_config config = { .store = ctl->config.store,
+                                                .arrays = ctl->arrays,
+                                                .core = { .arg = ctl,
+                                                          .live = live_row,
+                                                          .find = find,
+                                                          .may_read = may_read,
+                                                          .unended = unended } };
     return dependencies_create(&config);
 }
 

@@ -57,17 +57,22 @@ struct live_array *array_find(const struct arrays *arrays, uint64_t id)
     return id ? map_get(arrays->by_id, id) : NULL;
 }
 
-struct live_array *array_named(const struct arrays *arrays, const char *name)
+bool array_next(const struct arrays *arrays, size_t *cursor, struct live_array **array)
 {
-    size_t cursor = 0;
     uint64_t id;
     void *value;
-    struct live_array *newest = NULL;
-    while (map_next(arrays->by_id, &cursor, &id, &value)) {
-        struct live_array *array = value;
-        if (strcmp(array->row.name, name) == 0 && (!newest || id > newest->row.id))
+    if (!map_next(arrays->by_id, cursor, &id, &value))
+        return false;
+    *array = value;
+    return true;
+}
+
+struct live_array *array_named(const struct arrays *arrays, const char *name)
+{
+    struct live_array *newest = NULL, *array;
+    for (size_t cursor = 0; array_next(arrays, &cursor, &array);)
+        if (strcmp(array->row.name, name) == 0 && (!newest || array->row.id > newest->row.id))
             newest = array;
-    }
     return newest;
 }
 

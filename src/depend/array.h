@@ -55,6 +55,8 @@ struct arrays *arrays_create(const struct arrays_config *);
 void arrays_destroy(struct arrays *);
 const struct arrays_config *arrays_config(const struct arrays *);
 struct live_array *array_find(const struct arrays *, uint64_t id); /* NULL: not live */
+/* One after the other, from a cursor of 0. */
+bool array_next(const struct arrays *, size_t *cursor, struct live_array **);
 /* The newest of that name; NULL: none. */
 struct live_array *array_named(const struct arrays *, const char *name);
 

@@ -279,9 +279,64 @@ static void resolve(struct resolution *r, size_t i)
     }
     after->job = row.number;
     after->job_name = NULL;
+    if (!matched(after))
+        after->match = "all";
     if (matched(after))
         check_match(r, i, &row);
     check_twice(r, i);
+}
+
+struct found { /* those of one name */
+    struct job_spec *spec;
+    struct job_dependency like;
+    bool too_many;
+};
+
+static void take_found(void *arg, const struct job_row *row)
+{
+    struct found *found = arg;
+    if (found->spec->n_after == JOB_AFTER_MAX) {
+        found->too_many = true;
+        return;
+    }
+    struct job_dependency *one = &found->spec->after[found->spec->n_after++];
+    *one = found->like;
+    one->job = row->number;
+    one->job_name = NULL;
+    one->match = "all";
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct job_dependency *x = a, *y = b;
+    return x->job < y->job ? -1 : x->job > y->job;
+}
+
+/* In the place of each that means every job of its name: those that there are. */
+static void find_every(struct resolution *r)
+{
+    const struct dependencies_core *core = &r->all->config.core;
+    const struct job_dependency *asked = r->spec->after;
+    const size_t n = r->spec->n_after;
+    r->spec->after = ARENA_ARRAY(r->arena, JOB_AFTER_MAX, struct job_dependency);
+    r->spec->n_after = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct found found = { .spec = r->spec, .like = asked[i] };
+        const size_t from = r->spec->n_after;
+        if (job_after_every(&asked[i])) {
+            core->unended(core->arg, r->owner,
+                          asked[i].job_name ? asked[i].job_name : r->spec->name, take_found,
+                          &found);
+            qsort(r->spec->after + from, r->spec->n_after - from, sizeof *r->spec->after,
+                  by_number);
+        } else if (from < JOB_AFTER_MAX) {
+            r->spec->after[r->spec->n_after++] = asked[i];
+        } else {
+            found.too_many = true;
+        }
+        if (found.too_many)
+            add(r, i, DEPEND_TOO_MANY);
+    }
 }
 
 const struct depend_problem *depend_resolve(const struct dependencies *all, struct arena *arena,
@@ -290,9 +345,12 @@ const struct depend_problem *depend_resolve(const struct dependencies *all, stru
     struct resolution r = { .all = all, .arena = arena, .owner = owner, .spec = spec };
     r.last = &r.first;
     for (size_t i = 0; i < spec->n_after; i++) {
+        if (job_after_every(&spec->after[i]))
+            continue;
         r.scratch = arena_create();
         resolve(&r, i);
         arena_destroy(r.scratch);
     }
+    find_every(&r);
     return r.first;
 }

@@ -14,6 +14,10 @@ struct dependencies_core {
     /* The job that is called so, whoever's it is; 0: there is none. */
     uint64_t (*find)(void *arg, const char *name);
     bool (*may_read)(void *arg, const char *owner, const struct job_row *);
+    /* Jobs and arrays (not their members) of that owner (NULL: of anyone) that are called so and
+     * have not ended. */
+    void (*unended)(void *arg, const char *owner, const char *name,
+                    void (*each)(void *each_arg, const struct job_row *), void *each_arg);
 };
 struct dependencies_config {
     struct store *store;
@@ -33,6 +37,7 @@ enum depend_fault {
     DEPEND_NO_ARRAY,    /* match: the other one is none */
     DEPEND_OTHER_INDEX, /* match: both are, and their indices differ */
     DEPEND_BOTH_ENDS,   /* one job is to end well and badly */
+    DEPEND_TOO_MANY,    /* more than JOB_AFTER_MAX */
 };
 struct depend_problem {
     const struct depend_problem *next; /* in their order */
@@ -42,7 +47,8 @@ struct depend_problem {
     uint64_t number;           /* of the other one, else */
     struct job_array own, its; /* OTHER_INDEX */
 };
-/* Numbers for names, in spec. What is wrong with it, in arena; NULL: nothing. */
+/* Numbers for names, in spec, and of match `every` one for each. What is wrong with it, in arena;
+ * NULL: nothing. */
 const struct depend_problem *depend_resolve(const struct dependencies *, struct arena *,
                                             const char *owner, struct job_spec *);
 

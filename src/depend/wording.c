@@ -120,6 +120,9 @@ static const char *fault_text(const struct depend_problem *p, char out[FAULT_MAX
         snprintf(out, FAULT_MAX, ".match: the indices are %.80s, those of array %llu are %.80s",
                  job_array_range(own, &p->own), number, job_array_range(its, &p->its));
         return "the same indices for both, or leave match out";
+    case DEPEND_TOO_MANY:
+        snprintf(out, FAULT_MAX, ": with it the job waits for more than %u", JOB_AFTER_MAX);
+        return "the last of them, which may wait for others";
     default:
         snprintf(out, FAULT_MAX, ".ended: job %llu cannot end well and badly", number);
         return "any";

@@ -143,6 +143,10 @@ static void check_rules(const struct checker *c)
                    (int)JOB_NAME_MAX, job->name);
     if (job->priority < 1 || job->priority > JOB_PRIORITY)
         check_fail(c, "priority", "1 to 9, 9 first", "is %u, not 1 to 9", job->priority);
+    for (size_t i = 0; i < job->n_after; i++)
+        if (!job->after[i].job && !job->after[i].job_name && !job_after_every(&job->after[i]))
+            check_fail(c, check_path("after[%zu].job", i).text, "the number or name of a job",
+                       "is missing");
     for (size_t i = 0; i < job->n_gangs; i++)
         if (job->array.count && job->gangs[i].with.n)
             check_fail(c, check_path("gang[%zu].with", i).text, "leave array out",

@@ -17,7 +17,9 @@ static const struct field_word runtime_words[] = {
 static const struct field_word ended_words[] = {
     { "well", 0 }, { "badly", 1 }, { "any", 2 }, { 0 }
 };
-static const struct field_word match_words[] = { { "all", 0 }, { "index", 1 }, { 0 } };
+static const struct field_word match_words[] = {
+    { "all", 0 }, { "index", 1 }, { "every", 2 }, { 0 }
+};
 static const struct field_word framework_words[] = {
     { "none", 0 }, { "pytorch", 1 }, { "tensorflow", 2 }, { "mpi", 3 },          { "xgboost", 4 },
     { "ray", 5 },  { "oneflow", 6 }, { "slurm", 7 },      { "elasticbatch", 8 }, { 0 }
@@ -112,13 +114,14 @@ static const struct field_hooks after_hooks = {
 };
 
 static const struct field after_fields[] = {
-    FIELD_SAME(CUSTOM, "job", .flags = FIELD_REQUIRED, .hooks = &after_hooks,
-               .doc = "the job to wait for"),
+    FIELD_SAME(CUSTOM, "job", .hooks = &after_hooks,
+               .doc = "the job to wait for; left out with `match: every`: this one's name"),
     FIELD(WORD, "ended", struct job_dependency, ended, .words = ended_words, .def_text = "well",
           .doc = "how it must have ended"),
     FIELD(WORD, "match", struct job_dependency, match, .words = match_words, .def_text = "all",
           .doc = "of an array: `all` waits for all of its members; `index`: each member of this "
-                 "array waits for the one of its own index"),
+                 "array waits for the one of its own index. `every`: all of your jobs of that name "
+                 "that have not ended when this one is submitted, none included"),
     FIELD_END,
 };
 
@@ -155,7 +158,7 @@ const struct field job_fields[] = {
           .doc = "9 comes first"),
     FIELD(BOOL, "suspend", struct job_spec, suspend, .doc = "hold the job until `muster resume`"),
     FIELD_MANY(LIST, "after", struct job_spec, after, n_after, .table = after_fields,
-               .brief = "job", .max = 256, .doc = "jobs that must have ended first"),
+               .brief = "job", .max = JOB_AFTER_MAX, .doc = "jobs that must have ended first"),
     FIELD_SAME(CUSTOM, "array", .hooks = &array_hooks,
                .doc = "many jobs of one submission, each with an index of its own "
                       "(`MUSTER_ARRAY_INDEX`), else alike; 0: just one job"),

@@ -114,12 +114,19 @@ static inline uint32_t job_groups(const struct role *role)
 }
 
 /* ---- parts ---- */
+#define JOB_AFTER_MAX 256
 struct job_dependency {
     uint64_t job;
     const char *job_name;
     const char *ended; /* well | badly | any */
-    const char *match; /* all: of an array its last member too; index: the one of equal index */
+    const char *match; /* all: of an array its last member too; index: the one of equal index;
+                        * every: all of that name that have not ended */
 };
+/* Of its name (NULL and no number: of the job's own) all that have not ended. */
+static inline bool job_after_every(const struct job_dependency *after)
+{
+    return !after->job && after->match && strcmp(after->match, "every") == 0;
+}
 struct gang {
     const char *name;
     struct words roles;

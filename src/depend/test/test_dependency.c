@@ -52,6 +52,20 @@ static bool may_read(void *arg, const char *owner, const struct job_row *row)
     return !f->hides || strcmp(owner, row->owner) == 0 || strcmp(f->hides, row->owner) != 0;
 }
 
+/* Rows of the store that have not ended, by their numbers downwards. */
+static void unended(void *arg, const char *owner, const char *name,
+                    void (*each)(void *each_arg, const struct job_row *), void *each_arg)
+{
+    struct fix *f = arg;
+    for (uint64_t id = 1600; id > 1000; id--) {
+        struct job_row row;
+        if (store_get_job(f->store, f->arena, id, &row, NULL) == 1 && !row.array &&
+            !job_state_final(row.state) && strcmp(row.owner, owner) == 0 &&
+            strcmp(row.name, name) == 0)
+            each(each_arg, &row);
+    }
+}
+
 static int set_up(void **state)
 {
     struct fix *f = mem_new(sizeof *f);
@@ -69,7 +83,8 @@ static int set_up(void **state)
     f->all = dependencies_create(&(struct dependencies_config){
         .store = f->store,
         .arrays = f->arrays,
-        .core = { .arg = f, .live = live, .find = find, .may_read = may_read } });
+        .core = {
+            .arg = f, .live = live, .find = find, .may_read = may_read, .unended = unended } });
     *state = f;
     return 0;
 }
@@ -170,6 +185,34 @@ static void names_become_numbers(void **state)
                         "after[0].job: no job 4 (only a job that is there can be waited for); "
                         "after[1].job: no job \"none\" (only a job that is there can be waited "
                         "for)");
+}
+
+static void every_job_of_a_name(void **state)
+{
+    struct fix *f = *state;
+    put(f, 3, "eva", JOB_RUNNING);
+    put(f, 4, "tom", JOB_RUNNING);
+    put(f, 5, "eva", JOB_FAILED);
+    put(f, 6, "eva", JOB_QUEUED);
+    put_sweep(f, 10, "0-1", JOB_RUNNING);
+    struct job_spec *spec =
+        spec_of(f, "{\"job\":\"prep\",\"match\":\"every\"},{\"job\":4},{\"match\":\"every\"}");
+    assert_string_equal(resolve(f, spec), "");
+    assert_int_equal(spec->n_after, 5); /* none is called as the job itself */
+    static const uint64_t found[] = { 3, 6, 10, 510, 4 };
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(spec->after[i].job, found[i]);
+    assert_string_equal(spec->after[1].match, "all");
+    assert_string_equal(spec->after[1].ended, "well");
+    spec = spec_of(f, "{\"job\":3,\"match\":\"every\"}"); /* a number is one job */
+    assert_string_equal(resolve(f, spec), "");
+    assert_int_equal(spec->n_after, 1);
+
+    for (uint64_t n = 20; n < 20 + JOB_AFTER_MAX; n++)
+        put(f, n, "eva", JOB_QUEUED);
+    spec = spec_of(f, "{\"job\":\"prep\",\"match\":\"every\"}");
+    assert_string_equal(resolve(f, spec), "after[0]: with it the job waits for more than 256 (the "
+                                          "last of them, which may wait for others)");
 }
 
 static void what_can_never_come_true(void **state)
@@ -313,6 +356,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(names_become_numbers),
+        T(every_job_of_a_name),
         T(what_can_never_come_true),
         T(look_says_what_keeps_it),
         T(what_is_in_memory_counts),

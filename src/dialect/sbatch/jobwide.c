@@ -19,7 +19,6 @@ enum {
     REQUEUES = 3,
     NICE_PRIORITY = 4,
     MINUTE_MS = 60000,
-    AFTER_MAX = 256,
     MOUNTS_MAX = 64,
 };
 
@@ -168,25 +167,30 @@ static bool add_after(struct sb_reader *r, const char *text, size_t len)
     const struct sb_part *part = first_of(r);
     const char *copy = arena_strndup(r->arena, text, len);
     size_t word = strcspn(copy, ":"), k = 0;
+    if (strcasecmp(copy, "singleton") == 0 && r->job->n_after < JOB_AFTER_MAX) {
+        r->job->after[r->job->n_after++] =
+            (struct job_dependency){ .ended = "any", .match = "every" };
+        return true;
+    }
     while (k < ARRAY_LEN(kinds) &&
            (strlen(kinds[k].word) != word || strncasecmp(copy, kinds[k].word, word) != 0))
         k++;
     if (k == ARRAY_LEN(kinds)) {
-        bool known =
-            strncasecmp(copy, "after", word) == 0 || strncasecmp(copy, "singleton", 9) == 0;
+        const bool known = strncasecmp(copy, "after", word) == 0;
         report_hint(r->report,
                     sb_fail(r, part, SBO_DEPENDENCY,
                             known ? "has %.40s, which jobs do not wait for"
                                   : "has %.40s, no kind of dependency",
                             copy),
-                    "afterok, afternotok, afterany or aftercorr with numbers of jobs");
+                    "afterok, afternotok, afterany or aftercorr with numbers of jobs, or "
+                    "singleton");
         return false;
     }
     for (const char *at = copy + word; *at == ':'; at += strcspn(at, ":")) {
         uint64_t job;
         const char *number = arena_strndup(r->arena, at + 1, strcspn(at + 1, ":"));
         at++;
-        if (r->job->n_after == AFTER_MAX || !scan_u64(number, 1, INT64_MAX, &job)) {
+        if (r->job->n_after == JOB_AFTER_MAX || !scan_u64(number, 1, INT64_MAX, &job)) {
             report_hint(
                 r->report,
                 sb_fail(r, part, SBO_DEPENDENCY, "has \"%.40s\", no number of a job", number),
@@ -213,7 +217,7 @@ static void read_dependency(struct sb_reader *r)
                     "a comma between them");
         return;
     }
-    r->job->after = ARENA_ARRAY(r->arena, AFTER_MAX, struct job_dependency);
+    r->job->after = ARENA_ARRAY(r->arena, JOB_AFTER_MAX, struct job_dependency);
     for (; *at; at += strcspn(at, ","), at += *at == ',')
         if (!add_after(r, at, strcspn(at, ",")))
             return;

@@ -63,8 +63,11 @@ static void write_after(const struct writer *w)
                            : after->ended && strcmp(after->ended, "any") == 0   ? "afterany"
                            : after->ended && strcmp(after->ended, "badly") == 0 ? "afternotok"
                                                                                 : "afterok";
+        const bool own = !after->job_name || strcmp(after->job_name, w->job->name) == 0;
         if (after->job)
             buf_addf(&text, "%s%s:%llu", text.len ? "," : "", kind, (unsigned long long)after->job);
+        else if (own && job_after_every(after) && strcmp(kind, "afterany") == 0)
+            buf_addf(&text, "%ssingleton", text.len ? "," : "");
     }
     if (text.len)
         option(w, "dependency", buf_str(&text));

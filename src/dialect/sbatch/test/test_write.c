@@ -47,6 +47,8 @@ static void test_other_job(void **state)
     job->roles = ARENA_ARRAY(a, 2, struct role);
     job->n_roles = 2;
     job->limits.run_time_ms = (struct opt_u64){ true, 90000 };
+    job->after = &(struct job_dependency){ .ended = "any", .match = "every" };
+    job->n_after = 1;
     for (size_t i = 0; i < 2; i++) {
         role_init(&job->roles[i]);
         job->roles[i].run = "echo \"it's\"";
@@ -62,6 +64,7 @@ static void test_other_job(void **state)
     static const char *const has[] = {
         "#SBATCH --job-name=\"two words\"\n",
         "#SBATCH --time=2\n",
+        "#SBATCH --dependency=singleton\n",
         "#SBATCH hetjob\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=2\n",
         "#SBATCH --gpus-per-node=4\n",
         "srun --het-group=0 bash -c 'echo \"it'\\''s\"' &\nsrun",
