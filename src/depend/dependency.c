@@ -286,7 +286,7 @@ static void resolve(struct resolution *r, size_t i)
     check_twice(r, i);
 }
 
-struct found { /* those of one name */
+struct name_search { /* those of one name */
     struct job_spec *spec;
     struct job_dependency like;
     bool too_many;
@@ -294,7 +294,7 @@ struct found { /* those of one name */
 
 static void take_found(void *arg, const struct job_row *row)
 {
-    struct found *found = arg;
+    struct name_search *found = arg;
     if (found->spec->n_after == JOB_AFTER_MAX) {
         found->too_many = true;
         return;
@@ -321,7 +321,7 @@ static void find_every(struct resolution *r)
     r->spec->after = ARENA_ARRAY(r->arena, JOB_AFTER_MAX, struct job_dependency);
     r->spec->n_after = 0;
     for (size_t i = 0; i < n; i++) {
-        struct found found = { .spec = r->spec, .like = asked[i] };
+        struct name_search found = { .spec = r->spec, .like = asked[i] };
         const size_t from = r->spec->n_after;
         if (job_after_every(&asked[i])) {
             core->unended(core->arg, r->owner,

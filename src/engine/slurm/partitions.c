@@ -1,5 +1,5 @@
-/* Reads what sinfo prints. What is not of the expected form is left out; of the nodes of a partition
- * the smallest counts, since an allocation may get any of them. */
+/* Reads what sinfo prints. What is not of the expected form is left out; of the nodes of a
+ * partition the smallest counts, since an allocation may get any of them. */
 #include "engine/slurm/partitions.h"
 
 #include "base/mem.h"
