@@ -6,7 +6,7 @@
  * suspended. Whoever makes allocations looks here after each commit that changed something. */
 #include "ctl/allocations.h"
 
-#include "ctl/admit.h"
+#include "admit/admit.h"
 #include "ctl/core.h"
 #include "ctl/launcher_events.h"
 #include "ctl/lines.h"

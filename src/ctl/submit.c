@@ -2,7 +2,7 @@
  * The answer goes out after the commit; a dry run answers what would happen and stores nothing. */
 #include "ctl/submit.h"
 
-#include "ctl/admit.h"
+#include "admit/admit.h"
 #include "ctl/archives.h"
 #include "ctl/depend_work.h"
 #include "ctl/nodes.h"

@@ -45,7 +45,7 @@ enum field_flags {
     FIELD_REST = 1 << 4,    /* AMOUNTS: takes the keys of the object that no other row names */
     FIELD_LONG = 1 << 5,    /* TEXT: written over several lines in examples (commands) */
     FIELD_ARGS = 1 << 6,    /* WORDS: arguments of a program: each may be empty, and long */
-    FIELD_REFUSED = 1 << 8, /* no server does it: ctl/admit.c says why; for the reference */
+    FIELD_REFUSED = 1 << 8, /* no server does it: admit/admit.c says why; for the reference */
     FIELD_OPEN = 1 << 7,    /* OBJECT, LIST, MAP: keys that no row of .table names are left alone */
 };
 

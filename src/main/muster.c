@@ -1,9 +1,9 @@
 /* The program `muster`: one binary whose name decides what it is. "muster" is the command line with
  * the server inside; other names, found in libexec/muster, would be rows of the same table. */
+#include "admit/admit.h"
 #include "cli/cli.h"
 #include "cli/dlc/face.h"
 #include "cli/server_start.h"
-#include "ctl/admit.h"
 #include "gpu/ask.h"
 #include "main/account_main.h"
 #include "main/code_main.h"

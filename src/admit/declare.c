@@ -1,6 +1,6 @@
 /* Nodes that would hold a job, and the largest request that fits. Candidates are made by simple
  * rules and then asked about: sched_possible() on a copy of the cluster decides. */
-#include "ctl/declare.h"
+#include "admit/declare.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* What would make a job fit that is larger than the cluster: nodes to declare, or a smaller
  * request. Both are tried before they are said. Pure. */
-#ifndef CTL_DECLARE_H
-#define CTL_DECLARE_H
+#ifndef ADMIT_DECLARE_H
+#define ADMIT_DECLARE_H
 
 #include "sched/plan.h"
 

@@ -1,9 +1,12 @@
 /* Can this server ever run this job? Every canonical field that nothing here executes is refused
  * with its reason, or accepted with a warning that the submitter sees. */
-#ifndef CTL_ADMIT_H
-#define CTL_ADMIT_H
+#ifndef ADMIT_ADMIT_H
+#define ADMIT_ADMIT_H
 
-#include "ctl/ctl.h"
+#include "base/report.h"
+#include "job/job.h"
+#include "job/runtime.h"
+#include "sched/plan.h"
 
 /* Adds refusals (errors) and warnings; 0 when nothing was refused. got: how images are run. root:
  * of the text that the job was read from, for the places of what is refused; or NULL. */

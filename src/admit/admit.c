@@ -1,9 +1,9 @@
 /* Admission: one table of what jobs may ask and this server does not do, each with the reason and
  * what to do instead; and whether the cluster is large enough at all. Pure. */
-#include "ctl/admit.h"
+#include "admit/admit.h"
 
+#include "admit/declare.h"
 #include "base/mem.h"
-#include "ctl/declare.h"
 #include "engine/engine.h"
 #include "image/reference.h"
 #include "job/checker.h"
