@@ -5,7 +5,7 @@
 #include "account/rights.h"
 #include "ctl/core.h"
 #include "ctl/job_token.h"
-#include "ctl/row_json.h"
+#include "live/row_json.h"
 
 #include "base/log.h"
 #include "store/audit.h"

@@ -4,7 +4,7 @@
 #ifndef CTL_ALLOCATIONS_H
 #define CTL_ALLOCATIONS_H
 
-#include "ctl/live.h"
+#include "live/live.h"
 
 struct ctl;
 struct engine_fact;

@@ -1,10 +1,10 @@
 /* What arrays have done by the core: their events, members that enter, wait for places and are
  * commanded, and how much of it one turn does. */
 #include "ctl/core.h"
-#include "ctl/row_json.h"
 #include "ctl/submit.h"
 #include "depend/members.h"
 #include "depend/wording.h"
+#include "live/row_json.h"
 
 #include "base/mem.h"
 

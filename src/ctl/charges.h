@@ -2,7 +2,7 @@
 #ifndef CTL_CHARGES_H
 #define CTL_CHARGES_H
 
-#include "ctl/live.h"
+#include "live/live.h"
 
 struct ctl;
 

@@ -18,7 +18,6 @@
 #include <string.h>
 
 #define KEEP_EVERY_MS 60000u
-#define READ_APART_MS 1000u
 #define SET_MS        5000 /* less is what time servers do */
 
 /* ---- reading ---- */
@@ -59,11 +58,6 @@ uint64_t core_date_of(const struct ctl *ctl, uint64_t at_ms)
     if (at_ms == 0 || at_ms == UINT64_MAX)
         return at_ms;
     return at_ms + (uint64_t)set_by(ctl);
-}
-
-bool clocks_differ(uint64_t date_ms, uint64_t now_ms)
-{
-    return (date_ms > now_ms ? date_ms - now_ms : now_ms - date_ms) > READ_APART_MS;
 }
 
 uint64_t ctl_date_of(const struct ctl *ctl, uint64_t at_ms)

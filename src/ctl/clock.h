@@ -27,7 +27,4 @@ bool clock_recorded(struct store *, int64_t *base_ms);
 /* The event that says so; once, after the core has recovered. */
 void clock_tell_reboot(struct ctl *, uint64_t away_ms);
 
-/* Do a date and a time of ctl_now() that were read together differ, but for the reading? */
-bool clocks_differ(uint64_t date_ms, uint64_t now_ms);
-
 #endif

@@ -9,11 +9,11 @@
 #include "ctl/core_clock.h"
 #include "ctl/counters.h"
 #include "ctl/ctl.h"
-#include "ctl/live.h"
-#include "ctl/reason.h"
 #include "ctl/slice_counts.h"
 #include "ctl/storage.h"
 #include "ctl/tape_scope.h"
+#include "live/live.h"
+#include "live/reason.h"
 #include "queue/queues.h"
 
 #define TOKEN_LEN 32

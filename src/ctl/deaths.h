@@ -2,7 +2,7 @@
 #ifndef CTL_DEATHS_H
 #define CTL_DEATHS_H
 
-#include "ctl/live.h"
+#include "live/live.h"
 
 struct ctl;
 

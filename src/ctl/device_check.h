@@ -3,7 +3,7 @@
 #ifndef CTL_DEVICE_CHECK_H
 #define CTL_DEVICE_CHECK_H
 
-#include "ctl/live.h"
+#include "live/live.h"
 
 struct ctl;
 

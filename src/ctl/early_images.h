@@ -7,8 +7,8 @@
 #define CTL_EARLY_IMAGES_H
 
 #include "base/vec.h"
-#include "ctl/live.h"
 #include "engine/engine.h"
+#include "live/live.h"
 
 #define EARLY_JOBS 4u  /* whose images come at once, or lie there and are kept */
 #define EARLY_LOOK 32u /* a job behind so many others is not one of the next */

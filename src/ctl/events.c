@@ -4,11 +4,11 @@
  * handling here: the store remembers them and the commit fails. */
 #include "ctl/core.h"
 #include "ctl/launcher_events.h"
-#include "ctl/row_json.h"
 #include "ctl/tape.h"
-#include "ctl/wording.h"
 #include "depend/array.h"
 #include "depend/dependency.h"
+#include "live/row_json.h"
+#include "live/wording.h"
 
 #include "base/log.h"
 #include "base/mem.h"

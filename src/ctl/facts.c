@@ -9,7 +9,7 @@
 #include "ctl/rdzv_table.h"
 #include "ctl/secrets.h"
 #include "ctl/silence.h"
-#include "ctl/silence_bound.h"
+#include "live/silence_bound.h"
 
 #include "base/log.h"
 #include "base/mem.h"

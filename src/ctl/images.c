@@ -8,10 +8,10 @@
 #include "base/scan.h"
 #include "ctl/core.h"
 #include "ctl/registry_auth.h"
-#include "ctl/row_json.h"
 #include "ctl/tape_scope.h"
 #include "image/reference.h"
 #include "job/image_progress.h"
+#include "live/row_json.h"
 #include "sched/cluster.h"
 
 #include <stdio.h>

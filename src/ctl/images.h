@@ -3,8 +3,8 @@
 #ifndef CTL_IMAGES_H
 #define CTL_IMAGES_H
 
-#include "ctl/live.h"
 #include "engine/engine.h"
+#include "live/live.h"
 
 struct ctl;
 struct account;

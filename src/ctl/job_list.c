@@ -5,11 +5,11 @@
 #include "account/rights.h"
 #include "ctl/core.h"
 #include "ctl/depend_work.h"
-#include "ctl/lines.h"
 #include "ctl/wait_texts.h"
-#include "ctl/wording.h"
 #include "depend/dependency.h"
 #include "job/image_progress.h"
+#include "live/lines.h"
+#include "live/wording.h"
 
 #include <string.h>
 

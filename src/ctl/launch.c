@@ -7,8 +7,8 @@
 #include "ctl/devices.h"
 #include "ctl/images.h"
 #include "ctl/launcher_events.h"
-#include "ctl/row_json.h"
 #include "ctl/secrets.h"
+#include "live/row_json.h"
 
 #include "base/file.h"
 #include "base/log.h"

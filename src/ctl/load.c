@@ -6,9 +6,9 @@
 #include "ctl/core.h"
 #include "ctl/deaths.h"
 #include "ctl/device_check.h"
-#include "ctl/row_json.h"
 #include "ctl/silence.h"
 #include "depend/array.h"
+#include "live/row_json.h"
 
 #include "base/file.h"
 #include "base/log.h"

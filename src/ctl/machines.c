@@ -6,7 +6,7 @@
 #include "ctl/cluster_views.h"
 #include "ctl/core.h"
 #include "ctl/nodes.h"
-#include "ctl/row_json.h"
+#include "live/row_json.h"
 #include "sched/cluster.h"
 #include "store/store.h"
 #include "text/json.h"

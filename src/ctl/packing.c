@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "ctl/core.h"
-#include "ctl/row_json.h"
+#include "live/row_json.h"
 #include "sched/kinds.h"
 #include "sched/mix.h"
 #include "sched/potential.h"

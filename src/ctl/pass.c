@@ -6,8 +6,8 @@
 #include "ctl/allocations.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
-#include "ctl/lines.h"
 #include "depend/bundle.h"
+#include "live/lines.h"
 
 struct preparing {
     struct ctl *ctl;

@@ -4,11 +4,11 @@
 #include "ctl/core.h"
 #include "ctl/deaths.h"
 #include "ctl/early_images.h"
-#include "ctl/lines.h"
 #include "ctl/pass.h"
 #include "ctl/slices.h"
 #include "ctl/wait_texts.h"
 #include "depend/array.h"
+#include "live/lines.h"
 #include "sched/placement.h"
 
 #include "base/log.h"

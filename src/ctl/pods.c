@@ -12,8 +12,8 @@
 #include "base/scan.h"
 #include "ctl/core.h"
 #include "ctl/job_list.h"
-#include "ctl/row_json.h"
 #include "ctl/tasks.h"
+#include "live/row_json.h"
 #include "text/remedies.h"
 
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/launcher_events.h"
-#include "ctl/silence_bound.h"
+#include "live/silence_bound.h"
 #include "rdzv/host.h"
 #include "wire/rendezvous.h"
 

@@ -10,12 +10,12 @@
 #include "ctl/launcher_events.h"
 #include "ctl/rdzv_table.h"
 #include "ctl/redact.h"
-#include "ctl/row_json.h"
 #include "ctl/run_times.h"
 #include "ctl/silence.h"
 #include "ctl/slices.h"
-#include "ctl/wording.h"
 #include "depend/dependency.h"
+#include "live/row_json.h"
+#include "live/wording.h"
 
 #include "base/scan.h"
 

@@ -6,7 +6,7 @@
 
 #include "ctl/core.h"
 #include "ctl/rdzv_table.h"
-#include "ctl/silence_bound.h"
+#include "live/silence_bound.h"
 #include "sched/cluster.h"
 
 #include <string.h>

@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/lines.h"
 #include "depend/bundle.h"
+#include "live/lines.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * was reached are left out (how far logs reach, words of reasons), and so is what a restart of the
  * server makes anew. */
 #include "ctl/core.h"
-#include "ctl/row_json.h"
+#include "live/row_json.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

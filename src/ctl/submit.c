@@ -10,11 +10,11 @@
 #include "ctl/redact.h"
 #include "ctl/registry_auth.h"
 #include "ctl/resolve.h"
-#include "ctl/row_json.h"
 #include "ctl/slices.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
-#include "ctl/wording.h"
+#include "live/row_json.h"
+#include "live/wording.h"
 
 #include "base/file.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
 #define CTL_SUBMIT_H
 
 #include "ctl/ctl.h"
-#include "ctl/live.h"
+#include "live/live.h"
 
 struct submitted_job {               /* a job whose row was just written */
     const struct live_column *notes; /* what its row keeps */

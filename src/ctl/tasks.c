@@ -8,9 +8,9 @@
 #include "base/scan.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
-#include "ctl/row_json.h"
 #include "ctl/views.h"
 #include "depend/wording.h"
+#include "live/row_json.h"
 #include "text/json.h"
 #include "wire/record.h"
 

@@ -10,7 +10,6 @@
 #include "ctl/free_devices.h"
 #include "ctl/job_list.h"
 #include "ctl/nodes.h"
-#include "ctl/row_json.h"
 #include "ctl/tasks.h"
 #include "ctl/timeline.h"
 #include "ctl/views.h"
@@ -18,6 +17,7 @@
 #include "depend/members.h"
 #include "job/old_sentence.h"
 #include "job/record.h"
+#include "live/row_json.h"
 #include "store/find.h"
 #include "text/json.h"
 

@@ -1,6 +1,6 @@
 /* How an attempt ended: the facts an agent reports. Dialects class it and put it into words. It has
  * no sentence about the end: what an agent or an engine remarks of it stands beside it where it is
- * reported, and is handed on to people as it is (ctl/wording.h). */
+ * reported, and is handed on to people as it is (live/wording.h). */
 #ifndef JOB_ENDING_H
 #define JOB_ENDING_H
 

@@ -74,9 +74,9 @@ static const char version_2[] =
 
 /* What lists of jobs are searched by (find.c): a row for each thing that a job says of itself, so
  * that nobody has to read the JSON of every job. Here those of the jobs that are there already, as
- * ctl/facets.c has those of new ones (main/test/test_facets.c compares them). facet_text(): what is
- * kept of a text. And what the row of a job says, in the order of lists: what a search has
- * to read of each job it looks at. */
+ * live/facets.c has those of new ones (main/test/test_facets.c compares them). facet_text(): what
+ * is kept of a text. And what the row of a job says, in the order of lists: what a search has to
+ * read of each job it looks at. */
 #define WORDS " IN ('text', 'integer')"
 #define AT(path)                                                                                   \
     "CASE WHEN json_type(b.spec, '" path "')" WORDS " THEN facet_text(json_extract(b.spec, '" path \

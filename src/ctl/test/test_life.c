@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/row_json.h"
 #include "ctl/test/world.h"
 #include "ctl/views.h"
+#include "live/row_json.h"
 #include "store/find.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* What jobs say of themselves, twice: the store's step to version 3 takes it from the JSON of the
- * jobs that are there (store/schema.c), a submission from the tree (ctl/facets.c). Jobs of every
+ * jobs that are there (store/schema.c), a submission from the tree (live/facets.c). Jobs of every
  * dialect as both have them. Here, because nothing below knows all dialects. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,11 +11,11 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "ctl/row_json.h"
 #include "dialect/dlc/dlc.h"
 #include "dialect/elasticjob/elasticjob.h"
 #include "dialect/native/native.h"
 #include "dialect/openpai/openpai.h"
+#include "live/row_json.h"
 #include "store/schema.h"
 #include "text/json.h"
 

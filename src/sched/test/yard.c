@@ -200,7 +200,7 @@ static int by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Lines as ctl/lines.c makes them: by age, and the first speaks for all. */
+/* Lines as live/lines.c makes them: by age, and the first speaks for all. */
 static void add_jobs(struct yard *y, struct sched_snapshot *s)
 {
     struct arena *arena = y->world.arena;

@@ -5,8 +5,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/row_json.h"
 #include "ctl/tape.h"
+#include "live/row_json.h"
 #include "sched/cluster.h"
 #include "store/find.h"
 

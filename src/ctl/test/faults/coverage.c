@@ -1,5 +1,5 @@
 /* Transitions that were reached, and those that can be. The second are the tables of job/state.h
- * and ctl/phase.h less a list of pairs out of reach, each with its reason. */
+ * and live/phase.h less a list of pairs out of reach, each with its reason. */
 #include "ctl/test/faults/coverage.h"
 
 #include "base/hash.h"

@@ -1,12 +1,12 @@
-/* Which transitions of job/state.h and ctl/phase.h a simulation went through: pairs of (state,
+/* Which transitions of job/state.h and live/phase.h a simulation went through: pairs of (state,
  * event) of jobs and tasks, of (state, next state) of attempts, agents and phases of tasks. A
  * transition counts when the commit that holds it went well; one of phases, which are in no record,
  * when it is made. Test code. */
 #ifndef CTL_TEST_FAULTS_COVERAGE_H
 #define CTL_TEST_FAULTS_COVERAGE_H
 
-#include "ctl/phase.h"
 #include "job/state.h"
+#include "live/phase.h"
 #include "store/store.h"
 
 #include <stdint.h>

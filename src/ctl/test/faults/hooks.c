@@ -8,7 +8,7 @@
 #include "ctl/core.h"
 #include "ctl/job_identity.h"
 #include "ctl/silence.h"
-#include "ctl/silence_bound.h"
+#include "live/silence_bound.h"
 #include "store/db.h"
 #include "store/end_mark.h"
 

@@ -1,15 +1,15 @@
 /* One job that has not ended, in memory: its tasks, agents and what only this process knows of it.
  * live.h has the table of them, and the functions that change what is counted. */
-#ifndef CTL_LIVE_JOB_H
-#define CTL_LIVE_JOB_H
+#ifndef LIVE_LIVE_JOB_H
+#define LIVE_LIVE_JOB_H
 
 #include "base/hash_index.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "ctl/phase.h"
 #include "job/completion.h"
 #include "job/image_progress.h"
 #include "job/place.h"
+#include "live/phase.h"
 #include "sched/plan.h"
 #include "store/store.h"
 

@@ -1,6 +1,6 @@
 /* Phases of tasks: their words, the table of what may follow what, and the sets that the core asks
  * for. Pure. */
-#include "ctl/phase.h"
+#include "live/phase.h"
 
 #include <stdint.h>
 

@@ -1,10 +1,10 @@
 /* Jobs that have not ended, in memory: what their rows say plus what only this process knows (calls
  * made, places taken). A live job can always be rebuilt from its rows; that is recovery and also
  * what follows a failed commit. */
-#ifndef CTL_LIVE_H
-#define CTL_LIVE_H
+#ifndef LIVE_LIVE_H
+#define LIVE_LIVE_H
 
-#include "ctl/live_job.h"
+#include "live/live_job.h"
 
 struct live;
 struct live *live_create(void);

@@ -1,6 +1,6 @@
 /* A job's facets, taken from its tree when it is stored: reading them back from its JSON would be
  * the dearest part of a submission. */
-#include "ctl/row_json.h"
+#include "live/row_json.h"
 
 #include "base/mem.h"
 #include "base/scan.h"

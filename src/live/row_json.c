@@ -1,8 +1,6 @@
 /* The JSON texts in rows of jobs, tasks and attempts: written and read by muster alone, so reading
  * forgives what is missing and complains about nothing. */
-#include "ctl/row_json.h"
-
-#include "ctl/clock.h"
+#include "live/row_json.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -10,7 +8,13 @@
 
 #include <string.h>
 
-#define ROW_JSON_MAX (8u << 20)
+#define ROW_JSON_MAX  (8u << 20)
+#define READ_APART_MS 1000u
+
+bool clocks_differ(uint64_t date_ms, uint64_t now_ms)
+{
+    return (date_ms > now_ms ? date_ms - now_ms : now_ms - date_ms) > READ_APART_MS;
+}
 
 const char *row_json_print(struct arena *arena, const struct text_node *node)
 {

@@ -1,9 +1,9 @@
 /* How long an agent of a live job has not been heard, and whether that is longer than the job waits
  * for those that it can do without. Pure: the time is handed in. */
-#ifndef CTL_SILENCE_BOUND_H
-#define CTL_SILENCE_BOUND_H
+#ifndef LIVE_SILENCE_BOUND_H
+#define LIVE_SILENCE_BOUND_H
 
-#include "ctl/live.h"
+#include "live/live.h"
 
 #define SILENCE_TEXT_MAX 96
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "ctl/phase.h"
+#include "live/phase.h"
 
 #include <string.h>
 

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/live.h"
-#include "ctl/wording.h"
 #include "depend/wording.h"
+#include "live/live.h"
+#include "live/wording.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
 /* A map from a 64-bit key (shape, queue, owner, priority) to the line of waiting jobs with that
  * key, and a list of the lines in the order they were made. Ids in a line are sorted. */
-#include "ctl/lines.h"
+#include "live/lines.h"
 
 #include "base/hash.h"
 #include "base/mem.h"

@@ -1,12 +1,12 @@
 /* Reasons in words. Pure: made of the reason and of what it points to, which is not changed; texts
  * that are too long are cut. */
-#include "ctl/wording.h"
+#include "live/wording.h"
 
 #include "base/buf.h"
 #include "base/scan.h"
-#include "ctl/live.h"
 #include "depend/wording.h"
 #include "job/device_error.h"
+#include "live/live.h"
 
 #include <signal.h>
 #include <stdio.h>

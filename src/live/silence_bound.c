@@ -1,6 +1,6 @@
 /* Since when an agent is silent is known in memory alone: a server that starts anew has not heard
  * any, and gives them the time that they take to come back. */
-#include "ctl/silence_bound.h"
+#include "live/silence_bound.h"
 
 #include "base/scan.h"
 

@@ -1,7 +1,7 @@
 /* Why something happens to a job or a task, as data: what the core decides is handed on in this
  * form. wording.h makes sentences of it, for rows and events. */
-#ifndef CTL_REASON_H
-#define CTL_REASON_H
+#ifndef LIVE_REASON_H
+#define LIVE_REASON_H
 
 #include <stdint.h>
 

@@ -1,10 +1,10 @@
 /* Waiting jobs that ask for exactly the same stand in one line: what keeps the first keeps them
  * all, and a pass looks at lines. Jobs that wait for a time, for other jobs or with others stand
  * aside and are asked about one by one. Memory only. */
-#ifndef CTL_LINES_H
-#define CTL_LINES_H
+#ifndef LIVE_LINES_H
+#define LIVE_LINES_H
 
-#include "ctl/live_job.h"
+#include "live/live_job.h"
 
 struct line {
     struct line *next, *before; /* in the order they were made */

@@ -1,11 +1,11 @@
 /* Sentences about jobs and their tasks: made of reasons, for rows and events, and nowhere else in
  * this folder. What is said of other jobs, depend/wording.h says. */
-#ifndef CTL_WORDING_H
-#define CTL_WORDING_H
+#ifndef LIVE_WORDING_H
+#define LIVE_WORDING_H
 
-#include "ctl/reason.h"
 #include "job/ending.h"
 #include "job/sentence.h"
+#include "live/reason.h"
 
 /* A new draft. */
 void draft_reason(struct draft *, const struct reason *);

@@ -1,12 +1,12 @@
 /* The table of live jobs and the ordered list of those that wait. Memory only: no rows, no engine,
  * no clock. */
-#include "ctl/live.h"
+#include "live/live.h"
 
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ctl/lines.h"
 #include "depend/array.h"
+#include "live/lines.h"
 
 #include <stdio.h>
 #include <string.h>

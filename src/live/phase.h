@@ -2,8 +2,8 @@
  * task has one phase, only this process knows it, and its rows tell it again after a restart (with
  * RELAUNCH for whatever the engine may have been told of). What else is said of a task and holds in
  * several phases (its place is taken, its attempt is to be replaced) is no phase. */
-#ifndef CTL_PHASE_H
-#define CTL_PHASE_H
+#ifndef LIVE_PHASE_H
+#define LIVE_PHASE_H
 
 #include <stdbool.h>
 

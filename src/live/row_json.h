@@ -1,11 +1,12 @@
 /* The small JSON texts in rows: what a job, a task and an attempt keep there besides their columns,
  * both ways. */
-#ifndef CTL_ROW_JSON_H
-#define CTL_ROW_JSON_H
+#ifndef LIVE_ROW_JSON_H
+#define LIVE_ROW_JSON_H
 
-#include "ctl/ctl.h"
-#include "ctl/live.h"
 #include "job/account.h"
+#include "job/runtime.h"
+#include "live/live.h"
+#include "text/tree.h"
 
 /* Texts are in arena. NULL when there is nothing to keep. */
 const char *row_json_of_job(struct arena *, const struct live_column *);
@@ -23,6 +24,9 @@ void row_json_read_job(struct arena *keep, struct arena *scratch, const char *te
                        struct live_column *);
 void row_json_read_task(struct arena *keep, struct arena *scratch, const char *text,
                         struct live_task *);
+/* Do a date and a time by the core's clock that were read together differ, but for the reading?
+ * Then a row keeps both. */
+bool clocks_differ(uint64_t date_ms, uint64_t now_ms);
 /* Fills place's address, gpus, ports (in arena) and task->seq. */
 void row_json_read_place(struct arena *arena, struct arena *scratch, const char *text,
                          struct live_task *);
