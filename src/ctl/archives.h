@@ -1,17 +1,11 @@
-/* Code that came as archives (inputs.code.archive), kept under its hash: where it lies, and whether
- * a job still needs it. */
+/* Archives of code (inputs.code.archive) that jobs which have not ended name: whether one is still
+ * needed, and for whom. */
 #ifndef CTL_ARCHIVES_H
 #define CTL_ARCHIVES_H
 
 #include "ctl/ctl.h"
 
-/* archive: CODE_ARCHIVE and 64 hexadecimal digits. The path is in arena; nothing is looked at. */
-const char *core_archive(const struct ctl *, struct arena *, const char *archive);
-/* Is it there? Then it is kept for another while. */
-bool core_keep_archive(const char *path);
-/* What a live job notes of it; never 0. */
-uint64_t code_mark(const char *archive);
-/* Of all live jobs, each once, in arena; how many. */
+/* The marks of all live jobs, each once, in arena; how many. */
 size_t ctl_code_marks(struct ctl *, struct arena *, uint64_t **marks);
 /* Does a job that has not ended name it? */
 bool ctl_needs_archive(struct ctl *, const char *archive);

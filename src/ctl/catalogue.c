@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ctl/resolve.h"
+#include "source/resolve.h"
 #include "text/detect.h"
 #include "text/json.h"
 

@@ -4,6 +4,7 @@
 #define CTL_CONFIG_H
 
 #include "dialect/task_env.h"
+#include "source/storage.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,12 +21,6 @@ struct node_spec;
 struct store;
 struct turn_meter;
 struct words;
-
-/* Storage roots: which directory serves a URI prefix ("hdfs://host:9000/" -> "/data/hdfs"). Longest
- * prefix wins; file: URIs serve themselves. */
-struct uri_root {
-    const char *prefix, *dir;
-};
 
 struct ctl_config {
     struct store *store;

@@ -10,11 +10,11 @@
 #include "ctl/counters.h"
 #include "ctl/ctl.h"
 #include "ctl/slice_counts.h"
-#include "ctl/storage.h"
 #include "ctl/tape_scope.h"
 #include "live/live.h"
 #include "live/reason.h"
 #include "queue/queues.h"
+#include "source/storage.h"
 
 #define TOKEN_LEN 32
 

@@ -175,6 +175,9 @@ int ctl_signal(struct ctl *, const struct ctl_signal *, struct err *);
  * member of an array that has the index. -1 with ERR_UNAVAILABLE: that member is accepted, but its
  * row is still to be written; its id is told all the same. */
 int ctl_find(struct ctl *, const char *job, uint64_t *id, struct err *);
+/* The directory that a URI of a job means on this server (source/storage.h), in arena. NULL: no
+ * entry serves it, as err says. */
+const char *ctl_storage_dir(struct ctl *, struct arena *, const char *uri, struct err *err);
 /* The newest of that owner that has exactly this name. */
 int ctl_find_owned(struct ctl *, const char *owner, const char *name, uint64_t *id, struct err *);
 /* The lists of tasks and events can be long: ctl/pages.h reads them in pages. */

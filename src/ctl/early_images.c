@@ -10,12 +10,12 @@
 #include "base/scan.h"
 #include "ctl/core.h"
 #include "ctl/images.h"
-#include "ctl/registry_auth.h"
 #include "ctl/user_dirs.h"
 #include "job/image_progress.h"
 #include "live/lines.h"
 #include "live/row_json.h"
 #include "sched/tally.h"
+#include "source/registry_auth.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/core.h"
-#include "ctl/registry_auth.h"
 #include "ctl/tape_scope.h"
 #include "image/reference.h"
 #include "job/image_progress.h"
 #include "live/row_json.h"
 #include "sched/cluster.h"
+#include "source/registry_auth.h"
 
 #include <stdio.h>
 #include <string.h>

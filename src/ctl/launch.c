@@ -1,7 +1,6 @@
 /* A placed job turned into what agents are told: complete shares of a generation, environment and
  * names included. Repeating a launch is harmless (same node, generation and seq), so after a
  * restart everything that has not reported its start is launched again. */
-#include "ctl/archives.h"
 #include "ctl/core.h"
 #include "ctl/device_check.h"
 #include "ctl/devices.h"
@@ -9,6 +8,7 @@
 #include "ctl/launcher_events.h"
 #include "ctl/secrets.h"
 #include "live/row_json.h"
+#include "source/archive.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -516,7 +516,7 @@ static void add_archive(const struct ctl *ctl, const struct live_job *job, struc
     const char *archive = job->spec->inputs.code.archive;
     if (!archive)
         return;
-    launch->archive = core_archive(ctl, arena, archive);
+    launch->archive = archive_path(ctl->config.state_dir, arena, archive);
     launch->work_dir = round->site.work_dir = arena_printf(arena, "%s/code", launch->user_dir);
 }
 

@@ -9,7 +9,6 @@
 #include "ctl/core.h"
 #include "ctl/job_token.h"
 #include "ctl/objects.h"
-#include "ctl/resolve.h"
 #include "ctl/secret_changes.h"
 #include "ctl/tape_scope.h"
 

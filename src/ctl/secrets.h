@@ -16,6 +16,9 @@ struct live_job;
 void ctl_secret_put(struct ctl *, const struct secret_change *, ctl_done *, void *arg);
 
 /* ---- inside ctl/ ---- */
+/* Of a job that is submitted: those that are not there for its owner are refused in report, with
+ * names that are near. 0, or -1. */
+int resolve_secrets(struct ctl *, const char *owner, const struct job_spec *, struct report *);
 /* What only tasks of this generation know: they tell each other by it, and the server. */
 void secrets_put_own(const struct ctl *, const struct live_job *, struct arena *,
                      struct pairs *env);

@@ -3,18 +3,19 @@
 #include "ctl/submit.h"
 
 #include "admit/admit.h"
-#include "ctl/archives.h"
 #include "ctl/depend_work.h"
 #include "ctl/nodes.h"
 #include "ctl/packing.h"
 #include "ctl/redact.h"
-#include "ctl/registry_auth.h"
-#include "ctl/resolve.h"
+#include "ctl/secrets.h"
 #include "ctl/slices.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
 #include "live/row_json.h"
 #include "live/wording.h"
+#include "source/archive.h"
+#include "source/registry_auth.h"
+#include "source/resolve.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -254,7 +255,8 @@ static int check_data(struct submission *s, const struct job_spec *spec, struct 
 /* Its tasks start in a copy of what was uploaded, wherever the submitter is. */
 static int use_archive(struct submission *s, const char *archive, struct err *err)
 {
-    bool kept = taped_replays(s->ctl) || core_keep_archive(core_archive(s->ctl, s->arena, archive));
+    bool kept = taped_replays(s->ctl) ||
+                archive_keep(archive_path(s->ctl->config.state_dir, s->arena, archive));
     s->ask.work_dir = s->site.work_dir = NULL;
     if (looked(s, kept ? 0 : -1) == 0)
         return 0;
@@ -464,7 +466,7 @@ static int admit(struct submission *s, struct err *err)
     struct report *report = &s->answer->report;
     struct engine *engine = ctl->config.engine;
     choose_engine(s);
-    if (resolve_names(ctl->catalogue, s->read.dialect, spec, report) |
+    if (resolve_names(ctl->catalogue, s->read.dialect->catalogued, spec, report) |
         depend_work_resolve(ctl, s->ask.owner, spec, report)) {
         hint_partition(s);
         return refuse(s, err, ERR_INPUT);
@@ -676,7 +678,7 @@ static void make_row(struct submission *s)
     uint32_t members = spec->array.count, jobs = members ? members : 1;
     depend_work_note(spec, &s->notes);
     s->notes.shape = job_shape(spec);
-    s->notes.code = spec->inputs.code.archive ? code_mark(spec->inputs.code.archive) : 0;
+    s->notes.code = spec->inputs.code.archive ? archive_mark(spec->inputs.code.archive) : 0;
     s->notes.pending_until_ms =
         spec->limits.pending_ms.has ? now + spec->limits.pending_ms.value : 0;
     s->row = (struct job_row){ .name = spec->name,

@@ -103,7 +103,7 @@ struct live_column {
     uint64_t promised_ms;   /* the time it was first told to start by; 0: none */
     enum job_runtime runtime; /* that its images got; SERVER: it names none, or is of before */
     uint64_t shape;           /* job_shape() of its spec; 0: not known */
-    uint64_t code;            /* code_mark() of the archive it names; 0: none */
+    uint64_t code;            /* archive_mark() of the archive it names; 0: none */
     bool counted;             /* it has ended, and its tasks as in: */
     struct role_tally ended;
     struct words met;       /* positions of those in after that have ended as wished */

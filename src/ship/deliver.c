@@ -23,7 +23,7 @@
 #define HEAD_MAX    TEXT_MAX_BYTES
 #define HASH_DIGITS 64
 #define THIN_MS     5000u
-#define MARK_DIGITS 15 /* of a hash, that a live job notes (ctl/archives.h) */
+#define MARK_DIGITS 15 /* of a hash, that a live job notes (source/archive.h) */
 
 struct delivery {
     struct arena *arena;

@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/storage.h"
 #include "text/json.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* At which branch, tag or commit a directory of code is. The files of git are read; no program of
  * git runs, because the configuration and the hooks in a directory could make it run others. Files
  * that are changed and not committed are not noticed. */
-#ifndef CTL_CHECKOUT_H
-#define CTL_CHECKOUT_H
+#ifndef SOURCE_CHECKOUT_H
+#define SOURCE_CHECKOUT_H
 
 #include "base/err.h"
 

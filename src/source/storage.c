@@ -1,9 +1,9 @@
 /* Which directory of this machine a storage URI means. The table of roots is configuration; the
  * longest prefix wins; file: URIs and plain paths serve themselves. */
-#include "ctl/storage.h"
+#include "source/storage.h"
 
-#include "ctl/checkout.h"
-#include "ctl/resolve.h"
+#include "source/checkout.h"
+#include "source/resolve.h"
 
 #include "base/file.h"
 #include "base/mem.h"

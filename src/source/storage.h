@@ -1,11 +1,16 @@
 /* Storage URIs of jobs and the local directories that serve them. */
-#ifndef CTL_STORAGE_H
-#define CTL_STORAGE_H
+#ifndef SOURCE_STORAGE_H
+#define SOURCE_STORAGE_H
 
-#include "ctl/config.h"
+#include "base/arena.h"
+#include "base/err.h"
 #include "job/catalogue.h"
 
-struct ctl;
+/* Storage roots: which directory serves a URI prefix ("hdfs://host:9000/" -> "/data/hdfs"). Longest
+ * prefix wins; file: URIs serve themselves. */
+struct uri_root {
+    const char *prefix, *dir;
+};
 
 /* uri: "file:///x", "/x", a path relative to work_dir, a configured prefix, or "dataset:ID". The
  * directory in arena, or NULL: err says that no entry serves it. Nothing is looked at on disk. */
@@ -16,8 +21,6 @@ struct storage {
     const char *work_dir; /* NULL: none */
 };
 const char *storage_map(const struct storage *, struct arena *, const char *uri, struct err *err);
-/* The directory that a URI of a job means on this server, as storage_map has it. */
-const char *ctl_storage_dir(struct ctl *, struct arena *, const char *uri, struct err *err);
 /* Is dir a readable directory of at most limit bytes (0: any), and at that branch, tag or commit
  * (NULL: any)? uri is for messages. */
 struct code_place {

@@ -1,8 +1,8 @@
 /* Credentials of image registries: taken out of what was submitted, kept as a secret of their own,
  * and handed to the agents that pull. They are in no row but the sealed one, in no document and in
  * no recording. */
-#ifndef CTL_REGISTRY_AUTH_H
-#define CTL_REGISTRY_AUTH_H
+#ifndef SOURCE_REGISTRY_AUTH_H
+#define SOURCE_REGISTRY_AUTH_H
 
 #include "base/err.h"
 #include "job/job.h"

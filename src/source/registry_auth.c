@@ -1,6 +1,6 @@
 /* Docker's form is {"auths": {REGISTRY: {"auth": BASE64 OF USER:PASSWORD}}}; other members of such
  * a file (helpers that would have to be run) are left out. */
-#include "ctl/registry_auth.h"
+#include "source/registry_auth.h"
 
 #include "base/buf.h"
 #include "base/log.h"

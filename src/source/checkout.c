@@ -1,7 +1,7 @@
 /* HEAD and refs of a git repository, loose and packed, of linked work trees too
  * (gitrepository-layout(5)). The object of an annotated tag is not opened: of these the packed ones
  * are known, which say their commit. */
-#include "ctl/checkout.h"
+#include "source/checkout.h"
 
 #include "base/file.h"
 #include "base/mem.h"

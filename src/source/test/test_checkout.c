@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/checkout.h"
+#include "source/checkout.h"
 
 #include "base/file.h"
 #include "base/mem.h"

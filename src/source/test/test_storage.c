@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/storage.h"
+#include "source/storage.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -67,7 +67,7 @@ static void roots_serve_prefixes(void **state)
 
 static void code_directories(void **state)
 {
-    char dir[] = "/tmp/muster-ctl-parts-XXXXXX", file[64];
+    char dir[] = "/tmp/muster-source-XXXXXX", file[64];
     struct err err;
     (void)state;
     assert_non_null(mkdtemp(dir));

@@ -1,6 +1,6 @@
 /* Replaces names in a job by what the catalogue declares: queues, data sets, images. Effects: the
  * job in its arena; problems in the report, with names that are near. */
-#include "ctl/resolve.h"
+#include "source/resolve.h"
 
 #include "base/mem.h"
 
@@ -110,14 +110,14 @@ static void take_queue(const struct catalogue *c, struct job_spec *job)
         job->queue = workspace->queue;
 }
 
-int resolve_names(const struct catalogue *c, const struct dialect *dialect, struct job_spec *job,
+int resolve_names(const struct catalogue *c, bool catalogued, struct job_spec *job,
                   struct report *report)
 {
     size_t errors = report->errors;
     take_queue(c, job);
     check_queue(c, job, report);
     take_source(c, &job->inputs.code, report);
-    if (dialect->catalogued) {
+    if (catalogued) {
         if (job->project && !catalogue_find(c, ENTRY_WORKSPACE, job->project))
             refuse(c, ENTRY_WORKSPACE, job->project, "project", report);
         take_images(c, job, report);
