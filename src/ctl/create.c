@@ -6,14 +6,14 @@
 #include "ctl/account.h"
 #include "ctl/core.h"
 #include "ctl/early_images.h"
-#include "ctl/packing.h"
 #include "ctl/rdzv_table.h"
-#include "ctl/run_times.h"
 #include "ctl/secret_changes.h"
 #include "ctl/slices.h"
 #include "ctl/strangers.h"
 #include "depend/array.h"
 #include "depend/dependency.h"
+#include "learn/packing.h"
+#include "learn/run_times.h"
 #include "store/seal.h"
 
 #include <pwd.h>
@@ -89,7 +89,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
         free(ctl);
         return NULL;
     }
-    ctl->packing = packing_create(ctl);
+    ctl->packing = packing_create(config->store, ctl->cluster);
     ctl->closed = string_map_create();
     ctl->left = string_map_create();
     ctl->away = string_map_create();

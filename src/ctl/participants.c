@@ -7,11 +7,11 @@
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/nodes.h"
-#include "ctl/packing.h"
 #include "ctl/rdzv_table.h"
-#include "ctl/run_times.h"
 #include "ctl/secrets.h"
 #include "depend/array.h"
+#include "learn/packing.h"
+#include "learn/run_times.h"
 
 #include "base/mem.h"
 
@@ -66,8 +66,28 @@ static void undo_queues(struct ctl *ctl)
 static int read_run_times(struct ctl *ctl, struct err *err)
 {
     (void)err;
-    run_times_load(ctl);
+    run_times_load(ctl->run_times, ctl->config.store);
     return 0;
+}
+
+static void keep_run_times(struct ctl *ctl)
+{
+    run_times_committed(ctl->run_times);
+}
+
+static void undo_run_times(struct ctl *ctl)
+{
+    run_times_undone(ctl->run_times);
+}
+
+static void write_packing(struct ctl *ctl)
+{
+    packing_record(ctl->packing);
+}
+
+static void undo_packing(struct ctl *ctl)
+{
+    packing_undone(ctl->packing);
 }
 
 /* Rows of deleted jobs may be left, and directories of theirs. */
@@ -103,9 +123,9 @@ static const struct participant table[] = {
     { .name = "queues", .load = read_queues, .record = charges_record, .undo = undo_queues },
     { .name = "run times",
       .load = read_run_times,
-      .committed = run_times_committed,
-      .undo = run_times_undone },
-    { .name = "packing", .record = packing_record, .undo = packing_undone },
+      .committed = keep_run_times,
+      .undo = undo_run_times },
+    { .name = "packing", .record = write_packing, .undo = undo_packing },
     { .name = "arrays", .undo = undo_arrays },
     { .name = "jobs", .load = load_jobs, .undo = load_touched },
 };

@@ -10,10 +10,10 @@
 #include "ctl/launcher_events.h"
 #include "ctl/rdzv_table.h"
 #include "ctl/redact.h"
-#include "ctl/run_times.h"
 #include "ctl/silence.h"
 #include "ctl/slices.h"
 #include "depend/dependency.h"
+#include "learn/run_times.h"
 #include "live/row_json.h"
 #include "live/wording.h"
 
@@ -704,7 +704,7 @@ void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event,
         struct job_row ran = job->row;
         if (job->notes.began_ms) /* for so long, whatever the dates are */
             ran.ended_ms = ran.started_ms + (now - job->notes.began_ms);
-        run_times_ended(ctl, &ran);
+        run_times_ended(ctl->run_times, &ran);
         if (job->notes.drop)
             drop_soon(ctl, job, now);
         else if (!job->row.array) /* members are kept as long as their array */

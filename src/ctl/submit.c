@@ -5,12 +5,12 @@
 #include "admit/admit.h"
 #include "ctl/depend_work.h"
 #include "ctl/nodes.h"
-#include "ctl/packing.h"
 #include "ctl/redact.h"
 #include "ctl/secrets.h"
 #include "ctl/slices.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
+#include "learn/packing.h"
 #include "live/row_json.h"
 #include "live/wording.h"
 #include "source/archive.h"
@@ -729,7 +729,7 @@ struct live_job *submit_enter(struct ctl *ctl, struct job_row *row, const struct
                   &(struct reason){ .kind = REASON_SAID, .text = new->text }, new->body);
     row->state = job->row.state;
     row->reason = job->row.reason;
-    packing_learn(ctl, new->spec);
+    packing_learn(ctl->packing, new->spec);
     ctl->counters.submitted++;
     return job;
 }

@@ -3,7 +3,7 @@
 #ifndef EXPLAIN_START_FORECAST_H
 #define EXPLAIN_START_FORECAST_H
 
-#include "ctl/run_times.h"
+#include "learn/run_times.h"
 #include "sched/forecast.h"
 
 #define START_FORECAST_DRAWS                                                                       \

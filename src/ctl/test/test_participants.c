@@ -13,9 +13,9 @@
 #include "ctl/account.h"
 #include "ctl/core.h"
 #include "ctl/participants.h"
-#include "ctl/run_times.h"
 #include "ctl/secrets.h"
 #include "depend/array.h"
+#include "learn/run_times.h"
 #include "wire/rendezvous.h"
 
 #include <signal.h>
@@ -219,7 +219,7 @@ static bool usage_is_written(struct part *p)
 static void learn_run_time(struct part *p)
 {
     const struct job_row row = row_of(p, p->ended);
-    run_times_ended(p->w.ctl, &row);
+    run_times_ended(p->w.ctl->run_times, &row);
     world_command(&p->w, p->array, CTL_SUSPEND);
 }
 

@@ -1,26 +1,29 @@
 /* The scheduler's mix as rows: a large one with the mix some time ago, a small one with what
  * arrived since, so that most turns write little. It also makes the potential follow the mix. */
-#include "ctl/packing.h"
+#include "learn/packing.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "ctl/core.h"
-#include "live/row_json.h"
+#include "sched/cluster.h"
 #include "sched/kinds.h"
 #include "sched/mix.h"
 #include "sched/potential.h"
+#include "store/store.h"
 #include "text/json.h"
 
 #include <string.h>
 
 #define ROW_KIND "mix"
 #define ROW_LAST "last"
+#define ROW_MAX  (8u << 20)
 #define LAST_MAX                                                                                   \
     64u /* arrivals in the small row; the large one has up to MIX_SHAPES shapes twice */
 
 /* In two rows: the mix some time ago, and what arrived since. */
 struct packing {
+    struct store *store;
+    struct cluster *cluster;
     struct mix *mix;
     struct potential *potential;
     uint64_t version;           /* that the potential follows */
@@ -29,10 +32,10 @@ struct packing {
 };
 
 /* Shapes name types of devices by position: what was learnt of other ones says nothing. */
-static const char *types_of(const struct ctl *ctl, struct arena *arena)
+static const char *types_of(const struct packing *p, struct arena *arena)
 {
     AUTO_BUF struct buf all = BUF_INIT(1 << 16);
-    const struct kinds *kinds = cluster_kinds(ctl->cluster);
+    const struct kinds *kinds = cluster_kinds(p->cluster);
     for (uint32_t i = 0; i < kinds->n_types; i++)
         buf_addf(&all, "%s,", kinds->types[i]);
     return arena_strdup(arena, buf_str(&all));
@@ -54,49 +57,51 @@ static void put_counts(struct arena *arena, struct text_node *map, const char *k
     }
 }
 
-static struct text_node *new_row(struct ctl *ctl)
+static struct text_node *new_row(const struct packing *p, struct arena *arena)
 {
-    struct text_node *map = text_map(ctl->scratch, NULL, NULL);
-    text_str(ctl->scratch, map, "types", types_of(ctl, ctl->scratch));
+    struct text_node *map = text_map(arena, NULL, NULL);
+    text_str(arena, map, "types", types_of(p, arena));
     return map;
 }
 
-static void put_row(struct ctl *ctl, const char *name, const struct text_node *map)
+static void put_row(const struct packing *p, const char *name, const struct text_node *map)
 {
+    AUTO_BUF struct buf text = BUF_INIT(ROW_MAX);
+    json_print(map, 0, &text);
     const struct object_row row = {
-        .kind = ROW_KIND, .project = "", .name = name, .spec = row_json_print(ctl->scratch, map)
+        .kind = ROW_KIND, .project = "", .name = name, .spec = buf_str(&text)
     };
-    store_put_object(ctl->config.store, &row, NULL);
+    store_put_object(p->store, &row, NULL);
 }
 
-static void save_all(struct ctl *ctl, struct packing *p)
+static void save_all(struct packing *p, struct arena *arena)
 {
-    struct arena *arena = ctl->scratch;
     const struct mix_numbers numbers = mix_numbers(p->mix);
-    struct text_node *map = new_row(ctl);
+    struct text_node *map = new_row(p, arena);
     text_int(arena, map, "since_fade", numbers.since_fade);
     put_counts(arena, map, "counts", numbers.counts, numbers.n_counts);
     put_counts(arena, map, "basis", numbers.basis, numbers.n_basis);
-    put_row(ctl, ROW_KIND, map);
+    put_row(p, ROW_KIND, map);
     vec_clear(&p->last);
 }
 
-void packing_record(struct ctl *ctl)
+void packing_record(struct packing *p)
 {
-    struct packing *p = ctl->packing;
-    if (!p->dirty || !store_keeps_details(ctl->config.store)) /* nothing is ever loaded again */
+    if (!p->dirty || !store_keeps_details(p->store)) /* nothing is ever loaded again */
         return;
+    struct arena *arena = arena_create();
     if (p->whole || p->last.n > LAST_MAX)
-        save_all(ctl, p);
-    struct text_node *map = new_row(ctl);
-    put_counts(ctl->scratch, map, ROW_LAST, p->last.at, p->last.n);
-    put_row(ctl, ROW_LAST, map);
+        save_all(p, arena);
+    struct text_node *map = new_row(p, arena);
+    put_counts(arena, map, ROW_LAST, p->last.at, p->last.n);
+    put_row(p, ROW_LAST, map);
     p->dirty = p->whole = false;
+    arena_destroy(arena);
 }
 
-void packing_undone(struct ctl *ctl)
+void packing_undone(struct packing *p)
 {
-    ctl->packing->dirty = ctl->packing->whole = true;
+    p->dirty = p->whole = true;
 }
 
 static uint64_t number_at(const struct text_node **n)
@@ -128,25 +133,26 @@ static struct mix_count *read_counts(struct arena *arena, const struct text_node
 }
 
 /* NULL when it makes no sense or is of other devices: the next one replaces it. */
-static const struct text_node *get_row(struct ctl *ctl, struct arena *arena, const char *name)
+static const struct text_node *get_row(const struct packing *p, struct arena *arena,
+                                       const char *name)
 {
     struct object_row row = { .kind = ROW_KIND, .project = "", .name = name };
     struct report report;
     struct err err;
     report_init(&report, arena);
     struct text_node *map = NULL;
-    if (store_get_object(ctl->config.store, arena, &row, &err) == 1)
+    if (store_get_object(p->store, arena, &row, &err) == 1)
         map = json_parse(arena, row.spec, strlen(row.spec), 0, &report);
     const struct text_node *types = map ? text_get(map, "types") : NULL;
-    bool same = types && types->kind == TEXT_STR && strcmp(types->str, types_of(ctl, arena)) == 0;
+    bool same = types && types->kind == TEXT_STR && strcmp(types->str, types_of(p, arena)) == 0;
     return same ? map : NULL;
 }
 
-static void load(struct ctl *ctl, struct packing *p)
+static void load(struct packing *p)
 {
     struct arena *arena = arena_create();
-    const struct text_node *map = get_row(ctl, arena, ROW_KIND);
-    const struct text_node *since = get_row(ctl, arena, ROW_LAST);
+    const struct text_node *map = get_row(p, arena, ROW_KIND);
+    const struct text_node *since = get_row(p, arena, ROW_LAST);
     struct err err;
     size_t n = 0;
     if (map) {
@@ -166,15 +172,17 @@ static void load(struct ctl *ctl, struct packing *p)
 
 /* ---- learning ---- */
 
-struct packing *packing_create(struct ctl *ctl)
+struct packing *packing_create(struct store *store, struct cluster *cluster)
 {
     struct packing *p = mem_new(sizeof *p);
+    p->store = store;
+    p->cluster = cluster;
     p->mix = mix_create();
     p->potential = potential_create();
-    load(ctl, p);
+    load(p);
     p->version = mix_version(p->mix);
     potential_learn(p->potential, p->mix);
-    cluster_set_potential(ctl->cluster, p->potential);
+    cluster_set_potential(cluster, p->potential);
     return p;
 }
 
@@ -188,12 +196,11 @@ void packing_destroy(struct packing *p)
     free(p);
 }
 
-void packing_learn(struct ctl *ctl, const struct job_spec *spec)
+void packing_learn(struct packing *p, const struct job_spec *spec)
 {
-    struct packing *p = ctl->packing;
     struct mix_count one = { .count = 0 };
     for (uint32_t i = 0; i < spec->n_roles; i++) {
-        if (!cluster_shape(ctl->cluster, spec, i, &one.shape))
+        if (!cluster_shape(p->cluster, spec, i, &one.shape))
             continue;
         one.count = spec->roles[i].replicas;
         mix_add(p->mix, &one.shape, spec->roles[i].replicas);

@@ -1,14 +1,13 @@
 /* A window over the jobs that ended: each stands in two groups, and leaves them again when
  * RUN_TIMES_JOBS others have ended. The jobs of a group leave it in the order in which they came.
  */
-#include "ctl/run_times.h"
+#include "learn/run_times.h"
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "ctl/core.h"
 
 #include <string.h>
 
@@ -148,7 +147,7 @@ static char *queue_key(const struct job_row *row)
 
 /* ---- what ends ---- */
 
-static void add(struct run_times *r, const struct job_row *row)
+void run_times_ended(struct run_times *r, const struct job_row *row)
 {
     bool ran = row->started_ms && row->ended_ms >= row->started_ms;
     if (!ran || row->members || (row->state != JOB_SUCCEEDED && row->state != JOB_FAILED))
@@ -158,27 +157,21 @@ static void add(struct run_times *r, const struct job_row *row)
                                                   .ms = row->ended_ms - row->started_ms }));
 }
 
-void run_times_ended(struct ctl *ctl, const struct job_row *row)
+void run_times_committed(struct run_times *r)
 {
-    add(ctl->run_times, row);
-}
-
-void run_times_committed(struct ctl *ctl)
-{
-    struct run_times *r = ctl->run_times;
     for (size_t i = 0; i < r->pending.n; i++)
         learn(r, &r->pending.at[i]);
     drop_pending(r);
 }
 
-void run_times_undone(struct ctl *ctl)
+void run_times_undone(struct run_times *r)
 {
-    drop_pending(ctl->run_times);
+    drop_pending(r);
 }
 
 /* ---- the start ---- */
 
-static void add_members(struct ctl *ctl, const struct job_row *array)
+static void add_members(struct run_times *r, struct store *store, const struct job_row *array)
 {
     struct arena *arena = arena_create();
     const struct job_filter filter = { .states = 1u << JOB_SUCCEEDED | 1u << JOB_FAILED,
@@ -188,15 +181,15 @@ static void add_members(struct ctl *ctl, const struct job_row *array)
     struct job_row *rows;
     size_t n = 0;
     struct err err;
-    if (store_list(ctl->config.store, arena, &filter, &rows, &n, &err) == 0)
+    if (store_list(store, arena, &filter, &rows, &n, &err) == 0)
         for (size_t i = n; i-- > 0;)
-            add(ctl->run_times, &rows[i]);
+            run_times_ended(r, &rows[i]);
     arena_destroy(arena);
 }
 
 /* A page of the newest, newest first. Returns the id from which the next one goes on; 0: that was
  * all. */
-static uint64_t add_page(struct ctl *ctl, uint64_t before)
+static uint64_t add_page(struct run_times *r, struct store *store, uint64_t before)
 {
     struct arena *arena = arena_create();
     const struct job_filter filter = { .before_id = before, .limit = PAGE };
@@ -204,28 +197,27 @@ static uint64_t add_page(struct ctl *ctl, uint64_t before)
     size_t n = 0;
     struct err err;
     uint64_t next = 0;
-    if (store_list(ctl->config.store, arena, &filter, &rows, &n, &err))
+    if (store_list(store, arena, &filter, &rows, &n, &err))
         log_error("run_times.load", "%s", err.what);
-    for (size_t i = 0; i < n && ctl->run_times->pending.n < RUN_TIMES_JOBS; i++) {
+    for (size_t i = 0; i < n && r->pending.n < RUN_TIMES_JOBS; i++) {
         if (rows[i].members)
-            add_members(ctl, &rows[i]);
+            add_members(r, store, &rows[i]);
         else
-            add(ctl->run_times, &rows[i]);
+            run_times_ended(r, &rows[i]);
         next = rows[i].id;
     }
     arena_destroy(arena);
     return n == PAGE ? next : 0;
 }
 
-void run_times_load(struct ctl *ctl)
+void run_times_load(struct run_times *r, struct store *store)
 {
-    struct run_times *r = ctl->run_times;
     uint64_t next = 0;
     uint32_t pages = 0;
-    if (!store_keeps_details(ctl->config.store))
+    if (!store_keeps_details(store))
         return;
     do
-        next = add_page(ctl, next);
+        next = add_page(r, store, next);
     while (next && r->pending.n < RUN_TIMES_JOBS && ++pages < 2 * RUN_TIMES_JOBS / PAGE);
     for (size_t i = r->pending.n; i-- > 0;)
         learn(r, &r->pending.at[i]);

@@ -1,7 +1,6 @@
 /* What is learnt of jobs that ended: by name, else by queue, and what says nothing. How much is
  * kept, and what is forgotten again. */
-#include "ctl/core.h"
-#include "ctl/run_times.h"
+#include "learn/run_times.h"
 
 #include "base/mem.h"
 
@@ -15,17 +14,13 @@
 
 static int setup(void **state)
 {
-    struct ctl *ctl = mem_new(sizeof *ctl);
-    ctl->run_times = run_times_create();
-    *state = ctl;
+    *state = run_times_create();
     return 0;
 }
 
 static int teardown(void **state)
 {
-    struct ctl *ctl = *state;
-    run_times_destroy(ctl->run_times);
-    free(ctl);
+    run_times_destroy(*state);
     return 0;
 }
 
@@ -39,49 +34,49 @@ static struct job_row row(const char *owner, const char *name, uint64_t ran_ms)
                              .ended_ms = NOW + ran_ms };
 }
 
-static void ended(struct ctl *ctl, const char *name, uint64_t ran_ms)
+static void ended(struct run_times *times, const char *name, uint64_t ran_ms)
 {
     const struct job_row one = row("ada", name, ran_ms);
-    run_times_ended(ctl, &one);
-    run_times_committed(ctl);
+    run_times_ended(times, &one);
+    run_times_committed(times);
 }
 
-static struct run_samples of(struct ctl *ctl, const char *owner, const char *name)
+static struct run_samples of(struct run_times *times, const char *owner, const char *name)
 {
     struct run_samples s = { .n = 0 };
     const struct job_row one = row(owner, name, 0);
-    if (!run_times_find(ctl->run_times, &one, &s))
+    if (!run_times_find(times, &one, &s))
         s.n = 0;
     return s;
 }
 
 static void test_by_name_else_by_queue(void **state)
 {
-    struct ctl *ctl = *state;
+    struct run_times *times = *state;
     for (uint64_t i = 1; i <= 5; i++) {
-        assert_int_equal(of(ctl, "ada", "a").n, i > RUN_TIMES_NAME ? i - 1 : 0);
-        ended(ctl, "a", 100 * i);
+        assert_int_equal(of(times, "ada", "a").n, i > RUN_TIMES_NAME ? i - 1 : 0);
+        ended(times, "a", 100 * i);
     }
-    struct run_samples s = of(ctl, "ada", "a");
+    struct run_samples s = of(times, "ada", "a");
     assert_int_equal(s.n, 5);
     assert_false(s.of_queue);
     assert_int_equal(run_samples_at(&s, 500), 300);
     assert_int_equal(run_samples_at(&s, 999), 500);
-    assert_int_equal(of(ctl, "bob", "a").n, 0); /* five are too few for a queue */
+    assert_int_equal(of(times, "bob", "a").n, 0); /* five are too few for a queue */
     for (uint64_t i = 0; i < 3; i++)
-        ended(ctl, "b", 50);
-    s = of(ctl, "bob", "a");
+        ended(times, "b", 50);
+    s = of(times, "bob", "a");
     assert_int_equal(s.n, 8);
     assert_true(s.of_queue);
-    assert_int_equal(of(ctl, "ada", "b").n, 3);
+    assert_int_equal(of(times, "ada", "b").n, 3);
 }
 
 static void test_what_runs_already(void **state)
 {
-    struct ctl *ctl = *state;
+    struct run_times *times = *state;
     for (uint64_t i = 1; i <= 10; i++)
-        ended(ctl, "a", 10 * i);
-    struct run_samples s = of(ctl, "ada", "a");
+        ended(times, "a", 10 * i);
+    struct run_samples s = of(times, "ada", "a");
     assert_int_equal(run_samples_beyond(&s, 0, 0), 10);
     assert_int_equal(run_samples_beyond(&s, 70, 0), 80);
     assert_int_equal(run_samples_beyond(&s, 70, 500), 90);
@@ -91,45 +86,45 @@ static void test_what_runs_already(void **state)
 
 static void test_what_says_nothing(void **state)
 {
-    struct ctl *ctl = *state;
+    struct run_times *times = *state;
     struct job_row stopped = row("ada", "a", 10), never = stopped, array = stopped;
     stopped.state = JOB_STOPPED;
     never.started_ms = 0;
     array.members = 3;
     for (int i = 0; i < 5; i++) {
-        run_times_ended(ctl, &stopped);
-        run_times_ended(ctl, &never);
-        run_times_ended(ctl, &array);
+        run_times_ended(times, &stopped);
+        run_times_ended(times, &never);
+        run_times_ended(times, &array);
         const struct job_row lost = row("ada", "a", 10);
-        run_times_ended(ctl, &lost);
-        run_times_undone(ctl); /* the commit failed */
+        run_times_ended(times, &lost);
+        run_times_undone(times); /* the commit failed */
     }
-    run_times_committed(ctl);
-    assert_int_equal(of(ctl, "ada", "a").n, 0);
+    run_times_committed(times);
+    assert_int_equal(of(times, "ada", "a").n, 0);
 }
 
 /* A name is known while one of the newest jobs had it, by its newest run times. */
 static void test_bounds(void **state)
 {
-    struct ctl *ctl = *state;
+    struct run_times *times = *state;
     for (uint64_t i = 0; i < 10; i++)
-        ended(ctl, "old", 7);
+        ended(times, "old", 7);
     for (uint64_t i = 0; i < 200; i++)
-        ended(ctl, "a", i);
-    struct run_samples s = of(ctl, "ada", "a");
+        ended(times, "a", i);
+    struct run_samples s = of(times, "ada", "a");
     assert_int_equal(s.n, RUN_TIMES_SAMPLES);
     assert_int_equal(s.ms[0], 200 - RUN_TIMES_SAMPLES);
-    assert_int_equal(of(ctl, "ada", "old").ms[0], 7);
+    assert_int_equal(of(times, "ada", "old").ms[0], 7);
     for (uint64_t i = 0; i < RUN_TIMES_JOBS - 5; i++)
-        ended(ctl, "b", 1000 + i % 10);
-    s = of(ctl, "ada", "old");
+        ended(times, "b", 1000 + i % 10);
+    s = of(times, "ada", "old");
     assert_true(s.of_queue);
-    s = of(ctl, "ada", "a");
+    s = of(times, "ada", "a");
     assert_int_equal(s.n, 5); /* are left of the 200 */
     assert_int_equal(s.ms[0], 195);
     for (uint64_t i = 0; i < 3; i++)
-        ended(ctl, "b", 1000);
-    s = of(ctl, "ada", "a");
+        ended(times, "b", 1000);
+    s = of(times, "ada", "a");
     assert_true(s.of_queue); /* two are too few */
     assert_true(s.ms[0] >= 1000);
 }

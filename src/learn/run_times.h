@@ -1,8 +1,8 @@
 /* How long jobs ran, learnt from those that ended: the newest RUN_TIMES_JOBS of them, by owner and
  * name, and by queue. Nothing of it is written: a restarted server learns it again from the rows of
  * the newest jobs. It serves estimates only; no plan looks at it. */
-#ifndef CTL_RUN_TIMES_H
-#define CTL_RUN_TIMES_H
+#ifndef LEARN_RUN_TIMES_H
+#define LEARN_RUN_TIMES_H
 
 #include "store/store.h"
 
@@ -11,18 +11,17 @@
 #define RUN_TIMES_NAME    3u  /* so many have to be known of an owner and a name */
 #define RUN_TIMES_QUEUE   8u  /* of a queue */
 
-struct ctl;
 struct run_times;
 
 struct run_times *run_times_create(void);
 void run_times_destroy(struct run_times *); /* NULL-safe */
 /* At the start, from the rows. */
-void run_times_load(struct ctl *);
+void run_times_load(struct run_times *, struct store *);
 /* A job is in a final state; in the turn that records it. Jobs that somebody stopped, and those
  * that never ran, say nothing. */
-void run_times_ended(struct ctl *, const struct job_row *);
-void run_times_committed(struct ctl *);
-void run_times_undone(struct ctl *); /* the commit failed */
+void run_times_ended(struct run_times *, const struct job_row *);
+void run_times_committed(struct run_times *);
+void run_times_undone(struct run_times *); /* the commit failed */
 
 struct run_samples {    /* of jobs like one */
     const uint64_t *ms; /* sorted; good until the next commit */
