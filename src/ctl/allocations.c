@@ -8,7 +8,6 @@
 
 #include "admit/admit.h"
 #include "ctl/core.h"
-#include "ctl/launcher_events.h"
 #include "ctl/wait_texts.h"
 #include "live/lines.h"
 #include "sched/placement.h"

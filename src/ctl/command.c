@@ -4,11 +4,11 @@
 #include "account/rights.h"
 #include "ctl/allocations.h"
 #include "ctl/core.h"
-#include "ctl/launcher_events.h"
 #include "ctl/nodes.h"
 #include "ctl/redact.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
+#include "rdzv/jobs/launcher_events.h"
 
 #include "base/mem.h"
 #include "depend/wording.h"

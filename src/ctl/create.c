@@ -6,7 +6,6 @@
 #include "ctl/account.h"
 #include "ctl/core.h"
 #include "ctl/early_images.h"
-#include "ctl/rdzv_table.h"
 #include "ctl/secret_changes.h"
 #include "ctl/slices.h"
 #include "ctl/strangers.h"
@@ -14,6 +13,7 @@
 #include "depend/dependency.h"
 #include "learn/packing.h"
 #include "learn/run_times.h"
+#include "rdzv/jobs/rdzv_table.h"
 #include "store/seal.h"
 
 #include <pwd.h>
@@ -55,6 +55,48 @@ static int read_key(struct ctl *ctl, struct err *err)
                ? err_hint(err, "put the right one back; or remove it: what runs goes on, and the "
                                "next server makes another")
                : -1;
+}
+
+/* ---- what launchers that meet are told by, and ask ---- */
+
+static uint64_t tell_now(const void *ctl)
+{
+    return core_now(ctl);
+}
+
+static uint64_t tell_mono_us(const void *ctl)
+{
+    return core_mono_us(ctl);
+}
+
+static void be_woken(void *ctl, uint64_t at_ms)
+{
+    core_wake(ctl, at_ms);
+}
+
+static const struct job_spec *tell_spec(void *ctl, struct live_job *job)
+{
+    return core_spec(ctl, job);
+}
+
+static void write_event(void *arg, const struct launcher_event *event, const char *type)
+{
+    struct ctl *ctl = arg;
+    if (live_find(ctl->live, event->job))
+        event_note(ctl, event, type);
+}
+
+static struct rdzv_table *make_rdzv_table(struct ctl *ctl)
+{
+    return rdzv_table_create(&(struct rdzv_table_config){ .engine = ctl->config.engine,
+                                                          .dialects = ctl->config.dialects,
+                                                          .live = ctl->live,
+                                                          .server = { .arg = ctl,
+                                                                      .now = tell_now,
+                                                                      .mono_us = tell_mono_us,
+                                                                      .wake = be_woken,
+                                                                      .spec = tell_spec,
+                                                                      .write = write_event } });
 }
 
 struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
@@ -106,7 +148,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->arrays = core_arrays(ctl);
     ctl->dependencies = core_dependencies(ctl);
     ctl->possible = map_create();
-    ctl->rdzv_table = rdzv_table_create();
+    ctl->rdzv_table = make_rdzv_table(ctl);
     ctl->scratch = arena_create();
     ctl->hearing = arena_create();
     ctl->last_id = store_last_job_id(config->store);

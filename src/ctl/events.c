@@ -3,12 +3,12 @@
  * transaction; a pair that is not in the table is recorded and refused. Failed writes need no
  * handling here: the store remembers them and the commit fails. */
 #include "ctl/core.h"
-#include "ctl/launcher_events.h"
 #include "ctl/tape.h"
 #include "depend/array.h"
 #include "depend/dependency.h"
 #include "live/row_json.h"
 #include "live/wording.h"
+#include "rdzv/jobs/launcher_events.h"
 
 #include "base/log.h"
 #include "base/mem.h"

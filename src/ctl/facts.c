@@ -6,10 +6,10 @@
 #include "ctl/early_images.h"
 #include "ctl/images.h"
 #include "ctl/nodes.h"
-#include "ctl/rdzv_table.h"
 #include "ctl/secrets.h"
 #include "ctl/silence.h"
 #include "live/silence_bound.h"
+#include "rdzv/jobs/rdzv_table.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -42,7 +42,7 @@ void facts_hear(struct ctl *ctl, const struct engine_fact *fact)
         log_grew(ctl, fact);
         return;
     }
-    rdzv_table_hear(ctl, fact);
+    rdzv_table_hear(ctl->rdzv_table, fact);
     if (fact->kind == FACT_LAUNCHER)
         return;
     struct engine_fact *heard = vec_add(&ctl->facts);

@@ -5,9 +5,9 @@
 #include "ctl/device_check.h"
 #include "ctl/devices.h"
 #include "ctl/images.h"
-#include "ctl/launcher_events.h"
 #include "ctl/secrets.h"
 #include "live/row_json.h"
+#include "rdzv/jobs/launcher_events.h"
 #include "source/archive.h"
 
 #include "base/file.h"

@@ -7,11 +7,11 @@
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/nodes.h"
-#include "ctl/rdzv_table.h"
 #include "ctl/secrets.h"
 #include "depend/array.h"
 #include "learn/packing.h"
 #include "learn/run_times.h"
+#include "rdzv/jobs/rdzv_table.h"
 
 #include "base/mem.h"
 
@@ -20,6 +20,21 @@ static void undo_facts(struct ctl *ctl)
 {
     ctl->applied = 0;
     vec_clear(&ctl->acks);
+}
+
+static void write_launchers(struct ctl *ctl)
+{
+    rdzv_table_record(ctl->rdzv_table);
+}
+
+static void keep_launchers(struct ctl *ctl)
+{
+    rdzv_table_committed(ctl->rdzv_table);
+}
+
+static void undo_launchers(struct ctl *ctl)
+{
+    rdzv_table_undone(ctl->rdzv_table);
 }
 
 static void undo_arrays(struct ctl *ctl)
@@ -109,9 +124,9 @@ static void undo_deleted(struct ctl *ctl)
 static const struct participant table[] = {
     { .name = "facts", .committed = facts_committed, .undo = undo_facts },
     { .name = "launchers",
-      .record = rdzv_table_record,
-      .committed = rdzv_table_committed,
-      .undo = rdzv_table_undone },
+      .record = write_launchers,
+      .committed = keep_launchers,
+      .undo = undo_launchers },
     { .name = "deleted jobs", .load = look_for_deleted, .undo = undo_deleted },
     { .name = "accounts", .undo = undo_accounts },
     { .name = "secrets",

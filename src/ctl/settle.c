@@ -7,8 +7,6 @@
 #include "ctl/deaths.h"
 #include "ctl/device_check.h"
 #include "ctl/devices.h"
-#include "ctl/launcher_events.h"
-#include "ctl/rdzv_table.h"
 #include "ctl/redact.h"
 #include "ctl/silence.h"
 #include "ctl/slices.h"
@@ -16,6 +14,8 @@
 #include "learn/run_times.h"
 #include "live/row_json.h"
 #include "live/wording.h"
+#include "rdzv/jobs/launcher_events.h"
+#include "rdzv/jobs/rdzv_table.h"
 
 #include "base/scan.h"
 
@@ -645,7 +645,7 @@ static void settle_withdrawn(struct ctl *ctl, struct live_job *job)
 static void ask_launchers(struct ctl *ctl, struct live_job *job)
 {
     uint32_t flat;
-    const char *clause = rdzv_table_root(ctl, job, job->first, &flat);
+    const char *clause = rdzv_table_root(ctl->rdzv_table, job, job->first, &flat);
     if (clause)
         deaths_name_root(job, flat, clause);
     job->notes.first_decides = true;
@@ -804,7 +804,7 @@ static bool waits_for_cause(const struct ctl *ctl, const struct live_job *job)
  * end now, they would end by a signal. The job's grace is the time that they have. */
 static bool waits_for_launchers(struct ctl *ctl, struct live_job *job)
 {
-    if (!rdzv_table_ending(ctl, job))
+    if (!rdzv_table_ending(ctl->rdzv_table, job))
         return false;
     if (!job->won_ms)
         job->won_ms = core_now(ctl);

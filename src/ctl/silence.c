@@ -5,8 +5,8 @@
 #include "ctl/silence.h"
 
 #include "ctl/core.h"
-#include "ctl/rdzv_table.h"
 #include "live/silence_bound.h"
+#include "rdzv/jobs/rdzv_table.h"
 #include "sched/cluster.h"
 
 #include <string.h>
@@ -131,7 +131,8 @@ struct verdict silence_verdict(const struct ctl *ctl, const struct live_job *job
     memcpy(sum, job->tally, job->spec->n_roles * sizeof *sum);
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
-        if (!task->left || !live_attempt(task) || !rdzv_table_done(ctl, job, task->place.role))
+        if (!task->left || !live_attempt(task) ||
+            !rdzv_table_done(ctl->rdzv_table, job, task->place.role))
             continue;
         sum[task->place.role].stopped++;
         any = true;

@@ -3,8 +3,8 @@
 #include "ctl/tape.h"
 
 #include "ctl/core.h"
-#include "ctl/rdzv_table.h"
 #include "ctl/tape_scope.h"
+#include "rdzv/jobs/rdzv_table.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -125,7 +125,7 @@ void ctl_plan(struct ctl *ctl)
 
 bool ctl_at_rest(const struct ctl *ctl, size_t *meetings)
 {
-    *meetings = rdzv_table_count(ctl);
+    *meetings = rdzv_table_count(ctl->rdzv_table);
     return !ctl->in_turn && !ctl->plan_due && !ctl->unwritten && !ctl->replan_at &&
            ctl->facts.n == 0 && turn_idle(ctl);
 }

@@ -3,10 +3,10 @@
 #include "account/audit.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
-#include "ctl/rdzv_table.h"
 #include "ctl/slices.h"
 #include "ctl/strangers.h"
 #include "ctl/wait_texts.h"
+#include "rdzv/jobs/rdzv_table.h"
 
 #include "base/log.h"
 #include "base/scan.h"
@@ -167,7 +167,7 @@ void ctl_tick(struct ctl *ctl)
     look_at_due(ctl, now);
     while (relaunching && live_next(ctl->live, &cursor, &job))
         relaunch(ctl, job);
-    rdzv_table_tick(ctl);
+    rdzv_table_tick(ctl->rdzv_table);
     if (ctl->expire_at <= now && !ctl->unwritten)
         expire(ctl, now);
     core_wake(ctl, ctl->expire_at > now ? ctl->expire_at : now + 1000);

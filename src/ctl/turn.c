@@ -10,7 +10,7 @@
 #include "ctl/early_images.h"
 #include "ctl/participants.h"
 #include "ctl/pass.h"
-#include "ctl/rdzv_table.h"
+#include "rdzv/jobs/rdzv_table.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -43,7 +43,7 @@ static bool nothing_now(const struct ctl *ctl)
 {
     return ctl->answers.n == 0 && (ctl->applied == ctl->facts.n || ctl->slices.rows == 0) &&
            ctl->touched.n == 0 && ctl->acks.n == 0 && !store_dirty(ctl->config.store) &&
-           rdzv_table_idle(ctl);
+           rdzv_table_idle(ctl->rdzv_table);
 }
 
 bool turn_idle(const struct ctl *ctl)
@@ -157,7 +157,7 @@ static void act_all(struct ctl *ctl)
     for (size_t i = 0; i < n; i++) {
         struct live_job *job = live_find(ctl->live, ids[i]);
         bool over = !job || job_state_final(job->row.state);
-        rdzv_table_forget(ctl, ids[i], over ? 0 : job->row.generation);
+        rdzv_table_forget(ctl->rdzv_table, ids[i], over ? 0 : job->row.generation);
         if (job && over)
             load_forget(ctl, job);
         else if (job)
@@ -185,7 +185,7 @@ static void settle_all(struct ctl *ctl)
             if (job)
                 settle_job(ctl, job);
             if (job)
-                rdzv_table_follow(ctl, job);
+                rdzv_table_follow(ctl->rdzv_table, job);
         }
     } while ((int)arrays_settle(ctl->arrays) | (int)depend_work_settle(ctl)); /* both */
 }
@@ -272,7 +272,7 @@ void ctl_turn(struct ctl *ctl)
         /* Before the commit: a rendezvous is not in the records, and what its launchers hold is
          * what a restarted server goes on from. A slow or full disk does not hold up their round.
          */
-        rdzv_table_act(ctl);
+        rdzv_table_act(ctl->rdzv_table);
         if (waits)
             break; /* a commit failed a moment ago: facts wait */
         if (!nothing_now(ctl)) {

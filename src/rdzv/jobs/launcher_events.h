@@ -1,15 +1,13 @@
 /* What launchers and their rendezvous tell for a job's events: bounded per job, kept until a commit
  * has stored it. */
-#ifndef CTL_LAUNCHER_EVENTS_H
-#define CTL_LAUNCHER_EVENTS_H
+#ifndef RDZV_JOBS_LAUNCHER_EVENTS_H
+#define RDZV_JOBS_LAUNCHER_EVENTS_H
 
 #include "job/ids.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct ctl;
 
 /* How many events a job may still write: a burst, then so many a second. */
 struct event_rate {
@@ -49,8 +47,10 @@ void launcher_events_destroy(struct launcher_events *); /* NULL-safe */
 void launcher_events_add(struct launcher_events *, struct event_rates *, uint64_t now_ms,
                          const struct launcher_event *);
 
-/* Puts what is kept into the open transaction; then it is committed, or comes again. */
-void launcher_events_record(struct launcher_events *, struct ctl *);
+/* Who writes an event of that type into the open transaction, when its job still lives. */
+typedef void launcher_events_write(void *arg, const struct launcher_event *, const char *type);
+/* Writes what is kept; then it is committed, or comes again. */
+void launcher_events_record(struct launcher_events *, launcher_events_write *, void *arg);
 void launcher_events_committed(struct launcher_events *);
 void launcher_events_undone(struct launcher_events *);
 bool launcher_events_waiting(const struct launcher_events *);

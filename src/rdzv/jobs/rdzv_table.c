@@ -9,13 +9,13 @@
  *
  * A rendezvous that is over answers for ever that it is, except to a launcher that starts another
  * one: the next command of the same attempt, or anybody after a failure. */
-#include "ctl/rdzv_table.h"
+#include "rdzv/jobs/rdzv_table.h"
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ctl/core.h"
-#include "ctl/launcher_events.h"
+#include "dialect/dialect.h"
+#include "live/live.h"
 #include "live/silence_bound.h"
 #include "rdzv/host.h"
 #include "wire/rendezvous.h"
@@ -53,7 +53,6 @@ struct line {
 };
 struct rdzv_generation {
     struct rdzv_table *all;
-    struct ctl *ctl;
     uint64_t job;
     uint32_t generation;
     VEC(struct rdzv_group *) groups;
@@ -61,6 +60,7 @@ struct rdzv_generation {
     struct event_rates event_rates;
 };
 struct rdzv_table {
+    struct rdzv_table_config config;
     struct map *generations;  /* by job */
     struct string_map *lines; /* by job, generation, node and channel */
     struct map *by_id;        /* the same */
@@ -70,15 +70,36 @@ struct rdzv_table {
     struct arena *scratch;
 };
 
-struct rdzv_table *rdzv_table_create(void)
+static uint64_t now_of(const struct rdzv_table *all)
+{
+    return all->config.server.now(all->config.server.arg);
+}
+
+static uint64_t mono_us_of(const struct rdzv_table *all)
+{
+    return all->config.server.mono_us(all->config.server.arg);
+}
+
+static void wake(const struct rdzv_table *all, uint64_t at_ms)
+{
+    all->config.server.wake(all->config.server.arg, at_ms);
+}
+
+struct rdzv_table *rdzv_table_create(const struct rdzv_table_config *config)
 {
     struct rdzv_table *all = mem_new(sizeof *all);
+    all->config = *config;
     all->generations = map_create();
     all->lines = string_map_create();
     all->by_id = map_create();
     all->events = launcher_events_create();
     all->scratch = arena_create();
     return all;
+}
+
+static const struct job_spec *spec_of(const struct rdzv_table *all, struct live_job *job)
+{
+    return all->config.server.spec(all->config.server.arg, job);
 }
 
 /* ---- lines ---- */
@@ -111,7 +132,7 @@ static void line_free(struct line *line)
             break;
         }
     if (line->group) /* unless it may come again, it is lost as soon as time is looked at */
-        rdzv_host_cut(line->group->host, line->id, core_mono_us(start->ctl));
+        rdzv_host_cut(line->group->host, line->id, mono_us_of(start->all));
     string_map_remove(all->lines, line->key);
     map_remove(all->by_id, line->id);
     buf_fini(&line->in);
@@ -131,7 +152,7 @@ static void line_hang_up(struct line *line)
 static void line_send(struct line *line)
 {
     struct rdzv_generation *start = line->start;
-    struct engine *engine = start->ctl->config.engine;
+    struct engine *engine = start->all->config.engine;
     struct generation g = { .job = start->job, .number = start->generation };
     line->waits = false;
     if (line->out.overflow) {
@@ -172,7 +193,7 @@ static uint32_t tag_attempt(uint64_t tag)
 static void mark_unstartable(const struct rdzv_generation *start, uint64_t tag,
                              const struct rdzv_end *end)
 {
-    struct live_job *job = live_find(start->ctl->live, start->job);
+    struct live_job *job = live_find(start->all->config.live, start->job);
     if (!job || !job->tasks || job->row.generation != start->generation)
         return;
     struct live_task *task = &job->tasks[tag_flat(tag)];
@@ -210,7 +231,7 @@ static bool job_closes(const struct live_job *job)
 static void note(struct rdzv_generation *start, const uint64_t *about,
                  enum launcher_event_kind kind, const char *text)
 {
-    struct live_job *job = live_find(start->ctl->live, start->job);
+    struct live_job *job = live_find(start->all->config.live, start->job);
     struct launcher_event event = { .job = start->job, .kind = kind, .text = text };
     if (!job || !job->tasks || (kind == LAUNCHER_EVENT_LOST && job_closes(job)))
         return;
@@ -220,7 +241,7 @@ static void note(struct rdzv_generation *start, const uint64_t *about,
         event.task = (struct task_ref){ .role = (uint16_t)place->role, .index = place->index };
         event.attempt = tag_attempt(*about);
     }
-    launcher_events_add(start->all->events, &start->event_rates, core_now(start->ctl), &event);
+    launcher_events_add(start->all->events, &start->event_rates, now_of(start->all), &event);
 }
 
 static void on_news(void *arg, const struct rdzv_participant *about, const struct rdzv_notice *news)
@@ -270,18 +291,18 @@ static uint32_t count_expected(const struct rdzv_group *group, const struct live
 /* What is due, and when it wants to be called next; after anything that was said to it. */
 static void look_ahead(struct rdzv_group *group)
 {
-    struct ctl *ctl = group->start->ctl;
-    uint64_t now = core_mono_us(ctl);
+    const struct rdzv_table *all = group->start->all;
+    uint64_t now = mono_us_of(all);
     uint64_t due_us = rdzv_host_tick(group->host, now);
     if (due_us != UINT64_MAX)
-        core_wake(ctl, core_now(ctl) + (due_us > now ? due_us - now : 0) / 1000 + 1);
+        wake(all, now_of(all) + (due_us > now ? due_us - now : 0) / 1000 + 1);
 }
 
 /* false: nothing has changed. */
 static bool expect(struct rdzv_group *group, const struct live_job *job)
 {
     uint32_t later, n = count_expected(group, job, &later);
-    return rdzv_host_expect(group->host, n, later, core_mono_us(group->start->ctl));
+    return rdzv_host_expect(group->host, n, later, mono_us_of(group->start->all));
 }
 
 static bool has_spares(const struct live_job *job, uint32_t role)
@@ -343,9 +364,9 @@ static void generation_destroy(struct rdzv_generation *start)
     free(start);
 }
 
-size_t rdzv_table_count(const struct ctl *ctl)
+size_t rdzv_table_count(const struct rdzv_table *all)
 {
-    return map_count(ctl->rdzv_table->generations);
+    return map_count(all->generations);
 }
 
 void rdzv_table_destroy(struct rdzv_table *all)
@@ -366,26 +387,25 @@ void rdzv_table_destroy(struct rdzv_table *all)
     free(all);
 }
 
-void rdzv_table_forget(struct ctl *ctl, uint64_t job, uint32_t generation)
+void rdzv_table_forget(struct rdzv_table *all, uint64_t job, uint32_t generation)
 {
-    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job);
+    struct rdzv_generation *start = map_get(all->generations, job);
     if (start && start->generation != generation)
         generation_destroy(start);
 }
 
-static struct rdzv_generation *generation_of(struct ctl *ctl, const struct live_job *job)
+static struct rdzv_generation *generation_of(struct rdzv_table *all, const struct live_job *job)
 {
-    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job->row.id);
+    struct rdzv_generation *start = map_get(all->generations, job->row.id);
     if (start && start->generation == job->row.generation)
         return start;
     if (start)
         generation_destroy(start);
     start = mem_new(sizeof *start);
-    start->all = ctl->rdzv_table;
-    start->ctl = ctl;
+    start->all = all;
     start->job = job->row.id;
     start->generation = job->row.generation;
-    map_set(ctl->rdzv_table->generations, start->job, start);
+    map_set(all->generations, start->job, start);
     return start;
 }
 
@@ -395,7 +415,7 @@ static bool is_silent(const struct rdzv_group *group, const struct live_job *job
                       const struct live_task *task)
 {
     return live_attempt(task) &&
-           silence_past_bound(job, live_agent(job, task->place.node), core_now(group->start->ctl));
+           silence_past_bound(job, live_agent(job, task->place.node), now_of(group->start->all));
 }
 
 /* Its launcher is told nothing that it could hear; it comes again over another line. */
@@ -410,9 +430,9 @@ static void leave_task(struct rdzv_group *group, const struct live_job *job, uin
     task->left = true;
     while ((one = rdzv_host_next(group->host, &cursor)))
         member = one->tag == tag ? one->id : member;
-    silence_text(why, live_agent(job, task->place.node), core_now(start->ctl));
+    silence_text(why, live_agent(job, task->place.node), now_of(start->all));
     if (member)
-        rdzv_host_lose(group->host, member, why, core_mono_us(start->ctl));
+        rdzv_host_lose(group->host, member, why, mono_us_of(start->all));
     for (size_t i = start->lines.n; i-- > 0;)
         if (start->lines.at[i]->group == group && start->lines.at[i]->flat == flat) {
             start->lines.at[i]->group = NULL;
@@ -424,7 +444,7 @@ static void leave_task(struct rdzv_group *group, const struct live_job *job, uin
 static void look_at_silence(struct rdzv_group *group, const struct live_job *job)
 {
     const struct rdzv *machine = rdzv_host_machine(group->host);
-    uint64_t now = core_mono_us(group->start->ctl);
+    uint64_t now = mono_us_of(group->start->all);
     uint32_t least = rdzv_least(machine), heard = 0;
     bool held = false;
     for (uint32_t flat = 0; job->silent && flat < job->row.tasks; flat++) {
@@ -472,7 +492,7 @@ static struct rdzv_group *find_meeting(struct line *line, const struct live_job 
                                        const struct rdzv_join *join)
 {
     struct rdzv_generation *start = line->start;
-    bool whole = dialect_one_world(start->ctl->config.dialects, job->spec);
+    bool whole = dialect_one_world(start->all->config.dialects, job->spec);
     uint32_t role = whole ? WHOLE_JOB : job->tasks[line->flat].place.role;
     for (size_t i = 0; i < start->groups.n; i++) {
         struct rdzv_group *group = start->groups.at[i];
@@ -507,7 +527,7 @@ static int take_join(struct line *line, const struct live_job *job,
     }
     line->group = group;
     int rc = rdzv_host_join(group->host, line->id, attempt_tag(line->flat, line->attempt), &join,
-                            core_mono_us(line->start->ctl));
+                            mono_us_of(line->start->all));
     if (rc == 0 && job->silent) { /* with it they may be enough */
         look_at_silence(group, job);
         (void)expect(group, job);
@@ -544,7 +564,7 @@ static int take_frame(struct line *line, const struct live_job *job,
     if (frame->kind == RDZV_FRAME_EVENT)
         return take_note(line, frame);
     return line->group ? rdzv_host_hear(line->group->host, line->id, frame,
-                                        line->start->all->scratch, core_mono_us(line->start->ctl))
+                                        line->start->all->scratch, mono_us_of(line->start->all))
                        : -1;
 }
 
@@ -555,7 +575,7 @@ static void line_lose(struct line *line, const char *why)
     struct rdzv_group *group = TAKE(line->group);
     if (!group)
         return;
-    rdzv_host_closed(group->host, line->id, why, core_mono_us(line->start->ctl));
+    rdzv_host_closed(group->host, line->id, why, mono_us_of(line->start->all));
     look_ahead(group);
 }
 
@@ -589,27 +609,27 @@ static void line_read(struct line *line, const struct live_job *job)
     line_hang_up(line);
 }
 
-static void line_open(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact,
+static void line_open(struct rdzv_table *all, struct live_job *job, const struct engine_fact *fact,
                       const char *key)
 {
     uint32_t flat = live_flat(job, fact->task);
     if (flat == UINT32_MAX)
         return;
     const struct live_task *task = &job->tasks[flat];
-    struct rdzv_generation *start = generation_of(ctl, job);
+    struct rdzv_generation *start = generation_of(all, job);
     struct line *line = mem_new(sizeof *line);
     line->start = start;
     line->key = mem_strdup(key);
     line->node = mem_strdup(fact->node);
-    line->id = ++ctl->rdzv_table->last_line;
+    line->id = ++all->last_line;
     line->channel = fact->launcher.channel;
     line->flat = flat;
     line->attempt = fact->attempt;
     buf_init(&line->in, FRAME_MAX);
     buf_init(&line->out, OUT_MAX);
     vec_push(&start->lines, line);
-    string_map_set(ctl->rdzv_table->lines, key, line);
-    map_set(ctl->rdzv_table->by_id, line->id, line);
+    string_map_set(all->lines, key, line);
+    map_set(all->by_id, line->id, line);
     if (start->lines.n > LINES_MAX || task->attempt != fact->attempt ||
         attempt_state_final(task->attempt_state))
         line_hang_up(line);
@@ -622,9 +642,9 @@ static void line_closed(struct line *line)
 }
 
 /* A connection of the agent was made anew: its launchers' lines are void, they come again. */
-static void node_again(struct ctl *ctl, const struct engine_fact *fact)
+static void node_again(struct rdzv_table *all, const struct engine_fact *fact)
 {
-    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, fact->generation.job);
+    struct rdzv_generation *start = map_get(all->generations, fact->generation.job);
     if (!start || start->generation != fact->generation.number)
         return;
     for (size_t i = start->lines.n; i-- > 0;) {
@@ -632,30 +652,29 @@ static void node_again(struct ctl *ctl, const struct engine_fact *fact)
         if (strcmp(line->node, fact->node) != 0)
             continue;
         if (line->group)
-            rdzv_host_cut(line->group->host, line->id, core_mono_us(ctl) + RESUME_MS * 1000ull);
+            rdzv_host_cut(line->group->host, line->id, mono_us_of(all) + RESUME_MS * 1000ull);
         line_free(line);
     }
-    core_wake(ctl, core_now(ctl) + RESUME_MS + 1);
+    wake(all, now_of(all) + RESUME_MS + 1);
 }
 
-void rdzv_table_hear(struct ctl *ctl, const struct engine_fact *fact)
+void rdzv_table_hear(struct rdzv_table *all, const struct engine_fact *fact)
 {
     char key[400];
-    struct live_job *job = live_find(ctl->live, fact->generation.job);
+    struct live_job *job = live_find(all->config.live, fact->generation.job);
     if (fact->kind == FACT_AGENT_JOINED) {
-        node_again(ctl, fact);
+        node_again(all, fact);
         if (job && job->row.generation == fact->generation.number && job->tasks)
             silence_end(job, fact->node); /* before its launchers come */
     }
     if (fact->kind != FACT_LAUNCHER)
         return;
-    if (!job || job->row.generation != fact->generation.number || !job->tasks ||
-        !core_spec(ctl, job))
+    if (!job || job->row.generation != fact->generation.number || !job->tasks || !spec_of(all, job))
         return;
     line_key(key, fact->generation, fact->node, fact->launcher.channel);
-    struct line *line = string_map_get(ctl->rdzv_table->lines, key);
+    struct line *line = string_map_get(all->lines, key);
     if (fact->launcher.what == LAUNCHER_OPEN && !line)
-        line_open(ctl, job, fact, key);
+        line_open(all, job, fact, key);
     if (fact->launcher.what == LAUNCHER_CLOSE && line)
         line_closed(line);
     if (fact->launcher.what == LAUNCHER_DATA && line && !line->hang_up) {
@@ -687,15 +706,15 @@ static void lose_ended(struct rdzv_group *group, const struct live_job *job)
             vec_push(&over, *one);
     for (size_t i = 0; i < over.n && rdzv_phase(rdzv_host_machine(host)) != RDZV_OVER; i++)
         rdzv_host_lose(host, over.at[i].id, attempt_over(job, over.at[i].tag),
-                       core_mono_us(group->start->ctl));
+                       mono_us_of(group->start->all));
     if (over.n)
         look_ahead(group);
     vec_fini(&over);
 }
 
-void rdzv_table_follow(struct ctl *ctl, struct live_job *job)
+void rdzv_table_follow(struct rdzv_table *all, struct live_job *job)
 {
-    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job->row.id);
+    struct rdzv_generation *start = map_get(all->generations, job->row.id);
     if (!start || start->generation != job->row.generation || !job->tasks)
         return;
     for (size_t i = 0; i < start->groups.n && !job_closes(job); i++) {
@@ -710,10 +729,10 @@ void rdzv_table_follow(struct ctl *ctl, struct live_job *job)
             line_free(start->lines.at[i]);
 }
 
-const char *rdzv_table_root(struct ctl *ctl, const struct live_job *job, uint32_t flat,
+const char *rdzv_table_root(struct rdzv_table *all, const struct live_job *job, uint32_t flat,
                             uint32_t *of)
 {
-    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job->row.id);
+    struct rdzv_generation *start = map_get(all->generations, job->row.id);
     if (!start || start->generation != job->row.generation)
         return NULL;
     for (size_t i = start->groups.n; i-- > 0;) { /* the newest of several, one after another */
@@ -739,9 +758,9 @@ static bool met_well(const struct rdzv_group *group)
            !rdzv_host_failed(group->host);
 }
 
-bool rdzv_table_done(const struct ctl *ctl, const struct live_job *job, uint32_t role)
+bool rdzv_table_done(const struct rdzv_table *all, const struct live_job *job, uint32_t role)
 {
-    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job->row.id);
+    struct rdzv_generation *start = map_get(all->generations, job->row.id);
     if (!start || start->generation != job->row.generation)
         return false;
     for (size_t i = start->groups.n; i-- > 0;) {
@@ -752,9 +771,9 @@ bool rdzv_table_done(const struct ctl *ctl, const struct live_job *job, uint32_t
     return false;
 }
 
-bool rdzv_table_ending(const struct ctl *ctl, const struct live_job *job)
+bool rdzv_table_ending(const struct rdzv_table *all, const struct live_job *job)
 {
-    struct rdzv_generation *start = map_get(ctl->rdzv_table->generations, job->row.id);
+    struct rdzv_generation *start = map_get(all->generations, job->row.id);
     if (!start || start->generation != job->row.generation)
         return false;
     for (size_t i = 0; i < start->groups.n; i++) {
@@ -770,12 +789,12 @@ bool rdzv_table_ending(const struct ctl *ctl, const struct live_job *job)
 
 /* ---- time ---- */
 
-void rdzv_table_tick(struct ctl *ctl)
+void rdzv_table_tick(struct rdzv_table *all)
 {
     size_t cursor = 0;
     uint64_t job;
     void *value;
-    while (map_next(ctl->rdzv_table->generations, &cursor, &job, &value)) {
+    while (map_next(all->generations, &cursor, &job, &value)) {
         struct rdzv_generation *start = value;
         for (size_t i = 0; i < start->groups.n; i++)
             look_ahead(start->groups.at[i]);
@@ -784,24 +803,23 @@ void rdzv_table_tick(struct ctl *ctl)
 
 /* ---- the turn ---- */
 
-void rdzv_table_record(struct ctl *ctl)
+void rdzv_table_record(struct rdzv_table *all)
 {
-    launcher_events_record(ctl->rdzv_table->events, ctl);
+    launcher_events_record(all->events, all->config.server.write, all->config.server.arg);
 }
 
-void rdzv_table_undone(struct ctl *ctl)
+void rdzv_table_undone(struct rdzv_table *all)
 {
-    launcher_events_undone(ctl->rdzv_table->events);
+    launcher_events_undone(all->events);
 }
 
-void rdzv_table_committed(struct ctl *ctl)
+void rdzv_table_committed(struct rdzv_table *all)
 {
-    launcher_events_committed(ctl->rdzv_table->events);
+    launcher_events_committed(all->events);
 }
 
-void rdzv_table_act(struct ctl *ctl)
+void rdzv_table_act(struct rdzv_table *all)
 {
-    struct rdzv_table *all = ctl->rdzv_table;
     while (all->sending.n) {
         struct line *line = all->sending.at[all->sending.n - 1];
         all->sending.n--;
@@ -809,7 +827,7 @@ void rdzv_table_act(struct ctl *ctl)
     }
 }
 
-bool rdzv_table_idle(const struct ctl *ctl)
+bool rdzv_table_idle(const struct rdzv_table *all)
 {
-    return ctl->rdzv_table->sending.n == 0 && !launcher_events_waiting(ctl->rdzv_table->events);
+    return all->sending.n == 0 && !launcher_events_waiting(all->events);
 }

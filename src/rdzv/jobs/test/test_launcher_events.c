@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "ctl/launcher_events.h"
+#include "rdzv/jobs/launcher_events.h"
 
 #define BURST    100u
 #define KEPT_MAX 10000u

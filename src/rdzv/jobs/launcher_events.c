@@ -1,12 +1,11 @@
 /* Events of launchers. A crash loop of ranks, or a launcher that chatters, must not fill the
  * records: each job has a burst and a rate, and what is left out is counted in the next event. */
-#include "ctl/launcher_events.h"
+#include "rdzv/jobs/launcher_events.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
-#include "ctl/core.h"
 
 #include <string.h>
 
@@ -111,12 +110,11 @@ void launcher_events_add(struct launcher_events *m, struct event_rates *limits, 
     limit->dropped = 0;
 }
 
-void launcher_events_record(struct launcher_events *m, struct ctl *ctl)
+void launcher_events_record(struct launcher_events *m, launcher_events_write *write, void *arg)
 {
     for (; m->recorded < m->kept.n; m->recorded++) {
         const struct launcher_event *event = &m->kept.at[m->recorded].event;
-        if (live_find(ctl->live, event->job))
-            event_note(ctl, event, kinds[event->kind].type);
+        write(arg, event, kinds[event->kind].type);
     }
 }
 
