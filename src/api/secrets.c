@@ -6,7 +6,7 @@
 
 #include "account/vault.h"
 #include "base/mem.h"
-#include "ctl/secrets.h"
+#include "ctl/account.h"
 
 #include <sodium.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "ctl/core.h"
 #include "ctl/job_token.h"
 #include "live/row_json.h"
+#include "secret/secrets.h"
 
 #include "base/log.h"
 #include "store/audit.h"
@@ -156,6 +157,15 @@ void ctl_token_remove(struct ctl *ctl, const char *by, const char *id, ctl_done 
 {
     struct answer *answer = begin(ctl, done, arg);
     answer->made.token = remove_token(ctl->accounts, answer->arena, by, id, &answer->err);
+}
+
+void ctl_secret_put(struct ctl *ctl, const struct secret_change *ask, ctl_done *done, void *arg)
+{
+    struct answer *answer = begin(ctl, done, arg);
+    const struct secret_view *view = change_secret(ctl->accounts, answer->arena, ask, &answer->err);
+    answer->made.secret = view;
+    if (view && ask->value)
+        secrets_changed(ctl->secrets, view->owner, view->project, view->name);
 }
 
 static void commit_now(struct ctl *ctl, const char *when)

@@ -6,6 +6,7 @@
 #include "account/accounts.h"
 #include "account/audit.h"
 #include "account/identity.h"
+#include "account/vault.h"
 #include "ctl/ctl.h"
 
 /* Which the core has; rights, look-ups and the audit record are asked of them directly. */
@@ -34,6 +35,9 @@ void ctl_key_command(struct ctl *, const struct key_change *, ctl_done *, void *
 void ctl_token_create(struct ctl *, const struct token_request *, ctl_done *,
                       void *arg); /* made.token */
 void ctl_token_remove(struct ctl *, const char *by, const char *id, ctl_done *, void *arg);
+/* made.secret. Tasks that run get a value that is another: in files at once, in variables with
+ * their next attempt. */
+void ctl_secret_put(struct ctl *, const struct secret_change *, ctl_done *, void *arg);
 /* audit_server_start() and audit_server_end(), committed at once. */
 void ctl_audit_start(struct ctl *, const char *version, const struct pairs *settings);
 void ctl_audit_end(struct ctl *, const char *why);

@@ -14,9 +14,8 @@
 #include "live/live.h"
 #include "live/reason.h"
 #include "queue/queues.h"
+#include "secret/token.h"
 #include "source/storage.h"
-
-#define TOKEN_LEN 32
 
 struct answer { /* a command whose caller waits for the end of the turn */
     ctl_done *done;
@@ -231,9 +230,6 @@ void launch_drop(struct ctl *, struct live_job *); /* those under way are not ma
 void launch_say_left_out(struct ctl *, const struct live_job *);
 /* Those that the engine had no room for are tried again. */
 void launch_held_back(struct ctl *);
-void launch_token(const struct ctl *, const struct live_job *, const char *node,
-                  unsigned char out[TOKEN_LEN]);
-void launch_token_hash(const unsigned char token[TOKEN_LEN], unsigned char out[32]);
 /* Where the programs of a job of this account (NULL: the server's own) reach it; NULL: nowhere. */
 const char *launch_server(const struct ctl *, struct arena *, const struct account *);
 char *launch_dir(const struct ctl *, uint64_t number, uint32_t generation,

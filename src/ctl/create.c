@@ -6,7 +6,7 @@
 #include "ctl/account.h"
 #include "ctl/core.h"
 #include "ctl/early_images.h"
-#include "ctl/secret_changes.h"
+#include "ctl/objects.h"
 #include "ctl/slices.h"
 #include "ctl/strangers.h"
 #include "depend/array.h"
@@ -14,6 +14,7 @@
 #include "learn/packing.h"
 #include "learn/run_times.h"
 #include "rdzv/jobs/rdzv_table.h"
+#include "secret/secrets.h"
 #include "store/seal.h"
 
 #include <pwd.h>
@@ -57,7 +58,7 @@ static int read_key(struct ctl *ctl, struct err *err)
                : -1;
 }
 
-/* ---- what launchers that meet are told by, and ask ---- */
+/* ---- what its parts ask of it ---- */
 
 static uint64_t tell_now(const void *ctl)
 {
@@ -99,6 +100,27 @@ static struct rdzv_table *make_rdzv_table(struct ctl *ctl)
                                                                       .write = write_event } });
 }
 
+static const struct text_node *tell_kube_data(void *ctl, struct arena *arena, const char *owner,
+                                              const char *project, const char *name)
+{
+    const struct ctl_object of = { .kind = OBJECT_SECRET, .project = project, .name = name };
+    const struct object_view *view = ctl_object_view(ctl, arena, &of);
+    if (!view || !view->owner || strcmp(view->owner, owner) != 0)
+        return NULL;
+    const struct text_node *data = text_get(view->spec, "data");
+    return data && data->kind == TEXT_MAP ? data : NULL;
+}
+
+static struct secrets *make_secrets(struct ctl *ctl)
+{
+    return secrets_create(&(struct secrets_config){
+        .accounts = ctl->accounts,
+        .dialects = ctl->config.dialects,
+        .engine = ctl->config.engine,
+        .live = ctl->live,
+        .server = { .arg = ctl, .spec = tell_spec, .kube_data = tell_kube_data } });
+}
+
 struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
 {
     if (sodium_init() < 0) {
@@ -137,7 +159,6 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->away = string_map_create();
     ctl->run_times = run_times_create();
     ctl->early_images = early_images_create();
-    ctl->secrets = secrets_create();
     ctl->queues =
         queues_create(&(struct queues_config){ .store = config->store,
                                                .cluster = ctl->cluster,
@@ -157,6 +178,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->expire_at = now + 1000;
     config->engine->sink = ctl_sink(ctl);
     ctl->accounts = core_accounts(ctl);
+    ctl->secrets = make_secrets(ctl);
     if (catalogue_check_settings(ctl, err)) {
         ctl_destroy(ctl);
         return NULL;

@@ -1,28 +1,13 @@
-/* Tokens of jobs: "mj.ID.GENERATION.HEX", the last part derived from the server's key as those of
- * agents are. They are void as soon as the job has ended or is in another generation. */
+/* Who a program of a job is: whoever has the token (secret/token.h) of a generation that lives, or
+ * was seen to be a process of it. */
 #include "ctl/job_token.h"
 
 #include "account/accounts.h"
-#include "base/scan.h"
 #include "ctl/job_identity.h"
+#include "secret/token.h"
 
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
-
-#define MARK "mj."
-
-void job_token_make(const struct ctl *ctl, const struct live_job *job, char out[JOB_TOKEN_TEXT])
-{
-    unsigned char raw[TOKEN_LEN];
-    char id[JOB_ID_TEXT], hex[2 * TOKEN_LEN + 1];
-    launch_token(ctl, job, "/token", raw); /* no node has such a name */
-    sodium_bin2hex(hex, sizeof hex, raw, sizeof raw);
-    snprintf(out, JOB_TOKEN_TEXT, MARK "%s.%u.%s", job_id_format(id, job->row.id),
-             job->row.generation, hex);
-    sodium_memzero(raw, sizeof raw);
-    sodium_memzero(hex, sizeof hex);
-}
 
 struct live_job *job_token_lives(const struct ctl *ctl, struct generation of)
 {
@@ -31,22 +16,9 @@ struct live_job *job_token_lives(const struct ctl *ctl, struct generation of)
     return lives ? job : NULL;
 }
 
-/* Job and generation that it names; what it names need not be there. */
-static bool read_token(const char *token, struct generation *of)
-{
-    char id[JOB_ID_TEXT], number[11];
-    uint64_t generation;
-    if (strlen(token) >= JOB_TOKEN_TEXT ||
-        sscanf(token, MARK "%13[0-9a-z].%10[0-9].", id, number) != 2 ||
-        !scan_u64(number, 1, UINT32_MAX, &generation))
-        return false;
-    of->number = (uint32_t)generation;
-    return job_id_parse(id, &of->job);
-}
-
 bool ctl_is_job_token(const char *token)
 {
-    return strncmp(token, MARK, sizeof MARK - 1) == 0;
+    return token_is_of_job(token);
 }
 
 int ctl_find_process(struct ctl *ctl, uint32_t pid, struct generation *of)
@@ -77,11 +49,11 @@ int ctl_identity_of_job(struct ctl *ctl, struct arena *arena, struct generation 
 int ctl_identity_job_token(struct ctl *ctl, struct arena *arena, const char *token,
                            struct identity *who, struct err *err)
 {
-    char right[JOB_TOKEN_TEXT];
+    char right[TOKEN_TEXT];
     struct generation of;
-    const struct live_job *job = read_token(token, &of) ? job_token_lives(ctl, of) : NULL;
+    const struct live_job *job = token_read(token, &of) ? job_token_lives(ctl, of) : NULL;
     if (job)
-        job_token_make(ctl, job, right);
+        token_of_job(ctl->key, job, right);
     if (!job || strlen(token) != strlen(right) || sodium_memcmp(token, right, strlen(right)) != 0) {
         err_set(err, ERR_UNAUTHENTICATED, "this token is of no job that runs");
         return err_hint(err, "it ends with its job, or when that starts anew as a whole");

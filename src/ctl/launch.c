@@ -5,9 +5,9 @@
 #include "ctl/device_check.h"
 #include "ctl/devices.h"
 #include "ctl/images.h"
-#include "ctl/secrets.h"
 #include "live/row_json.h"
 #include "rdzv/jobs/launcher_events.h"
+#include "secret/secrets.h"
 #include "source/archive.h"
 
 #include "base/file.h"
@@ -29,22 +29,6 @@
 #define CONFIG_MAX  (16u << 20)
 
 /* ---- identity ---- */
-
-void launch_token(const struct ctl *ctl, const struct live_job *job, const char *node,
-                  unsigned char out[TOKEN_LEN])
-{
-    char text[340];
-    const char *life = pairs_get(&job->notes.lives, node); /* none: it is the first there */
-    int n = snprintf(text, sizeof text, "%llu/%u/%s%s%s", (unsigned long long)job->row.id,
-                     job->row.generation, node, life ? "/" : "", life ? life : "");
-    size_t len = n > 0 && (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
-    crypto_generichash(out, TOKEN_LEN, (const unsigned char *)text, len, ctl->key, sizeof ctl->key);
-}
-
-void launch_token_hash(const unsigned char token[TOKEN_LEN], unsigned char out[32])
-{
-    crypto_hash_sha256(out, token, TOKEN_LEN);
-}
 
 char *launch_dir(const struct ctl *ctl, uint64_t number, uint32_t generation, const char *node)
 {
@@ -325,7 +309,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
                                     .gpu_memory = devices.memory,
                                     .gpu_mps = devices_mps(ctl, arena, round->notes.account) };
     task_env(&host, arena, &as_placed, &task.env);
-    secrets_put_own(ctl, job, arena, &task.env);
+    token_put_own(ctl->key, job, arena, &task.env);
     if (spec->config)
         pairs_setf(&task.env, arena, "MUSTER_CONFIG", "%s/%s", round->dir, CONFIG_FILE);
     task_ports(arena, place, &task);
@@ -586,8 +570,8 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
     round->dir = launch.user_dir;
     add_archive(ctl, job, round, arena, &launch);
     add_hosts(round, share, &launch);
-    launch_token(ctl, job, due->node, launch.token);
-    launch_token_hash(launch.token, hash);
+    token_derive(ctl->key, job, due->node, launch.token);
+    token_hash(launch.token, hash);
     if (agent && memcmp(hash, agent->token_hash, sizeof hash) != 0)
         sodium_memzero(
             launch.token,
@@ -596,7 +580,8 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
     images_add_to_launch(ctl, job, arena, &launch);
     note_told(agent);
-    int rc = make_user_dir(ctl, &launch, &err) || secrets_add(ctl, job, arena, &launch, &err) ||
+    int rc = make_user_dir(ctl, &launch, &err) ||
+                     secrets_add(ctl->secrets, job, arena, &launch, &err) ||
                      add_mounts(ctl, job, round, arena, &launch, &err) ||
                      add_files(ctl, job, round, arena, &launch, &err) ||
                      (!has_files(round, due->node) && add_config(job->spec, &launch, &err))

@@ -9,11 +9,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/secret_changes.h"
 #include "ctl/tape_scope.h"
 #include "job/ids.h"
 #include "job/secret.h"
 #include "rdzv/jobs/launcher_events.h"
+#include "secret/secrets.h"
 #include "text/json.h"
 
 #include <string.h>

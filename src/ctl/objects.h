@@ -12,7 +12,7 @@
 #define OBJECT_OF_JOB "job."
 #define OBJECT_MAX    (2u << 20)
 
-#define OBJECT_SECRET "k8s.secrets" /* its data are secrets, NAME/KEY (ctl/secrets.h) */
+#define OBJECT_SECRET "k8s.secrets" /* its data are secrets, NAME/KEY (secret/secrets.h) */
 
 struct ctl_object {
     const char *kind, *project, *name;

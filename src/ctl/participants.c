@@ -7,11 +7,11 @@
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/nodes.h"
-#include "ctl/secrets.h"
 #include "depend/array.h"
 #include "learn/packing.h"
 #include "learn/run_times.h"
 #include "rdzv/jobs/rdzv_table.h"
+#include "secret/secrets.h"
 
 #include "base/mem.h"
 
@@ -40,6 +40,25 @@ static void undo_launchers(struct ctl *ctl)
 static void undo_arrays(struct ctl *ctl)
 {
     arrays_undone(ctl->arrays);
+}
+
+static void write_secrets(struct ctl *ctl)
+{
+    if (store_dirty(ctl->config.store))
+        secrets_record(ctl->secrets);
+}
+
+static void tell_secrets(struct ctl *ctl)
+{
+    if (taped_replays(ctl))
+        secrets_undone(ctl->secrets);
+    else
+        secrets_committed(ctl->secrets);
+}
+
+static void undo_secrets(struct ctl *ctl)
+{
+    secrets_undone(ctl->secrets);
 }
 
 static void undo_accounts(struct ctl *ctl)
@@ -129,10 +148,7 @@ static const struct participant table[] = {
       .undo = undo_launchers },
     { .name = "deleted jobs", .load = look_for_deleted, .undo = undo_deleted },
     { .name = "accounts", .undo = undo_accounts },
-    { .name = "secrets",
-      .record = secrets_record,
-      .committed = secrets_committed,
-      .undo = secrets_undone },
+    { .name = "secrets", .record = write_secrets, .committed = tell_secrets, .undo = undo_secrets },
     { .name = "catalogue", .undo = undo_catalogue },
     { .name = "nodes", .load = read_nodes, .undo = undo_nodes },
     { .name = "queues", .load = read_queues, .record = charges_record, .undo = undo_queues },

@@ -52,8 +52,8 @@ static struct live_agent *expect_agent(struct ctl *ctl, struct live_job *job, co
     unsigned char token[TOKEN_LEN];
     agent = live_add_agent(job, node);
     agent->state = AGENT_EXPECTED;
-    launch_token(ctl, job, node, token);
-    launch_token_hash(token, agent->token_hash);
+    token_derive(ctl->key, job, node, token);
+    token_hash(token, agent->token_hash);
     return agent;
 }
 

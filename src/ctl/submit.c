@@ -6,13 +6,13 @@
 #include "ctl/depend_work.h"
 #include "ctl/nodes.h"
 #include "ctl/redact.h"
-#include "ctl/secrets.h"
 #include "ctl/slices.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
 #include "learn/packing.h"
 #include "live/row_json.h"
 #include "live/wording.h"
+#include "secret/secrets.h"
 #include "source/archive.h"
 #include "source/registry_auth.h"
 #include "source/resolve.h"
@@ -459,6 +459,20 @@ static void hint_partition(struct submission *s)
                     spec->queue);
 }
 
+/* What is kept of secrets is in no recording. */
+static int check_secrets(struct submission *s)
+{
+    struct err err = { .code = ERR_NONE };
+    int rc = 0;
+    if (!secrets_any(s->read.job))
+        return 0;
+    if (!taped_replays(s->ctl))
+        rc = secrets_check(s->ctl->secrets, s->ask.owner, s->read.job, &s->answer->report);
+    if (rc)
+        err_set(&err, ERR_INPUT, "secrets are missing");
+    return taped_outside(s->ctl, OUTSIDE_STORAGE, rc, &err);
+}
+
 static int admit(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
@@ -473,7 +487,7 @@ static int admit(struct submission *s, struct err *err)
     }
     if (check_member(s, err) || keep_here(s, err))
         return -1;
-    if (resolve_secrets(ctl, s->ask.owner, spec, report))
+    if (check_secrets(s))
         return refuse(s, err, ERR_INPUT);
     bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS;
     if (queues_check_job(ctl->queues, spec, report) || (!numbers && settle_runtime(s)))

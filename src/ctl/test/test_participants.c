@@ -13,7 +13,6 @@
 #include "ctl/account.h"
 #include "ctl/core.h"
 #include "ctl/participants.h"
-#include "ctl/secrets.h"
 #include "depend/array.h"
 #include "learn/run_times.h"
 #include "wire/rendezvous.h"

@@ -1,17 +1,12 @@
 /* Two lists of texts. They are short: a commit empties them, and what is used is bounded, because a
  * disk may be full for long. */
-#include "ctl/secret_changes.h"
+#include "secret/secret_changes.h"
 
 #include "base/mem.h"
 
 #define USED_MAX 100000u
 
-struct secrets *secrets_create(void)
-{
-    return mem_new(sizeof(struct secrets));
-}
-
-void secrets_clear_changed(struct secrets *s)
+void secret_changes_clear_set(struct secret_changes *s)
 {
     for (size_t i = 0; i < s->changed.n; i++) {
         free(s->changed.at[i].owner);
@@ -29,24 +24,22 @@ static void free_used(struct secret_usage *used)
     free(used->what);
 }
 
-void secrets_clear_used(struct secrets *s, size_t but)
+void secret_changes_clear_used(struct secret_changes *s)
 {
-    while (s->used.n > but)
+    while (s->used.n > 0)
         free_used(&s->used.at[--s->used.n]);
 }
 
-void secrets_destroy(struct secrets *s)
+void secret_changes_fini(struct secret_changes *s)
 {
-    if (!s)
-        return;
-    secrets_clear_changed(s);
-    secrets_clear_used(s, 0);
+    secret_changes_clear_set(s);
+    secret_changes_clear_used(s);
     vec_fini(&s->changed);
     vec_fini(&s->used);
-    free(s);
 }
 
-void secrets_changed(struct secrets *s, const char *owner, const char *project, const char *name)
+void secret_changes_set(struct secret_changes *s, const char *owner, const char *project,
+                        const char *name)
 {
     *vec_add(&s->changed) =
         (struct changed_secret){ .owner = owner ? mem_strdup(owner) : NULL,
@@ -54,7 +47,7 @@ void secrets_changed(struct secrets *s, const char *owner, const char *project, 
                                  .name = mem_strdup(name) };
 }
 
-void secrets_used(struct secrets *s, struct secret_usage used)
+void secret_changes_use(struct secret_changes *s, struct secret_usage used)
 {
     if (s->used.n < USED_MAX)
         vec_push(&s->used, used);

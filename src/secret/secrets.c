@@ -4,13 +4,13 @@
  * What was set anew is told to agents after the commit, by the jobs that are live then; an agent
  * that is not connected is told all of its job's when it joins. That a job got a secret is written
  * with the first commit that follows the launch: launches write no rows, as they do in a replay. */
-#include "ctl/secrets.h"
+#include "secret/secrets.h"
 
-#include "ctl/core.h"
-#include "ctl/job_token.h"
-#include "ctl/objects.h"
-#include "ctl/secret_changes.h"
-#include "ctl/tape_scope.h"
+#include "account/vault.h"
+#include "dialect/dialect.h"
+#include "engine/engine.h"
+#include "live/live.h"
+#include "text/tree.h"
 
 #include "base/buf.h"
 #include "base/log.h"
@@ -28,29 +28,24 @@
 #define BYTES_MAX  (8u << 20)   /* of all of them */
 #define ENV_MAX    (128u << 10) /* the kernel's bound for one string of an environment */
 
-void ctl_secret_put(struct ctl *ctl, const struct secret_change *ask, ctl_done *done, void *arg)
+struct secrets {
+    struct secrets_config config;
+    struct secret_changes changes;
+};
+
+struct secrets *secrets_create(const struct secrets_config *config)
 {
-    struct answer *answer = turn_answer(ctl, done, arg);
-    answer->writes = true;
-    const struct secret_view *view = change_secret(ctl->accounts, answer->arena, ask, &answer->err);
-    answer->made.secret = view;
-    if (view && ask->value)
-        secrets_changed(ctl->secrets, view->owner, view->project, view->name);
+    struct secrets *s = mem_new(sizeof *s);
+    s->config = *config;
+    return s;
 }
 
-void secrets_put_own(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
-                     struct pairs *env)
+void secrets_destroy(struct secrets *s)
 {
-    unsigned char raw[TOKEN_LEN];
-    char hex[2 * TOKEN_LEN + 1], token[JOB_TOKEN_TEXT];
-    launch_token(ctl, job, "/job", raw); /* no node has such a name */
-    sodium_bin2hex(hex, sizeof hex, raw, sizeof raw);
-    pairs_set(env, arena, "MUSTER_JOB_SECRET", hex);
-    job_token_make(ctl, job, token);
-    pairs_set(env, arena, "MUSTER_JOB_TOKEN", token);
-    sodium_memzero(raw, sizeof raw);
-    sodium_memzero(hex, sizeof hex);
-    sodium_memzero(token, sizeof token);
+    if (!s)
+        return;
+    secret_changes_fini(&s->changes);
+    free(s);
 }
 
 /* ---- finding ---- */
@@ -66,25 +61,22 @@ static const char *project_of(const char *project)
 }
 
 /* The data of a Secret that kubectl left; NULL: there is none of that owner. */
-static const struct text_node *kube_data(struct ctl *ctl, struct arena *arena,
+static const struct text_node *kube_data(const struct secrets *s, struct arena *arena,
                                          const struct secret_user *user, const char *set,
                                          size_t len)
 {
-    const struct ctl_object of = { .kind = OBJECT_SECRET,
-                                   .project = project_of(user->project),
-                                   .name = arena_strndup(arena, set, len) };
-    const struct object_view *view = ctl_object_view(ctl, arena, &of);
-    if (!view || !view->owner || !user->name || strcmp(view->owner, user->name) != 0)
+    const struct secrets_server *server = &s->config.server;
+    if (!user->name || !server->kube_data)
         return NULL;
-    const struct text_node *data = text_get(view->spec, "data");
-    return data && data->kind == TEXT_MAP ? data : NULL;
+    return server->kube_data(server->arg, arena, user->name, project_of(user->project),
+                             arena_strndup(arena, set, len));
 }
 
-static int kube_value(struct ctl *ctl, struct arena *arena, const struct secret_user *user,
+static int kube_value(const struct secrets *s, struct arena *arena, const struct secret_user *user,
                       const char *name, struct secret_value *out)
 {
     size_t front = strcspn(name, "/"), room;
-    const struct text_node *data = name[front] ? kube_data(ctl, arena, user, name, front) : NULL;
+    const struct text_node *data = name[front] ? kube_data(s, arena, user, name, front) : NULL;
     const struct text_node *one = data ? text_get(data, name + front + 1) : NULL;
     if (!one || one->kind != TEXT_STR)
         return 0;
@@ -99,20 +91,20 @@ static int kube_value(struct ctl *ctl, struct arena *arena, const struct secret_
     return 1;
 }
 
-static int find_value(struct ctl *ctl, struct arena *arena, const struct secret_user *user,
+static int find_value(const struct secrets *s, struct arena *arena, const struct secret_user *user,
                       const char *name, struct secret_value *out, struct err *err)
 {
     *out = (struct secret_value){ .at = NULL };
-    int found = find_secret(ctl->accounts, arena, user, name, out, err);
-    return found ? found : kube_value(ctl, arena, user, name, out);
+    int found = find_secret(s->config.accounts, arena, user, name, out, err);
+    return found ? found : kube_value(s, arena, user, name, out);
 }
 
 /* Names of the set's members, each once. */
-static struct words members_of(struct ctl *ctl, struct arena *arena, const struct secret_user *user,
-                               const char *set, size_t len)
+static struct words members_of(const struct secrets *s, struct arena *arena,
+                               const struct secret_user *user, const char *set, size_t len)
 {
-    struct words all = names_of_secrets(ctl->accounts, arena, user);
-    const struct text_node *data = kube_data(ctl, arena, user, set, len);
+    struct words all = names_of_secrets(s->config.accounts, arena, user);
+    const struct text_node *data = kube_data(s, arena, user, set, len);
     struct words out = { .at = ARENA_ARRAY(arena, all.n + (data ? data->count : 0), const char *) };
     for (size_t i = 0; i < all.n; i++)
         if (of_set(all.at[i], set, len))
@@ -127,22 +119,22 @@ static struct words members_of(struct ctl *ctl, struct arena *arena, const struc
 
 /* ---- at submission ---- */
 
-static bool is_there(struct ctl *ctl, struct arena *arena, const struct secret_user *user,
+static bool is_there(const struct secrets *s, struct arena *arena, const struct secret_user *user,
                      const char *name)
 {
     size_t len;
     struct secret_value value = { .at = NULL };
     if (secret_is_set(name, &len))
-        return members_of(ctl, arena, user, name, len).n > 0;
-    if (has_secret(ctl->accounts, user, name))
+        return members_of(s, arena, user, name, len).n > 0;
+    if (has_secret(s->config.accounts, user, name))
         return true;
-    bool is = kube_value(ctl, arena, user, name, &value) == 1;
+    bool is = kube_value(s, arena, user, name, &value) == 1;
     secret_wipe(&value);
     return is;
 }
 
 struct checking {
-    struct ctl *ctl;
+    const struct secrets *secrets;
     struct arena *arena;
     struct secret_user user;
     struct report *report;
@@ -150,7 +142,7 @@ struct checking {
 
 static void say_missing(const struct checking *c, const struct job_secret *secret, const char *path)
 {
-    const struct words names = names_of_secrets(c->ctl->accounts, c->arena, &c->user);
+    const struct words names = names_of_secrets(c->secrets->config.accounts, c->arena, &c->user);
     const char *near = scan_nearest(secret->name, names.at, names.n);
     const char *rest = arena_printf(c->arena, "\"%.120s\", and %.60s has no such secret",
                                     secret->name, c->user.name ? c->user.name : "the server");
@@ -165,11 +157,11 @@ static void say_missing(const struct checking *c, const struct job_secret *secre
 static void check_list(const struct checking *c, const struct job_secrets *list, const char *front)
 {
     for (size_t i = 0; i < list->n; i++)
-        if (!list->at[i].optional && !is_there(c->ctl, c->arena, &c->user, list->at[i].name))
+        if (!list->at[i].optional && !is_there(c->secrets, c->arena, &c->user, list->at[i].name))
             say_missing(c, &list->at[i], arena_printf(c->arena, "%s[%zu]", front, i));
 }
 
-static bool has_any(const struct job_spec *spec)
+bool secrets_any(const struct job_spec *spec)
 {
     bool any = spec->inputs.secrets.n > 0;
     for (size_t i = 0; i < spec->n_roles && !any; i++)
@@ -177,36 +169,28 @@ static bool has_any(const struct job_spec *spec)
     return any;
 }
 
-int resolve_secrets(struct ctl *ctl, const char *owner, const struct job_spec *spec,
-                    struct report *report)
+int secrets_check(struct secrets *s, const char *owner, const struct job_spec *spec,
+                  struct report *report)
 {
     size_t errors = report->errors;
-    struct err err = { .code = ERR_NONE };
-    if (!has_any(spec))
-        return 0;
     struct arena *arena = arena_create();
-    const struct checking c = { .ctl = ctl,
+    const struct checking c = { .secrets = s,
                                 .arena = arena,
                                 .user = { .name = owner, .project = spec->project },
                                 .report = report };
-    if (!taped_replays(ctl)) {
-        check_list(&c, &spec->inputs.secrets, "inputs.secrets");
-        for (size_t i = 0; i < spec->n_roles; i++)
-            check_list(&c, &spec->roles[i].secrets,
-                       arena_printf(arena, "roles.%s.secrets", spec->roles[i].name));
-    }
-    if (report->errors > errors)
-        err_set(&err, ERR_INPUT, "secrets are missing");
-    int rc = taped_outside(ctl, OUTSIDE_STORAGE, report->errors > errors ? -1 : 0, &err);
+    check_list(&c, &spec->inputs.secrets, "inputs.secrets");
+    for (size_t i = 0; i < spec->n_roles; i++)
+        check_list(&c, &spec->roles[i].secrets,
+                   arena_printf(arena, "roles.%s.secrets", spec->roles[i].name));
     arena_wipe(arena); /* Secrets that kubectl left were read whole */
     arena_destroy(arena);
-    return rc;
+    return report->errors > errors ? -1 : 0;
 }
 
 /* ---- at a launch ---- */
 
 struct adding {
-    struct ctl *ctl;
+    struct secrets *secrets;
     struct live_job *job;
     struct arena *arena;
     struct launch *launch;
@@ -243,7 +227,7 @@ static int want_value(struct adding *a, const char *name, bool optional)
     struct secret_value value;
     if (added(a->launch, name))
         return 1;
-    int found = find_value(a->ctl, a->arena, &a->user, name, &value, a->err);
+    int found = find_value(a->secrets, a->arena, &a->user, name, &value, a->err);
     if (found < 0 && !a->renews) {
         a->err->code = ERR_INPUT;
         return -1;
@@ -259,18 +243,18 @@ static int want_value(struct adding *a, const char *name, bool optional)
     if (a->renews)
         return 1;
     const struct launch_task *first = &a->launch->tasks[0];
-    secrets_used(a->ctl->secrets,
-                 (struct secret_usage){
-                     .owner = mem_strdup(a->user.name ? a->user.name : ""),
-                     .project = a->user.project ? mem_strdup(a->user.project) : NULL,
-                     .name = mem_strdup(name),
-                     .what = mem_printf("secret %s of %s%s, job %llu, from %s/%u on %s, %zu task%s",
-                                        name, value.project ? "project " : "",
-                                        value.project ? value.project : a->user.name,
-                                        (unsigned long long)a->job->row.number, first->role,
-                                        first->ref.index, a->launch->node, a->launch->n_tasks,
-                                        a->launch->n_tasks == 1 ? "" : "s"),
-                     .job = a->job->row.number });
+    secret_changes_use(
+        &a->secrets->changes,
+        (struct secret_usage){
+            .owner = mem_strdup(a->user.name ? a->user.name : ""),
+            .project = a->user.project ? mem_strdup(a->user.project) : NULL,
+            .name = mem_strdup(name),
+            .what = mem_printf(
+                "secret %s of %s%s, job %llu, from %s/%u on %s, %zu task%s", name,
+                value.project ? "project " : "", value.project ? value.project : a->user.name,
+                (unsigned long long)a->job->row.number, first->role, first->ref.index,
+                a->launch->node, a->launch->n_tasks, a->launch->n_tasks == 1 ? "" : "s"),
+            .job = a->job->row.number });
     return 1;
 }
 
@@ -301,7 +285,7 @@ static int put_place(struct adding *a, struct launch_task *task, struct secret_p
 static int add_set(struct adding *a, struct launch_task *task, const struct job_secret *secret,
                    size_t len)
 {
-    const struct words names = members_of(a->ctl, a->arena, &a->user, secret->name, len);
+    const struct words names = members_of(a->secrets, a->arena, &a->user, secret->name, len);
     if (names.n == 0 && !secret->optional && !a->renews) {
         err_set(a->err, ERR_INPUT, "no secret \"%.120s\" is there any more", secret->name);
         return err_remedy(a->err, REMEDY_LIST_SECRETS);
@@ -351,7 +335,7 @@ static int add_list(struct adding *a, struct launch_task *task, const struct job
 /* Variables that its dialect says are secret stand in the environment already. */
 static int add_variables(struct adding *a, struct launch_task *task)
 {
-    const char *front = dialect_secret_variables(a->ctl->config.dialects, a->job->spec);
+    const char *front = dialect_secret_variables(a->secrets->config.dialects, a->job->spec);
     for (size_t i = 0; front && i < task->env.n; i++) {
         const struct pair *pair = &task->env.at[i];
         if (strncmp(pair->name, front, strlen(front)) != 0 || !*pair->value)
@@ -386,11 +370,11 @@ static int add_all(struct adding *a)
     return 0;
 }
 
-int secrets_add(struct ctl *ctl, struct live_job *job, struct arena *arena, struct launch *launch,
+int secrets_add(struct secrets *s, struct live_job *job, struct arena *arena, struct launch *launch,
                 struct err *err)
 {
     return add_all(
-        &(struct adding){ .ctl = ctl,
+        &(struct adding){ .secrets = s,
                           .job = job,
                           .arena = arena,
                           .launch = launch,
@@ -438,9 +422,9 @@ static bool runs_there(const struct live_job *job, uint32_t role, const char *no
 }
 
 /* Each value that its tasks there may have; agents look which of them they know. */
-static void tell_agent(struct ctl *ctl, struct live_job *job, const char *node)
+static void tell_agent(struct secrets *s, struct live_job *job, const char *node)
 {
-    struct engine *engine = ctl->config.engine;
+    struct engine *engine = s->config.engine;
     struct arena *arena = arena_create();
     struct err err = { .code = ERR_NONE };
     struct launch launch = { .node = node,
@@ -449,7 +433,7 @@ static void tell_agent(struct ctl *ctl, struct live_job *job, const char *node)
         if (runs_there(job, i, node))
             launch.tasks[launch.n_tasks++] =
                 (struct launch_task){ .ref.role = (uint16_t)i, .role = job->spec->roles[i].name };
-    struct adding a = { .ctl = ctl,
+    struct adding a = { .secrets = s,
                         .job = job,
                         .arena = arena,
                         .launch = &launch,
@@ -471,11 +455,20 @@ static void tell_agent(struct ctl *ctl, struct live_job *job, const char *node)
     arena_destroy(arena);
 }
 
-void secrets_tell(struct ctl *ctl, struct live_job *job, const char *node)
+static bool has_spec(const struct secrets *s, struct live_job *job)
 {
-    if (ctl->config.engine->ops->secrets && !taped_replays(ctl) && core_spec(ctl, job) &&
-        job->tasks && has_any(job->spec))
-        tell_agent(ctl, job, node);
+    return s->config.server.spec(s->config.server.arg, job) != NULL;
+}
+
+void secrets_tell(struct secrets *s, struct live_job *job, const char *node)
+{
+    if (s->config.engine->ops->secrets && has_spec(s, job) && job->tasks && secrets_any(job->spec))
+        tell_agent(s, job, node);
+}
+
+void secrets_changed(struct secrets *s, const char *owner, const char *project, const char *name)
+{
+    secret_changes_set(&s->changes, owner, project, name);
 }
 
 static bool concerns(const struct changed_secret *changed, const struct live_job *job)
@@ -485,45 +478,43 @@ static bool concerns(const struct changed_secret *changed, const struct live_job
     return strcmp(job->row.owner, changed->owner ? changed->owner : "") == 0;
 }
 
-static void tell_job(struct ctl *ctl, struct live_job *job)
+static void tell_job(struct secrets *s, struct live_job *job)
 {
     for (size_t i = 0; i < job->agents.n; i++)
         if (job->agents.at[i].launched)
-            secrets_tell(ctl, job, job->agents.at[i].node);
+            secrets_tell(s, job, job->agents.at[i].node);
 }
 
-void secrets_committed(struct ctl *ctl)
+void secrets_committed(struct secrets *s)
 {
-    struct secrets *s = ctl->secrets;
-    size_t n = s->changed.n && !taped_replays(ctl) ? live_active(ctl->live) : 0;
+    const struct secret_changes *c = &s->changes;
+    size_t n = c->changed.n ? live_active(s->config.live) : 0;
     for (size_t i = 0; i < n; i++) {
-        struct live_job *job = live_active_at(ctl->live, i);
+        struct live_job *job = live_active_at(s->config.live, i);
         bool is = false;
-        for (size_t k = 0; k < s->changed.n && !is; k++)
-            is = job->agents.n && concerns(&s->changed.at[k], job) && core_spec(ctl, job) &&
-                 job_names(job->spec, s->changed.at[k].name);
+        for (size_t k = 0; k < c->changed.n && !is; k++)
+            is = job->agents.n && concerns(&c->changed.at[k], job) && has_spec(s, job) &&
+                 job_names(job->spec, c->changed.at[k].name);
         if (is)
-            tell_job(ctl, job);
+            tell_job(s, job);
     }
-    secrets_clear_changed(s);
+    secret_changes_clear_set(&s->changes);
 }
 
-void secrets_undone(struct ctl *ctl)
+void secrets_undone(struct secrets *s)
 {
-    secrets_clear_changed(ctl->secrets);
+    secret_changes_clear_set(&s->changes);
 }
 
-void secrets_record(struct ctl *ctl)
+void secrets_record(struct secrets *s)
 {
-    struct secrets *s = ctl->secrets;
-    if (!s->used.n || !store_dirty(ctl->config.store))
-        return;
-    for (size_t i = 0; i < s->used.n; i++) {
-        const struct secret_usage *one = &s->used.at[i];
+    const struct secret_changes *c = &s->changes;
+    for (size_t i = 0; i < c->used.n; i++) {
+        const struct secret_usage *one = &c->used.at[i];
         const struct secret_user user = { .name = one->owner, .project = one->project };
-        note_secret_use(ctl->accounts,
+        note_secret_use(s->config.accounts,
                         &(struct secret_use){
                             .user = &user, .name = one->name, .what = one->what, .job = one->job });
     }
-    secrets_clear_used(s, 0);
+    secret_changes_clear_used(&s->changes);
 }

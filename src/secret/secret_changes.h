@@ -1,7 +1,7 @@
 /* What is known of secrets and waits for a commit: which were set anew in the open transaction, and
  * which were handed to jobs since the last one. */
-#ifndef CTL_SECRET_CHANGES_H
-#define CTL_SECRET_CHANGES_H
+#ifndef SECRET_SECRET_CHANGES_H
+#define SECRET_SECRET_CHANGES_H
 
 #include "base/vec.h"
 
@@ -14,18 +14,18 @@ struct secret_usage {
     char *owner, *project, *name, *what; /* as in struct secret_use (account/vault.h) */
     uint64_t job;
 };
-struct secrets {
+struct secret_changes {
     VEC(struct changed_secret) changed;
     VEC(struct secret_usage) used;
 };
 
-struct secrets *secrets_create(void);
-void secrets_destroy(struct secrets *); /* NULL-safe */
+void secret_changes_fini(struct secret_changes *);
 /* Texts are copied; owner or project is NULL. */
-void secrets_changed(struct secrets *, const char *owner, const char *project, const char *name);
+void secret_changes_set(struct secret_changes *, const char *owner, const char *project,
+                        const char *name);
 /* `used` is given away with its texts; beyond a bound the oldest is what is kept. */
-void secrets_used(struct secrets *, struct secret_usage used);
-void secrets_clear_changed(struct secrets *);
-void secrets_clear_used(struct secrets *, size_t but); /* all but the first ones */
+void secret_changes_use(struct secret_changes *, struct secret_usage used);
+void secret_changes_clear_set(struct secret_changes *);
+void secret_changes_clear_used(struct secret_changes *);
 
 #endif
