@@ -4,10 +4,10 @@
 #include "ctl/avoid.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
-#include "ctl/deaths.h"
 #include "ctl/device_check.h"
 #include "ctl/silence.h"
 #include "depend/array.h"
+#include "live/deaths.h"
 #include "live/row_json.h"
 
 #include "base/file.h"

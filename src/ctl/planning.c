@@ -2,12 +2,12 @@
  * hears of it after the commit. */
 #include "ctl/allocations.h"
 #include "ctl/core.h"
-#include "ctl/deaths.h"
 #include "ctl/early_images.h"
 #include "ctl/pass.h"
 #include "ctl/slices.h"
 #include "ctl/wait_texts.h"
 #include "depend/array.h"
+#include "live/deaths.h"
 #include "live/lines.h"
 #include "sched/placement.h"
 

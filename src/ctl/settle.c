@@ -4,7 +4,6 @@
 #include "ctl/avoid.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
-#include "ctl/deaths.h"
 #include "ctl/device_check.h"
 #include "ctl/devices.h"
 #include "ctl/redact.h"
@@ -12,6 +11,7 @@
 #include "ctl/slices.h"
 #include "depend/dependency.h"
 #include "learn/run_times.h"
+#include "live/deaths.h"
 #include "live/row_json.h"
 #include "live/wording.h"
 #include "rdzv/jobs/launcher_events.h"
@@ -238,7 +238,7 @@ static void note_death(struct ctl *ctl, struct live_job *job, const struct attem
 {
     struct draft clause; /* as records keep it */
     draft_reason(&clause, what);
-    bool changed = death_add(ctl, job,
+    bool changed = death_add(job, core_now(ctl),
                              &(struct death){ .flat = end->flat,
                                               .ending = end->ending,
                                               .class = end->words.class,
@@ -323,7 +323,7 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct attempt_
             return false;
         retry_count_one(&task->used, class);
     }
-    death_forget(ctl, job, end->flat);
+    death_forget(job, end->flat);
     task->unstartable = false;
     retry_task(ctl, job, end, &decision, what);
     if (!asked && class != END_SUCCESS && scope_of(job, task->place.role) == RETRY_SCOPE_ROLE)

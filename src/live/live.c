@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/scan.h"
 #include "depend/array.h"
 #include "live/lines.h"
 
@@ -427,6 +428,20 @@ const char *live_task_name(char out[160], const struct live_job *job, uint32_t f
     const struct task_place *place = &job->tasks[flat].place;
     snprintf(out, 160, "%s/%u", job->spec->roles[place->role].name, place->index);
     return out;
+}
+
+uint32_t live_task_named(const struct live_job *job, const char *name)
+{
+    size_t len = strcspn(name, "/");
+    uint64_t index;
+    for (uint32_t i = 0; name[len] && i < job->spec->n_roles; i++) {
+        const struct role *role = &job->spec->roles[i];
+        if (strlen(role->name) == len && strncmp(role->name, name, len) == 0)
+            return scan_u64(name + len + 1, 0, role->replicas, &index) && index < role->replicas
+                       ? job_task_flat(job->spec, i, (uint32_t)index)
+                       : UINT32_MAX;
+    }
+    return UINT32_MAX;
 }
 
 bool live_attempt(const struct live_task *task)

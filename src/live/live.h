@@ -67,5 +67,7 @@ bool live_closing(const struct live_job *); /* an outcome is decided or a restar
 void live_set_reason(struct live_job *, const char *text);
 void live_set_sentence(struct live_job *, const struct sentence *); /* may be its own */
 const char *live_task_name(char out[160], const struct live_job *, uint32_t flat); /* "worker/1" */
+/* Flat position of the task that it calls so, or UINT32_MAX. The spec must be there. */
+uint32_t live_task_named(const struct live_job *, const char *name);
 
 #endif

@@ -8,10 +8,7 @@
  *
  * The first is kept in the notes, because the failure that decides may come much later, and after a
  * restart of the server; the order of the others only lives here. */
-#include "ctl/deaths.h"
-
-#include "ctl/core.h"
-#include "ctl/tasks.h"
+#include "live/deaths.h"
 
 #include "base/mem.h"
 #include "job/peer_error.h"
@@ -100,10 +97,10 @@ static int by_order(const void *a, const void *b)
 }
 
 /* What was known of one of them has changed, or it does not count any more. */
-static void find_anew(struct ctl *ctl, struct live_job *job)
+static void find_anew(struct live_job *job)
 {
-    const struct live_death **dead =
-        ARENA_ARRAY(ctl->scratch, job->row.tasks, const struct live_death *);
+    struct arena *arena = arena_create();
+    const struct live_death **dead = ARENA_ARRAY(arena, job->row.tasks, const struct live_death *);
     size_t n = 0;
     for (uint32_t i = 0; i < job->row.tasks; i++)
         if (job->tasks[i].death.order)
@@ -116,9 +113,10 @@ static void find_anew(struct ctl *ctl, struct live_job *job)
         job->notes.first = (struct words){ 0 };
     for (size_t i = 0; i < n; i++)
         (void)enter(job, dead[i]->flat);
+    arena_destroy(arena);
 }
 
-bool death_add(struct ctl *ctl, struct live_job *job, const struct death *death)
+bool death_add(struct live_job *job, uint64_t now_ms, const struct death *death)
 {
     struct live_death *at = &job->tasks[death->flat].death;
     bool known = at->order != 0, peer = of_peer(death->ending);
@@ -137,11 +135,11 @@ bool death_add(struct ctl *ctl, struct live_job *job, const struct death *death)
     if (known && !moves)
         return false;
     if (moves) {
-        find_anew(ctl, job);
+        find_anew(job);
         return job->notes.first_text != before;
     }
     at->order = ++job->deaths;
-    at->at_ms = core_now(ctl);
+    at->at_ms = now_ms;
     at->wakeup = death->wakeup;
     return enter(job, death->flat);
 }
@@ -157,13 +155,13 @@ uint64_t deaths_wait(const struct live_job *job)
     return 0;
 }
 
-void death_forget(struct ctl *ctl, struct live_job *job, uint32_t flat)
+void death_forget(struct live_job *job, uint32_t flat)
 {
     struct live_death *death = &job->tasks[flat].death;
     bool counted = death->order != 0;
     *death = (struct live_death){ 0 };
     if (counted)
-        find_anew(ctl, job);
+        find_anew(job);
 }
 
 void deaths_name_root(struct live_job *job, uint32_t flat, const char *clause)
@@ -187,8 +185,8 @@ void deaths_begin(struct live_job *job)
 
 void deaths_load(struct live_job *job)
 {
-    uint32_t flat =
-        job->notes.first.n && job->tasks ? tasks_find(job, job->notes.first.at[0]) : UINT32_MAX;
+    uint32_t flat = job->notes.first.n && job->tasks ? live_task_named(job, job->notes.first.at[0])
+                                                     : UINT32_MAX;
     if (flat == UINT32_MAX)
         job->notes.first = (struct words){ 0 };
     else

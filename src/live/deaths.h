@@ -1,10 +1,8 @@
 /* Who of a job's tasks died first (notes.first of the job). */
-#ifndef CTL_DEATHS_H
-#define CTL_DEATHS_H
+#ifndef LIVE_DEATHS_H
+#define LIVE_DEATHS_H
 
 #include "live/live.h"
-
-struct ctl;
 
 struct death {
     uint32_t flat;
@@ -13,13 +11,13 @@ struct death {
     uint64_t wakeup;  /* as in a fact */
     const char *text; /* "worker/2 on n2 exited with 1" */
 };
-/* One that does not come again in this generation, or may not; what is known already is corrected.
- * true: this has changed who is first. */
-bool death_add(struct ctl *, struct live_job *, const struct death *);
+/* One that does not come again in this generation, or may not, heard now; what is known already is
+ * corrected. true: this has changed who is first. */
+bool death_add(struct live_job *, uint64_t now_ms, const struct death *);
 /* Until when whoever the first of them speaks of may tell by itself that it has gone; 0: it need
  * not be waited for. */
 uint64_t deaths_wait(const struct live_job *);
-void death_forget(struct ctl *, struct live_job *, uint32_t flat); /* it comes again */
+void death_forget(struct live_job *, uint32_t flat); /* it comes again */
 /* The launchers of the job have found out which rank it was. */
 void deaths_name_root(struct live_job *, uint32_t flat, const char *clause);
 void deaths_begin(struct live_job *); /* a generation begins */
