@@ -1,7 +1,7 @@
 /* Engine calls, derived from committed state: start what is due, end what is closing. Flags in
  * memory only spare repeats; after a restart the calls are made again, which every engine bears. */
 #include "ctl/core.h"
-#include "ctl/images.h"
+#include "image/jobs/images.h"
 
 #include "base/log.h"
 #include "base/turn_meter.h"
@@ -77,7 +77,7 @@ void act_job(struct ctl *ctl, struct live_job *job)
 {
     /* Members of an array are asked for as they start: there may be thousands. */
     if (!job_state_final(job->row.state) && !job->row.array && !live_closing(job))
-        images_ask(ctl, job);
+        images_ask(ctl->images, job);
     if (!job_state_holds(job->row.state) || !job->tasks || !core_spec(ctl, job))
         return;
     TURN_WORK(ctl->config.meter, "engine calls", job->row.number);

@@ -3,6 +3,7 @@
 #include "ctl/archives.h"
 
 #include "ctl/core.h"
+#include "image/jobs/images.h"
 #include "job/job.h"
 #include "source/archive.h"
 
@@ -26,6 +27,11 @@ const char *ctl_code_path(struct ctl *ctl, struct arena *arena, uint64_t id, con
     if (!archive || strcmp(archive + strlen(CODE_ARCHIVE), hash) != 0)
         return NULL;
     return archive_path(ctl->config.state_dir, arena, archive);
+}
+
+const char *ctl_packed_image(struct ctl *ctl, struct arena *arena, uint64_t id, const char *digest)
+{
+    return images_packed(ctl->images, arena, id, digest);
 }
 
 static int by_value(const void *a, const void *b)

@@ -1,5 +1,5 @@
-/* Archives of code (inputs.code.archive) that jobs which have not ended name: whether one is still
- * needed, and for whom. */
+/* Archives of code (inputs.code.archive) and packed images that jobs which have not ended name:
+ * whether one is still needed, and for whom. */
 #ifndef CTL_ARCHIVES_H
 #define CTL_ARCHIVES_H
 
@@ -13,5 +13,8 @@ bool ctl_needs_archive(struct ctl *, const char *archive);
 /* The path of that archive (64 digits), in arena, when it is the code of that live job; else NULL.
  */
 const char *ctl_code_path(struct ctl *, struct arena *, uint64_t job, const char *hash);
+
+/* The path of an image that was packed for that live job, in arena; else NULL. */
+const char *ctl_packed_image(struct ctl *, struct arena *, uint64_t job, const char *digest);
 
 #endif

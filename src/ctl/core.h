@@ -59,7 +59,7 @@ struct ctl {
     VEC(uint64_t) held_back;          /* jobs whose launches wait for room in the engine */
     VEC(uint64_t) doomed;             /* numbers of jobs whose directories go after the commit */
     struct strangers *strangers;
-    struct early_images *early_images;
+    struct images *images;
     struct slices slices;
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at,
         replan_at; /* a port that was found taken may be tried again */

@@ -5,12 +5,12 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/early_images.h"
 #include "ctl/objects.h"
 #include "ctl/slices.h"
 #include "ctl/strangers.h"
 #include "depend/array.h"
 #include "depend/dependency.h"
+#include "image/jobs/images.h"
 #include "learn/packing.h"
 #include "learn/run_times.h"
 #include "rdzv/jobs/rdzv_table.h"
@@ -121,6 +121,56 @@ static struct secrets *make_secrets(struct ctl *ctl)
         .server = { .arg = ctl, .spec = tell_spec, .kube_data = tell_kube_data } });
 }
 
+static bool tell_replays(const void *ctl)
+{
+    return taped_replays(ctl);
+}
+
+static int tell_row(void *ctl, struct arena *arena, uint64_t id, struct job_row *row)
+{
+    return core_row(ctl, arena, id, row);
+}
+
+static void look_at(void *ctl, struct live_job *job)
+{
+    core_touch(ctl, job);
+}
+
+static void keep_notes(void *ctl, struct live_job *job)
+{
+    event_job_row(ctl, job);
+}
+
+static void write_image_event(void *ctl, const struct live_job *job, struct text_node *body)
+{
+    event_plain(ctl, job->row.id, "image", body);
+}
+
+static struct images *make_images(struct ctl *ctl)
+{
+    const struct ctl_config *c = &ctl->config;
+    return images_create(&(struct images_config){ .store = c->store,
+                                                  .live = ctl->live,
+                                                  .cluster = ctl->cluster,
+                                                  .scratch = ctl->scratch,
+                                                  .state_dir = c->state_dir,
+                                                  .users_dir = c->users_dir,
+                                                  .size = c->images_size,
+                                                  .ask = c->ask_images,
+                                                  .ask_arg = c->ask_images_arg,
+                                                  .fetch_early = c->fetch_early,
+                                                  .drop_early = c->drop_early,
+                                                  .early_arg = c->early_arg,
+                                                  .server = { .arg = ctl,
+                                                              .now = tell_now,
+                                                              .replays = tell_replays,
+                                                              .spec = tell_spec,
+                                                              .row = tell_row,
+                                                              .touch = look_at,
+                                                              .keep = keep_notes,
+                                                              .event = write_image_event } });
+}
+
 struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
 {
     if (sodium_init() < 0) {
@@ -158,7 +208,6 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->left = string_map_create();
     ctl->away = string_map_create();
     ctl->run_times = run_times_create();
-    ctl->early_images = early_images_create();
     ctl->queues =
         queues_create(&(struct queues_config){ .store = config->store,
                                                .cluster = ctl->cluster,
@@ -171,6 +220,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->possible = map_create();
     ctl->rdzv_table = make_rdzv_table(ctl);
     ctl->scratch = arena_create();
+    ctl->images = make_images(ctl);
     ctl->hearing = arena_create();
     ctl->last_id = store_last_job_id(config->store);
     ctl->last_event = store_last_event(config->store);
@@ -213,7 +263,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->wanting);
     vec_fini(&ctl->slices.later);
     strangers_destroy(ctl->strangers);
-    early_images_destroy(ctl->early_images);
+    images_destroy(ctl->images);
     vec_fini(&ctl->deadlines);
     map_destroy(ctl->possible);
     rdzv_table_destroy(ctl->rdzv_table);

@@ -3,10 +3,10 @@
  * so nothing hangs on an agent sending it twice. */
 #include "ctl/allocations.h"
 #include "ctl/core.h"
-#include "ctl/early_images.h"
-#include "ctl/images.h"
 #include "ctl/nodes.h"
 #include "ctl/silence.h"
+#include "image/jobs/early_images.h"
+#include "image/jobs/images.h"
 #include "live/silence_bound.h"
 #include "rdzv/jobs/rdzv_table.h"
 #include "secret/secrets.h"
@@ -255,9 +255,9 @@ static bool end_agent(struct ctl *ctl, struct live_job *job, const struct engine
 static void hear_answer(struct ctl *ctl, const struct engine_fact *fact)
 {
     if (fact->image && fact->image->step >= IMAGE_EARLY_FETCHES)
-        early_images_hear(ctl, fact);
+        early_images_hear(ctl->images, fact);
     else
-        images_answer(ctl, fact);
+        images_answer(ctl->images, fact);
 }
 
 /* false: only a part of it, which is applied; the rest is with the next slice. */
@@ -294,7 +294,7 @@ static bool apply(struct ctl *ctl, const struct engine_fact *fact)
     case FACT_REFUSED: task_ended(ctl, job, fact); break;
     case FACT_AGENT_GONE:
     case FACT_RELEASED: agent_over(ctl, job, fact); break;
-    case FACT_IMAGE: images_hear(ctl, job, fact); break;
+    case FACT_IMAGE: images_hear(ctl->images, job, fact); break;
     default: break;
     }
     return true;

@@ -4,7 +4,7 @@
 #include "ctl/core.h"
 #include "ctl/device_check.h"
 #include "ctl/devices.h"
-#include "ctl/images.h"
+#include "image/jobs/images.h"
 #include "live/row_json.h"
 #include "rdzv/jobs/launcher_events.h"
 #include "secret/secrets.h"
@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/slices.h"
-#include "ctl/user_dirs.h"
 #include "dialect/place_cache.h"
+#include "image/jobs/user_dirs.h"
 #include "text/json.h"
 #include "wire/message.h"
 
@@ -42,11 +42,17 @@ static char *user_dir(const struct ctl *ctl, const struct live_job *job, const c
                       (unsigned long long)job->row.number, job->row.generation, node);
 }
 
+static struct user_dirs dirs_of(const struct ctl *ctl)
+{
+    return (struct user_dirs){ ctl->config.state_dir, ctl->config.users_dir };
+}
+
 /* What the tasks make lies where their account can reach it, apart from the server's own. */
 static int make_user_dir(const struct ctl *ctl, const struct launch *launch, struct err *err)
 {
     char number[24], uid[16];
     const struct account *account = launch->account;
+    const struct user_dirs dirs = dirs_of(ctl);
     if (!account)
         return 0;
     AUTO_FREE char *jobs = file_join(ctl->config.users_dir, "jobs");
@@ -56,7 +62,7 @@ static int make_user_dir(const struct ctl *ctl, const struct launch *launch, str
     if (file_mkdirs(ctl->config.users_dir, 0711, err) < 0 ||
         user_dirs_give(jobs, number, account, err) < 0 ||
         user_dirs_give(packages, uid, account, err) < 0 ||
-        user_dirs_make_images(ctl, account, err) < 0)
+        user_dirs_make_images(&dirs, account, err) < 0)
         return -1;
     AS_FS_USER(&account->ids);
     if (file_mkdirs(launch->user_dir, 0700, err) == 0)
@@ -536,6 +542,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
     AUTO_FREE char *theirs = user_dir(ctl, job, due->node);
     const struct inputs *inputs = &job->spec->inputs;
     const struct account *account = round->notes.account;
+    const struct user_dirs dirs = dirs_of(ctl);
     struct launch launch = {
         .generation = { .job = job->row.id, .number = job->row.generation },
         .seq = due->seq,
@@ -555,7 +562,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
         .packages =
             account ? arena_printf(arena, "%s/packages/%u", ctl->config.users_dir, account->ids.uid)
                     : arena_printf(arena, "%s/packages", ctl->config.state_dir),
-        .images = user_dirs_images(ctl, arena, account),
+        .images = user_dirs_images(&dirs, arena, account),
         .images_size = ctl->config.images_size,
         .requirements = inputs->requirements,
         .grace_ms = job->spec->limits.grace_ms,
@@ -578,7 +585,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
             sizeof launch.token); /* the key file is another: the agent's own copy holds */
     for (size_t i = 0; i < n; i++)
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
-    images_add_to_launch(ctl, job, arena, &launch);
+    images_add_to_launch(ctl->images, job, arena, &launch);
     note_told(agent);
     int rc = make_user_dir(ctl, &launch, &err) ||
                      secrets_add(ctl->secrets, job, arena, &launch, &err) ||
@@ -692,7 +699,7 @@ static bool hold_for_answers(struct ctl *ctl, struct live_job *job)
 {
     const char *why = device_check_wait(ctl, ctl->scratch, job);
     if (!why)
-        why = images_wait(ctl, job);
+        why = images_wait(ctl->images, job);
     if (why)
         event_say(job, &(struct reason){ .kind = REASON_SAID, .text = why });
     return why != NULL;

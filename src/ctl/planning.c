@@ -2,11 +2,11 @@
  * hears of it after the commit. */
 #include "ctl/allocations.h"
 #include "ctl/core.h"
-#include "ctl/early_images.h"
 #include "ctl/pass.h"
 #include "ctl/slices.h"
 #include "ctl/wait_texts.h"
 #include "depend/array.h"
+#include "image/jobs/early_images.h"
 #include "live/deaths.h"
 #include "live/lines.h"
 #include "sched/placement.h"
@@ -35,7 +35,7 @@ void planning_join(struct ctl *ctl, struct live_job *job)
     } else if (lines_join(lines, job)) {
         ctl->plan_due = true;
     } else {
-        early_images_join(ctl, job);
+        early_images_join(ctl->images, job);
     }
 }
 
@@ -322,7 +322,7 @@ static void keep_waiting(struct ctl *ctl, struct live_job *job, const struct wai
     draft_sentence(&kept, &now);
     const struct sentence why = draft_said(&kept);
     job->expected_ms = reason->at_ms;
-    early_images_note(ctl, job, reason);
+    early_images_note(ctl->images, job, reason);
     if (now.text && !sentence_same(&why, &was))
         taped_wait(ctl, job, &why);
     if (!line) {
@@ -503,7 +503,7 @@ void planning_run(struct ctl *ctl)
     struct sched_snapshot snapshot;
     uint64_t began = core_stopwatch_us(ctl);
     ctl->plan_due = false;
-    early_images_begin(ctl);
+    early_images_begin(ctl->images);
     pass_begin(ctl, arena, &snapshot);
     if (snapshot.n_jobs || snapshot.n_more) {
         ctl->counters.plans++;
@@ -512,6 +512,6 @@ void planning_run(struct ctl *ctl)
             apply(ctl, &plan.at[i]);
         counters_plan(ctl, core_stopwatch_us(ctl) - began);
     }
-    early_images_go_on(ctl);
+    early_images_go_on(ctl->images);
     arena_destroy(arena);
 }

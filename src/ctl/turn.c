@@ -7,9 +7,9 @@
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/depend_work.h"
-#include "ctl/early_images.h"
 #include "ctl/participants.h"
 #include "ctl/pass.h"
+#include "image/jobs/early_images.h"
 #include "rdzv/jobs/rdzv_table.h"
 
 #include "base/clock.h"
@@ -164,7 +164,7 @@ static void act_all(struct ctl *ctl)
             act_job(ctl, job);
     }
     free(ids);
-    early_images_go_on(ctl);
+    early_images_go_on(ctl->images);
     arrays_committed(ctl->arrays);
     allocations_acted(ctl);
     if (live_count(ctl->live) > 0)

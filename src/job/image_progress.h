@@ -11,7 +11,7 @@ enum image_step {
     IMAGE_FETCHES, /* bytes of total are on the node; total 0: not known */
     IMAGE_READY,   /* it is on the node: bytes were fetched for it, 0: it was there */
     IMAGE_FAILED,  /* problem says why it cannot be had */
-    /* The same of one that is fetched for a job that waits (ctl/early_images.h). */
+    /* The same of one that is fetched for a job that waits (image/jobs/early_images.h). */
     IMAGE_EARLY_FETCHES,
     IMAGE_EARLY_READY,
     IMAGE_EARLY_FAILED,

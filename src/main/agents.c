@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/archives.h"
-#include "ctl/images.h"
+#include "image/jobs/images.h"
 #include "link/agent_listener.h"
 #include "tls/identity.h"
 

@@ -3,7 +3,7 @@
 #ifndef MAIN_EARLY_PULLS_H
 #define MAIN_EARLY_PULLS_H
 
-#include "ctl/early_images.h"
+#include "image/jobs/early_images.h"
 
 #include <uv.h>
 

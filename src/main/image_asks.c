@@ -60,7 +60,7 @@ struct image_asks *image_asks_create(uv_loop_t *loop, const char *program, const
     struct image_asks *all = mem_new(sizeof *all);
     all->loop = loop;
     all->program = mem_strdup(program);
-    all->folder = mem_printf("%s/" CTL_PACKED_IMAGES, dir);
+    all->folder = mem_printf("%s/" IMAGES_PACKED, dir);
     all->early = early_pulls_create(loop, program);
     uv_idle_init(loop, &all->later);
     all->later.data = all;

@@ -4,7 +4,7 @@
 #ifndef MAIN_IMAGE_ASKS_H
 #define MAIN_IMAGE_ASKS_H
 
-#include "ctl/images.h"
+#include "image/jobs/images.h"
 #include "main/image_stores.h"
 
 #include <uv.h>

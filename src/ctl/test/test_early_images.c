@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/early_images.h"
-#include "ctl/images.h"
 #include "ctl/test/world.h"
 #include "ctl/views.h"
+#include "image/jobs/early_images.h"
+#include "image/jobs/images.h"
 #include "job/image_progress.h"
 
 #include <stdio.h>

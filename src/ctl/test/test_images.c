@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/images.h"
+#include "ctl/archives.h"
 #include "ctl/test/world.h"
+#include "image/jobs/images.h"
 #include "job/image_progress.h"
 
 #include <stdio.h>
@@ -234,7 +235,7 @@ static void test_machines_get_it_of_the_server(void **state)
     assert_string_equal(f.launched, BY(FIRST));
     const char *path = ctl_packed_image(f.world.ctl, f.labels, job, FIRST);
     assert_non_null(path);
-    assert_non_null(strstr(path, "/" CTL_PACKED_IMAGES "/" FIRST));
+    assert_non_null(strstr(path, "/" IMAGES_PACKED "/" FIRST));
     assert_null(ctl_packed_image(f.world.ctl, f.labels, job, OTHER));
     assert_null(ctl_packed_image(f.world.ctl, f.labels, job + 1, FIRST));
     arena_destroy(f.labels);

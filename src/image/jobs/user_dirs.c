@@ -1,10 +1,9 @@
 /* Made as the server, which is root where there are other accounts, and given to the account; what
  * is above them lets others through and shows them nothing. */
-#include "ctl/user_dirs.h"
+#include "image/jobs/user_dirs.h"
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "ctl/core.h"
 #include "job/account.h"
 
 #include <errno.h>
@@ -23,21 +22,21 @@ int user_dirs_give(const char *parent, const char *name, const struct account *a
     return lchown(path, account->ids.uid, account->ids.gid) == 0 ? 0 : err_sys(err, "%s", path);
 }
 
-const char *user_dirs_images(const struct ctl *ctl, struct arena *arena,
+const char *user_dirs_images(const struct user_dirs *dirs, struct arena *arena,
                              const struct account *account)
 {
-    return account ? arena_printf(arena, "%s/images/%u", ctl->config.users_dir, account->ids.uid)
-                   : arena_printf(arena, "%s/images", ctl->config.state_dir);
+    return account ? arena_printf(arena, "%s/images/%u", dirs->users_dir, account->ids.uid)
+                   : arena_printf(arena, "%s/images", dirs->state_dir);
 }
 
-int user_dirs_make_images(const struct ctl *ctl, const struct account *account, struct err *err)
+int user_dirs_make_images(const struct user_dirs *dirs, const struct account *account,
+                          struct err *err)
 {
     char uid[16];
-    AUTO_FREE char *images = account ? file_join(ctl->config.users_dir, "images") : NULL;
+    AUTO_FREE char *images = account ? file_join(dirs->users_dir, "images") : NULL;
     if (!account)
         return 0;
     snprintf(uid, sizeof uid, "%u", account->ids.uid);
-    return file_mkdirs(ctl->config.users_dir, 0711, err) < 0
-               ? -1
-               : user_dirs_give(images, uid, account, err);
+    return file_mkdirs(dirs->users_dir, 0711, err) < 0 ? -1
+                                                       : user_dirs_give(images, uid, account, err);
 }

@@ -3,21 +3,18 @@
  * fetch them otherwise, with the same credentials, so a failure is told and changes nothing.
  * Memory only: the next server begins anew. Machines get nothing early: nothing of a job goes to
  * them before its launch. */
-#ifndef CTL_EARLY_IMAGES_H
-#define CTL_EARLY_IMAGES_H
+#ifndef IMAGE_JOBS_EARLY_IMAGES_H
+#define IMAGE_JOBS_EARLY_IMAGES_H
 
-#include "base/vec.h"
-#include "engine/engine.h"
-#include "live/live.h"
+#include "image/jobs/images.h"
 
 #define EARLY_JOBS 4u  /* whose images come at once, or lie there and are kept */
 #define EARLY_LOOK 32u /* a job behind so many others is not one of the next */
 
-struct ctl;
 struct account;
 struct wait_reason;
 
-struct image_wish { /* what is fetched early (ctl_config.fetch_early) */
+struct image_wish { /* what is fetched early (images_config.fetch_early) */
     uint64_t job;
     const char *name;              /* with its digest */
     const char *store;             /* a directory that the account may write */
@@ -27,16 +24,13 @@ struct image_wish { /* what is fetched early (ctl_config.fetch_early) */
     const char *auth;
 };
 
-struct early_images *early_images_create(void);
-void early_images_destroy(struct early_images *); /* of NULL: nothing */
-
 /* In a pass: it begins; a job waits, and why. */
-void early_images_begin(struct ctl *);
-void early_images_note(struct ctl *, const struct live_job *, const struct wait_reason *);
+void early_images_begin(struct images *);
+void early_images_note(struct images *, const struct live_job *, const struct wait_reason *);
 /* A job joins a line, and no pass is made for that. */
-void early_images_join(struct ctl *, const struct live_job *);
+void early_images_join(struct images *, const struct live_job *);
 /* After a pass or a commit: what is wanted and known is asked for, what nobody wants is not. */
-void early_images_go_on(struct ctl *);
-void early_images_hear(struct ctl *, const struct engine_fact *);
+void early_images_go_on(struct images *);
+void early_images_hear(struct images *, const struct engine_fact *);
 
 #endif

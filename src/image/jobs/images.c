@@ -2,22 +2,64 @@
  * the server; launches wait for the answer. Where it cannot be asked from here the first node that
  * pulls says which image it was. Digests are notes of the job's row; what is asked and not answered
  * is known to this process alone and asked again by the next one. */
-#include "ctl/images.h"
+#include "image/jobs/images.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/core.h"
-#include "ctl/tape_scope.h"
+#include "image/jobs/handle.h"
 #include "image/reference.h"
 #include "job/image_progress.h"
 #include "live/row_json.h"
 #include "sched/cluster.h"
 #include "source/registry_auth.h"
+#include "store/store.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define SAY_MS 5000u /* between two events of how far they are */
+
+struct images *images_create(const struct images_config *config)
+{
+    struct images *images = mem_new(sizeof *images);
+    images->config = *config;
+    return images;
+}
+
+void images_destroy(struct images *images)
+{
+    if (!images)
+        return;
+    vec_fini(&images->early.next);
+    vec_fini(&images->early.open);
+    free(images);
+}
+
+uint64_t images_now(const struct images *images)
+{
+    return images->config.server.now(images->config.server.arg);
+}
+
+const struct job_spec *images_spec(const struct images *images, struct live_job *job)
+{
+    return images->config.server.spec(images->config.server.arg, job);
+}
+
+int images_row(const struct images *images, const struct live_job *job, struct job_row *row)
+{
+    const struct images_config *c = &images->config;
+    return c->server.row(c->server.arg, c->scratch, job->row.id, row);
+}
+
+void images_touch(const struct images *images, struct live_job *job)
+{
+    images->config.server.touch(images->config.server.arg, job);
+}
+
+bool images_replay(const struct images *images)
+{
+    return images->config.server.replays(images->config.server.arg);
+}
 
 struct image_progress *images_copy(struct arena *arena, const struct image_progress *news)
 {
@@ -51,14 +93,14 @@ const char *images_of_launch(const struct live_job *job, struct arena *arena,
     return digest ? arena_printf(arena, "%s@sha256:%s", name, digest) : name;
 }
 
-void images_add_to_launch(const struct ctl *ctl, const struct live_job *job, struct arena *arena,
-                          struct launch *launch)
+void images_add_to_launch(const struct images *images, const struct live_job *job,
+                          struct arena *arena, struct launch *launch)
 {
     if (!are_used(job))
         return;
     /* Said as servers said it that knew no runtime but bwrap: agents of their time take it. */
     launch->runtime = job->notes.runtime == RUNTIME_BWRAP ? RUNTIME_SERVER : job->notes.runtime;
-    launch->registry_auth = registry_auth_find(ctl->config.store, arena, &job->row);
+    launch->registry_auth = registry_auth_find(images->config.store, arena, &job->row);
     launch->registry_auth_len = launch->registry_auth ? strlen(launch->registry_auth) : 0;
 }
 
@@ -72,10 +114,10 @@ static bool has(const struct words *words, const char *name)
     return false;
 }
 
-static struct words find_unknown(const struct ctl *ctl, const struct live_job *job)
+static struct words find_unknown(const struct images *images, const struct live_job *job)
 {
     const struct job_spec *spec = job->spec;
-    struct words names = { .at = ARENA_ARRAY(ctl->scratch, spec->n_roles, const char *) };
+    struct words names = { .at = ARENA_ARRAY(images->config.scratch, spec->n_roles, const char *) };
     for (size_t i = 0; i < spec->n_roles; i++) {
         const char *name = spec->roles[i].image;
         if (name && !strchr(name, '@') && !pairs_get(&job->notes.images, name) &&
@@ -85,43 +127,45 @@ static struct words find_unknown(const struct ctl *ctl, const struct live_job *j
     return names;
 }
 
-static void send_question(struct ctl *ctl, struct live_job *job, struct words names, bool pack)
+static void send_question(struct images *images, struct live_job *job, struct words names,
+                          bool pack)
 {
     struct job_row row;
     struct site_record site = { .parent = 0 };
-    if (core_row(ctl, ctl->scratch, job->row.id, &row) == 0)
-        row_json_read_site(ctl->scratch, row.site, &site);
-    const struct image_question question = { .job = job->row.id,
-                                             .names = names,
-                                             .pack = pack,
-                                             .account = site.account,
-                                             .auth = registry_auth_find(ctl->config.store,
-                                                                        ctl->scratch, &job->row) };
-    ctl->config.ask_images(ctl->config.ask_images_arg, &question);
+    if (images_row(images, job, &row) == 0)
+        row_json_read_site(images->config.scratch, row.site, &site);
+    const struct image_question question = {
+        .job = job->row.id,
+        .names = names,
+        .pack = pack,
+        .account = site.account,
+        .auth = registry_auth_find(images->config.store, images->config.scratch, &job->row)
+    };
+    images->config.ask(images->config.ask_arg, &question);
 }
 
-void images_ask(struct ctl *ctl, struct live_job *job)
+void images_ask(struct images *images, struct live_job *job)
 {
     if (job->images_asked || !job->spec || !are_used(job) ||
-        !(ctl->config.ask_images || taped_replays(ctl)))
+        !(images->config.ask || images_replay(images)))
         return;
-    const struct words names = find_unknown(ctl, job);
+    const struct words names = find_unknown(images, job);
     job->images_asked = true;
     job->images_open = (uint32_t)names.n;
-    if (names.n > 0 && ctl->config.ask_images)
-        send_question(ctl, job, names, false);
+    if (names.n > 0 && images->config.ask)
+        send_question(images, job, names, false);
 }
 
 /* ---- machines: the server fetches an image for several ---- */
 
 /* So many share no disk with the server and with each other; no more than two are counted. */
-static unsigned count_machines(const struct ctl *ctl, const struct live_job *job)
+static unsigned count_machines(const struct images *images, const struct live_job *job)
 {
     const char *first = NULL;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const char *node = live_due(&job->tasks[flat]) ? job->tasks[flat].place.node : NULL;
-        uint32_t at = node ? cluster_find(ctl->cluster, node) : UINT32_MAX;
-        if (at == UINT32_MAX || !cluster_node(ctl->cluster, at).spec->machine)
+        uint32_t at = node ? cluster_find(images->config.cluster, node) : UINT32_MAX;
+        if (at == UINT32_MAX || !cluster_node(images->config.cluster, at).spec->machine)
             continue;
         if (first && strcmp(first, node) != 0)
             return 2;
@@ -130,36 +174,37 @@ static unsigned count_machines(const struct ctl *ctl, const struct live_job *job
     return first != NULL;
 }
 
-struct words images_pinned(const struct ctl *ctl, const struct live_job *job)
+struct words images_pinned(const struct images *images, const struct live_job *job)
 {
     const struct job_spec *spec = job->spec;
-    struct words names = { .at = ARENA_ARRAY(ctl->scratch, spec->n_roles, const char *) };
+    struct words names = { .at = ARENA_ARRAY(images->config.scratch, spec->n_roles, const char *) };
     for (size_t i = 0; i < spec->n_roles; i++) {
-        const char *name = images_of_launch(job, ctl->scratch, &spec->roles[i]);
+        const char *name = images_of_launch(job, images->config.scratch, &spec->roles[i]);
         if (name && strchr(name, '@') && !has(&names, name))
             names.at[names.n++] = name;
     }
     return names;
 }
 
-static void ask_to_pack(struct ctl *ctl, struct live_job *job)
+static void ask_to_pack(struct images *images, struct live_job *job)
 {
-    if (job->images_packing || !are_used(job) || !(ctl->config.ask_images || taped_replays(ctl)) ||
-        count_machines(ctl, job) < 2)
+    if (job->images_packing || !are_used(job) || !(images->config.ask || images_replay(images)) ||
+        count_machines(images, job) < 2)
         return;
-    const struct words names = images_pinned(ctl, job);
+    const struct words names = images_pinned(images, job);
     job->images_packing = true;
     job->images_open = (uint32_t)names.n;
-    if (names.n > 0 && ctl->config.ask_images)
-        send_question(ctl, job, names, true);
+    if (names.n > 0 && images->config.ask)
+        send_question(images, job, names, true);
 }
 
-const char *ctl_packed_image(struct ctl *ctl, struct arena *arena, uint64_t id, const char *digest)
+const char *images_packed(const struct images *images, struct arena *arena, uint64_t id,
+                          const char *digest)
 {
-    const struct live_job *job = live_find(ctl->live, id);
+    const struct live_job *job = live_find(images->config.live, id);
     if (!job || !has(&job->images_packed, digest))
         return NULL;
-    return arena_printf(arena, "%s/" CTL_PACKED_IMAGES "/%s", ctl->config.state_dir, digest);
+    return arena_printf(arena, "%s/" IMAGES_PACKED "/%s", images->config.state_dir, digest);
 }
 
 static void note_packed(struct live_job *job, const char *digest)
@@ -172,36 +217,36 @@ static void note_packed(struct live_job *job, const char *digest)
     job->images_packed = (struct words){ .at = all, .n = n + 1 };
 }
 
-const char *images_wait(struct ctl *ctl, struct live_job *job)
+const char *images_wait(struct images *images, struct live_job *job)
 {
-    images_ask(ctl, job);
+    images_ask(images, job);
     if (job->images_open && !job->images_packing)
         return "waits until the registry has said which image it is";
-    ask_to_pack(ctl, job);
+    ask_to_pack(images, job);
     return job->images_open ? "waits until the server has its image for the machines" : NULL;
 }
 
 /* ---- answers ---- */
 
-void images_event(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
+void images_event(struct images *images, const struct live_job *job, const struct engine_fact *fact,
                   const char *text)
 {
     const struct image_progress *news = fact->image;
-    struct text_node *body = text_map(ctl->scratch, NULL, NULL);
-    text_str(ctl->scratch, body, "image", news->name);
+    struct text_node *body = text_map(images->config.scratch, NULL, NULL);
+    text_str(images->config.scratch, body, "image", news->name);
     if (*news->digest)
-        text_str(ctl->scratch, body, "digest", news->digest);
+        text_str(images->config.scratch, body, "digest", news->digest);
     if (*fact->node)
-        text_str(ctl->scratch, body, "node", fact->node);
+        text_str(images->config.scratch, body, "node", fact->node);
     bool counts = news->step == IMAGE_FETCHES || news->step == IMAGE_READY;
     if (counts || news->step == IMAGE_EARLY_FETCHES || news->step == IMAGE_EARLY_READY) {
-        text_int(ctl->scratch, body, "bytes", (int64_t)news->bytes);
+        text_int(images->config.scratch, body, "bytes", (int64_t)news->bytes);
         if (news->total)
-            text_int(ctl->scratch, body, "total", (int64_t)news->total);
-        text_int(ctl->scratch, body, "ms", (int64_t)news->took_ms);
+            text_int(images->config.scratch, body, "total", (int64_t)news->total);
+        text_int(images->config.scratch, body, "ms", (int64_t)news->took_ms);
     }
-    text_str(ctl->scratch, body, "text", text);
-    event_plain(ctl, job->row.id, "image", body);
+    text_str(images->config.scratch, body, "text", text);
+    images->config.server.event(images->config.server.arg, job, body);
 }
 
 const char *images_name(const struct live_job *job, const char *said)
@@ -215,7 +260,7 @@ const char *images_name(const struct live_job *job, const char *said)
     return NULL;
 }
 
-static void pin(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact,
+static void pin(struct images *images, struct live_job *job, const struct engine_fact *fact,
                 const char *name)
 {
     const struct image_progress *news = fact->image;
@@ -230,27 +275,27 @@ static void pin(struct ctl *ctl, struct live_job *job, const struct engine_fact 
                  news->digest, at ? " for " : "", at ? at : "", known);
     } else {
         pairs_set(&job->notes.images, job->arena, name, news->digest);
-        event_job_row(ctl, job);
+        images->config.server.keep(images->config.server.arg, job);
         snprintf(text, sizeof text, "image %.200s is sha256:%.12s%s%.100s", name, news->digest,
                  at ? ", as fetched first by " : "", at ? at : "");
     }
-    images_event(ctl, job, fact, text);
+    images_event(images, job, fact, text);
 }
 
-void images_answer(struct ctl *ctl, const struct engine_fact *fact)
+void images_answer(struct images *images, const struct engine_fact *fact)
 {
     const struct image_progress *news = fact->image;
-    struct live_job *job = live_find(ctl->live, fact->generation.job);
-    if (!news || !job || !core_spec(ctl, job) || job_state_final(job->row.state))
+    struct live_job *job = live_find(images->config.live, fact->generation.job);
+    if (!news || !job || !images_spec(images, job) || job_state_final(job->row.state))
         return;
     const char *name = images_name(job, news->name);
     if (job->images_open)
         job->images_open--;
-    core_touch(ctl, job);
+    images_touch(images, job);
     if (!name)
         return;
     if (news->step == IMAGE_PINNED && is_digest(news->digest)) {
-        pin(ctl, job, fact, name);
+        pin(images, job, fact, name);
         return;
     }
     if (news->step == IMAGE_READY && is_digest(news->digest)) {
@@ -260,17 +305,17 @@ void images_answer(struct ctl *ctl, const struct engine_fact *fact)
     }
     char text[640];
     snprintf(text, sizeof text, "%.500s; its nodes ask again", news->problem);
-    images_event(ctl, job, fact, text);
+    images_event(images, job, fact, text);
 }
 
 /* ---- agents ---- */
 
-static void say_fetching(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact,
-                         const char *name)
+static void say_fetching(struct images *images, struct live_job *job,
+                         const struct engine_fact *fact, const char *name)
 {
     const struct image_progress *news = fact->image;
     char text[512], have[FMT_MAX], all[FMT_MAX], rate[FMT_MAX];
-    uint64_t now = core_now(ctl);
+    uint64_t now = images_now(images);
     if (job->images_said_ms && news->bytes && now - job->images_said_ms < SAY_MS)
         return; /* of another node, a moment ago */
     job->images_said_ms = now;
@@ -283,11 +328,11 @@ static void say_fetching(struct ctl *ctl, struct live_job *job, const struct eng
         snprintf(text, sizeof text, "%.100s has %s%s%s of image %.200s, %s a second", fact->node,
                  fmt_bytes(have, news->bytes), news->total ? " of " : "", news->total ? all : "",
                  name, rate);
-    images_event(ctl, job, fact, text);
+    images_event(images, job, fact, text);
 }
 
-static void say_ready(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
-                      const char *name)
+static void say_ready(struct images *images, const struct live_job *job,
+                      const struct engine_fact *fact, const char *name)
 {
     const struct image_progress *news = fact->image;
     char text[512], bytes[FMT_MAX], took[FMT_MAX];
@@ -295,19 +340,19 @@ static void say_ready(struct ctl *ctl, const struct live_job *job, const struct 
         return;
     snprintf(text, sizeof text, "%.100s has image %.200s, %s fetched and unpacked in %s",
              fact->node, name, fmt_bytes(bytes, news->bytes), fmt_duration(took, news->took_ms));
-    images_event(ctl, job, fact, text);
+    images_event(images, job, fact, text);
 }
 
-void images_hear(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
+void images_hear(struct images *images, struct live_job *job, const struct engine_fact *fact)
 {
     const struct image_progress *news = fact->image;
     const char *name = news ? images_name(job, news->name) : NULL;
     if (!name)
         return;
     if (is_digest(news->digest) && !strchr(name, '@'))
-        pin(ctl, job, fact, name);
+        pin(images, job, fact, name);
     if (news->step == IMAGE_FETCHES)
-        say_fetching(ctl, job, fact, name);
+        say_fetching(images, job, fact, name);
     else if (news->step == IMAGE_READY)
-        say_ready(ctl, job, fact, name);
+        say_ready(images, job, fact, name);
 }

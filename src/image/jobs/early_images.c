@@ -3,19 +3,19 @@
  * looked at again after each commit, and those behind it wait for that. What is asked for once is
  * not asked for again: a job whose image failed, or was removed meanwhile, fetches it when it
  * starts. */
-#include "ctl/early_images.h"
+#include "image/jobs/early_images.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/core.h"
-#include "ctl/images.h"
-#include "ctl/user_dirs.h"
+#include "image/jobs/handle.h"
+#include "image/jobs/user_dirs.h"
 #include "job/image_progress.h"
 #include "live/lines.h"
 #include "live/row_json.h"
 #include "sched/tally.h"
 #include "source/registry_auth.h"
+#include "store/store.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,30 +23,11 @@
 #define SAY_MS      5000u
 #define IMAGES_MOST 8u /* of a job */
 
-struct early_images {   /* jobs */
-    VEC(uint64_t) next; /* whose turn it is, in order, of the last pass */
-    VEC(uint64_t) open; /* whose images were asked for, and are not all there */
-};
-
-struct early_images *early_images_create(void)
-{
-    return mem_new(sizeof(struct early_images));
-}
-
-void early_images_destroy(struct early_images *early)
-{
-    if (!early)
-        return;
-    vec_fini(&early->next);
-    vec_fini(&early->open);
-    free(early);
-}
-
 /* ---- which jobs ---- */
 
-void early_images_begin(struct ctl *ctl)
+void early_images_begin(struct images *images)
 {
-    vec_clear(&ctl->early_images->next);
+    vec_clear(&images->early.next);
 }
 
 /* Of those that room, or its turn, is all they wait for. */
@@ -73,32 +54,32 @@ static bool names_image(const struct job_spec *spec)
     return false;
 }
 
-static bool is_next(const struct ctl *ctl, const struct live_job *job, enum wait_why why)
+static bool is_next(const struct images *images, const struct live_job *job, enum wait_why why)
 {
-    return is_near(why) && ctl->early_images->next.n < EARLY_JOBS && job->spec &&
-           names_image(job->spec) && live_wait_position(ctl->live, job) < EARLY_LOOK;
+    return is_near(why) && images->early.next.n < EARLY_JOBS && job->spec &&
+           names_image(job->spec) && live_wait_position(images->config.live, job) < EARLY_LOOK;
 }
 
 /* The first of a line speaks for those behind it, whose images may be others. */
-void early_images_note(struct ctl *ctl, const struct live_job *job,
+void early_images_note(struct images *images, const struct live_job *job,
                        const struct wait_reason *reason)
 {
     const struct line *line = job->line;
     size_t n = line && line_first_id(line) == job->row.id ? line_jobs(line) : 1;
-    if (!is_next(ctl, job, reason->why))
+    if (!is_next(images, job, reason->why))
         return;
-    vec_push(&ctl->early_images->next, job->row.id);
+    vec_push(&images->early.next, job->row.id);
     for (size_t i = 1; i < n && i < EARLY_JOBS; i++) {
-        struct live_job *one = live_find(ctl->live, line->ids.at[line->head + i]);
-        if (one && core_spec(ctl, one) && is_next(ctl, one, reason->why))
-            vec_push(&ctl->early_images->next, one->row.id);
+        struct live_job *one = live_find(images->config.live, line->ids.at[line->head + i]);
+        if (one && images_spec(images, one) && is_next(images, one, reason->why))
+            vec_push(&images->early.next, one->row.id);
     }
 }
 
-void early_images_join(struct ctl *ctl, const struct live_job *job)
+void early_images_join(struct images *images, const struct live_job *job)
 {
-    if (job->line && is_next(ctl, job, job->line->why.why))
-        vec_push(&ctl->early_images->next, job->row.id);
+    if (job->line && is_next(images, job, job->line->why.why))
+        vec_push(&images->early.next, job->row.id);
 }
 
 /* ---- asking ---- */
@@ -118,35 +99,35 @@ static bool are_wanted(const struct live_job *job)
            job->row.state != JOB_SUSPENDED;
 }
 
-static void drop_unwanted(struct ctl *ctl)
+static void drop_unwanted(struct images *images)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < ctl->early_images->open.n; i++) {
-        const uint64_t id = ctl->early_images->open.at[i];
-        struct live_job *job = live_find(ctl->live, id);
+    for (size_t i = 0; i < images->early.open.n; i++) {
+        const uint64_t id = images->early.open.at[i];
+        struct live_job *job = live_find(images->config.live, id);
         bool wanted = are_wanted(job);
         if (wanted && !are_done(job))
-            ctl->early_images->open.at[kept++] = id;
+            images->early.open.at[kept++] = id;
         if (wanted)
             continue;
         if (job)
             job->n_early = 0; /* anew when it is resumed */
-        if (ctl->config.drop_early)
-            ctl->config.drop_early(ctl->config.early_arg, id);
+        if (images->config.drop_early)
+            images->config.drop_early(images->config.early_arg, id);
     }
-    ctl->early_images->open.n = kept;
+    images->early.open.n = kept;
 }
 
 /* May any of its tasks be on this machine, when others have ended? */
-static bool may_be_here(const struct ctl *ctl, const struct live_job *job)
+static bool may_be_here(const struct images *images, const struct live_job *job)
 {
     struct arena *arena = arena_create();
-    struct cluster *empty = cluster_clone(ctl->cluster);
+    struct cluster *empty = cluster_clone(images->config.cluster);
     struct tally tally;
     bool here = false;
     tally_init(&tally, arena, empty, job->spec);
     for (uint32_t i = 0; i < tally.n_nodes && !here; i++) {
-        const struct node_spec *spec = cluster_node(ctl->cluster, i).spec;
+        const struct node_spec *spec = cluster_node(images->config.cluster, i).spec;
         here = tally.of_use[i] && !spec->machine && !spec->engine && !spec->gone;
     }
     cluster_destroy(empty);
@@ -154,49 +135,50 @@ static bool may_be_here(const struct ctl *ctl, const struct live_job *job)
     return here;
 }
 
-static struct words digests_ahead(struct ctl *ctl, const struct live_job *job)
+static struct words digests_ahead(struct images *images, const struct live_job *job)
 {
-    struct words all = { .at = ARENA_ARRAY(ctl->scratch, EARLY_JOBS * IMAGES_MOST, const char *) };
-    for (size_t i = 0;
-         i < ctl->early_images->next.n && ctl->early_images->next.at[i] != job->row.id; i++) {
-        struct live_job *one = live_find(ctl->live, ctl->early_images->next.at[i]);
-        if (!one || !core_spec(ctl, one))
+    struct words all = { .at = ARENA_ARRAY(images->config.scratch, EARLY_JOBS * IMAGES_MOST,
+                                           const char *) };
+    for (size_t i = 0; i < images->early.next.n && images->early.next.at[i] != job->row.id; i++) {
+        struct live_job *one = live_find(images->config.live, images->early.next.at[i]);
+        if (!one || !images_spec(images, one))
             continue;
-        const struct words names = images_pinned(ctl, one);
+        const struct words names = images_pinned(images, one);
         for (size_t k = 0; k < names.n && k < IMAGES_MOST; k++)
             all.at[all.n++] = strrchr(names.at[k], ':') + 1;
     }
     return all;
 }
 
-static void send_wishes(struct ctl *ctl, struct live_job *job, const struct words *names)
+static void send_wishes(struct images *images, struct live_job *job, const struct words *names)
 {
     struct job_row row;
     struct site_record site = { .parent = 0 };
     struct err err = { .code = ERR_NONE };
-    if (core_row(ctl, ctl->scratch, job->row.id, &row) == 0)
-        row_json_read_site(ctl->scratch, row.site, &site);
-    if (user_dirs_make_images(ctl, site.account, &err) < 0)
+    if (images_row(images, job, &row) == 0)
+        row_json_read_site(images->config.scratch, row.site, &site);
+    const struct user_dirs dirs = { images->config.state_dir, images->config.users_dir };
+    if (user_dirs_make_images(&dirs, site.account, &err) < 0)
         log_warn("image.early", "job=%llu: %s", (unsigned long long)job->row.number, err.what);
     for (size_t i = 0; i < names->n; i++) {
         const struct image_wish wish = {
             .job = job->row.id,
             .name = names->at[i],
-            .store = user_dirs_images(ctl, ctl->scratch, site.account),
-            .limit = ctl->config.images_size,
-            .keep = digests_ahead(ctl, job),
+            .store = user_dirs_images(&dirs, images->config.scratch, site.account),
+            .limit = images->config.size,
+            .keep = digests_ahead(images, job),
             .account = site.account,
-            .auth = registry_auth_find(ctl->config.store, ctl->scratch, &job->row),
+            .auth = registry_auth_find(images->config.store, images->config.scratch, &job->row),
         };
-        ctl->config.fetch_early(ctl->config.early_arg, &wish);
+        images->config.fetch_early(images->config.early_arg, &wish);
     }
 }
 
-static void ask(struct ctl *ctl, struct live_job *job)
+static void ask(struct images *images, struct live_job *job)
 {
-    struct words names = images_pinned(ctl, job);
+    struct words names = images_pinned(images, job);
     names.n = names.n < IMAGES_MOST ? names.n : IMAGES_MOST;
-    if (names.n == 0 || !may_be_here(ctl, job))
+    if (names.n == 0 || !may_be_here(images, job))
         return;
     job->early = ARENA_ARRAY(job->arena, names.n, struct early_image);
     job->n_early = (uint32_t)names.n;
@@ -204,9 +186,9 @@ static void ask(struct ctl *ctl, struct live_job *job)
     for (size_t i = 0; i < names.n; i++)
         job->early[i] =
             (struct early_image){ .name = images_name(job, names.at[i]), .problem = "" };
-    vec_push(&ctl->early_images->open, job->row.id);
-    if (ctl->config.fetch_early)
-        send_wishes(ctl, job, &names);
+    vec_push(&images->early.open, job->row.id);
+    if (images->config.fetch_early)
+        send_wishes(images, job, &names);
 }
 
 /* Once before each of its generations. */
@@ -215,41 +197,41 @@ static bool is_to_ask(const struct live_job *job)
     return job->n_early == 0 || (job->early_of != job->row.generation && are_done(job));
 }
 
-void early_images_go_on(struct ctl *ctl)
+void early_images_go_on(struct images *images)
 {
-    drop_unwanted(ctl);
-    if (!ctl->config.fetch_early && !taped_replays(ctl))
+    drop_unwanted(images);
+    if (!images->config.fetch_early && !images_replay(images))
         return;
-    for (size_t i = 0; i < ctl->early_images->next.n; i++) {
-        struct live_job *job = live_find(ctl->live, ctl->early_images->next.at[i]);
+    for (size_t i = 0; i < images->early.next.n; i++) {
+        struct live_job *job = live_find(images->config.live, images->early.next.at[i]);
         if (!job || !job->waits || !are_wanted(job))
             continue;
         if (job->images_open)
             return; /* those behind it would take its room */
-        if (is_to_ask(job) && core_spec(ctl, job))
-            ask(ctl, job);
+        if (is_to_ask(job) && images_spec(images, job))
+            ask(images, job);
     }
 }
 
 /* ---- how it goes ---- */
 
-static void say_fetching(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact,
-                         const char *name)
+static void say_fetching(struct images *images, struct live_job *job,
+                         const struct engine_fact *fact, const char *name)
 {
     const struct image_progress *news = fact->image;
     char text[512], have[FMT_MAX], all[FMT_MAX];
-    uint64_t now = core_now(ctl);
+    uint64_t now = images_now(images);
     if (job->images_said_ms && now - job->images_said_ms < SAY_MS)
         return;
     job->images_said_ms = now;
     fmt_bytes(all, news->total);
     snprintf(text, sizeof text, "this machine has %s%s%s of image %.200s, while the job waits",
              fmt_bytes(have, news->bytes), news->total ? " of " : "", news->total ? all : "", name);
-    images_event(ctl, job, fact, text);
+    images_event(images, job, fact, text);
 }
 
-static void say_ready(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
-                      const char *name)
+static void say_ready(struct images *images, const struct live_job *job,
+                      const struct engine_fact *fact, const char *name)
 {
     const struct image_progress *news = fact->image;
     char text[512], bytes[FMT_MAX], took[FMT_MAX];
@@ -258,17 +240,17 @@ static void say_ready(struct ctl *ctl, const struct live_job *job, const struct 
     snprintf(text, sizeof text,
              "this machine has image %.200s, %s fetched and unpacked in %s while the job waited",
              name, fmt_bytes(bytes, news->bytes), fmt_duration(took, news->took_ms));
-    images_event(ctl, job, fact, text);
+    images_event(images, job, fact, text);
 }
 
-static void say_failed(struct ctl *ctl, const struct live_job *job, const struct engine_fact *fact,
-                       const char *name)
+static void say_failed(struct images *images, const struct live_job *job,
+                       const struct engine_fact *fact, const char *name)
 {
     char text[640];
     snprintf(text, sizeof text,
              "image %.200s did not come while the job waits: %.300s; it is fetched when it starts",
              name, fact->image->problem);
-    images_event(ctl, job, fact, text);
+    images_event(images, job, fact, text);
 }
 
 static struct early_image *find(const struct live_job *job, const char *name)
@@ -279,25 +261,25 @@ static struct early_image *find(const struct live_job *job, const char *name)
     return NULL;
 }
 
-void early_images_hear(struct ctl *ctl, const struct engine_fact *fact)
+void early_images_hear(struct images *images, const struct engine_fact *fact)
 {
     const struct image_progress *news = fact->image;
-    struct live_job *job = live_find(ctl->live, fact->generation.job);
-    if (!job || !core_spec(ctl, job) || job_state_final(job->row.state))
+    struct live_job *job = live_find(images->config.live, fact->generation.job);
+    if (!job || !images_spec(images, job) || job_state_final(job->row.state))
         return;
     struct early_image *image = find(job, images_name(job, news->name));
     if (!image)
         return;
-    core_touch(ctl, job);
+    images_touch(images, job);
     image->step = news->step;
     image->bytes = news->bytes;
     image->total = news->total ? news->total : image->total;
     if (news->step == IMAGE_EARLY_FETCHES) {
-        say_fetching(ctl, job, fact, image->name);
+        say_fetching(images, job, fact, image->name);
     } else if (news->step == IMAGE_EARLY_READY) {
-        say_ready(ctl, job, fact, image->name);
+        say_ready(images, job, fact, image->name);
     } else {
         image->problem = arena_strdup(job->arena, news->problem);
-        say_failed(ctl, job, fact, image->name);
+        say_failed(images, job, fact, image->name);
     }
 }
