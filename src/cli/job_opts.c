@@ -193,7 +193,8 @@ static int add_rules(struct making *m)
     if (o->engine)
         add(m, "place.engine=%s", o->engine);
     if (o->runtime && runtime_named(o->runtime) == RUNTIME_SERVER)
-        return wrong(m->err, "runtime", o->runtime, "no runtime", "auto, host, bwrap or podman");
+        return wrong(m->err, "runtime", o->runtime, "no runtime",
+                     "auto, host, bwrap, podman or docker");
     if (o->runtime)
         add(m, "runtime=%s", o->runtime);
     if (o->retry && strcmp(o->retry, "always") != 0 && strcmp(o->retry, "never") != 0 &&

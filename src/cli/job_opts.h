@@ -62,7 +62,7 @@ struct job_opts {
         { .name = "runtime",                                                                       \
           .type = OPT_STR,                                                                         \
           .offset = offsetof(holder, job.runtime),                                                 \
-          .arg = "auto|host|bwrap|podman",                                                         \
+          .arg = "auto|host|bwrap|podman|docker",                                                  \
           .help = "how tasks that name an image are run: in it, or without it (host)" },           \
         { .name = "requeue",                                                                       \
           .type = OPT_FLAG,                                                                        \

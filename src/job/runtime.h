@@ -13,6 +13,7 @@ enum job_runtime {
     RUNTIME_HOST,   /* not in the image */
     RUNTIME_BWRAP,
     RUNTIME_PODMAN,
+    RUNTIME_DOCKER,
     RUNTIME_N
 };
 const char *runtime_word(enum job_runtime); /* "host", as a job says it */

@@ -255,8 +255,8 @@ static void say_older(struct agent *a, struct kept_launch *kept)
         return;
     log_warn(
         "agent.older",
-        "agent=%s note=\"it holds its devices against no other server, or knows no images, podman or "
-        "secrets\"",
+        "agent=%s note=\"it holds its devices against no other server, or knows no images, podman, "
+        "docker or secrets\"",
         a->key);
     wire_put(&older, 0, &launch);
     free_kept(kept);

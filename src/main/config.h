@@ -61,7 +61,7 @@
       "base interpreter of per-job environments; none: leave PATH alone; default: python3 in PATH") \
     X(TORCHRUN, "torchrun", CHOICE, "job", "job|always|never",                                      \
       "whose torchrun tasks find: muster's where the job asks for it, always, never")               \
-    X(RUNTIME, "runtime", CHOICE, "auto", "host|auto|bwrap|podman",                                 \
+    X(RUNTIME, "runtime", CHOICE, "auto", "host|auto|bwrap|podman|docker",                          \
       "how jobs that name an image are run: without it, in it by what works or is said")            \
     X(IMAGES_SIZE, "images_size", SIZE, "64Gi", "SIZE",                                             \
       "of the images that a node keeps for an account; the longest unused goes")                    \

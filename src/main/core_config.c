@@ -67,7 +67,7 @@ static void read_roots(struct arena *a, const struct config *c, struct ctl_confi
 
 /* In the order of the setting's words. */
 static const enum job_runtime runtimes[] = { RUNTIME_HOST, RUNTIME_AUTO, RUNTIME_BWRAP,
-                                             RUNTIME_PODMAN };
+                                             RUNTIME_PODMAN, RUNTIME_DOCKER };
 
 int core_config(struct arena *a, const struct config *c, struct ctl_config *core, struct err *err)
 {

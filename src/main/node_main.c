@@ -74,9 +74,7 @@ static int find_runtime(int argc, char **argv)
 
 static int hold(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
-    return container_hold();
+    return container_hold(argc > 2 ? argv[2] : NULL);
 }
 
 static int say_image_digest(int argc, char **argv)

@@ -175,9 +175,31 @@ static bool is_empty(const char *path)
     return fd >= 0 && read(fd, &one, 1) == 0;
 }
 
-int ids_enter(struct ids_writer *writer, int flags)
+/* What the helpers did not. proc: "/proc/..." of the process. */
+static int give_one(const char *proc, uid_t user, gid_t group)
 {
     char map[MAP_SIZE];
+    AUTO_FREE char *users = mem_printf("%s/uid_map", proc), *groups = mem_printf("%s/gid_map", proc);
+    AUTO_FREE char *setgroups = mem_printf("%s/setgroups", proc);
+    snprintf(map, sizeof map, "0 %u 1", user);
+    if (is_empty(users) && !write_text(users, map))
+        return -1;
+    snprintf(map, sizeof map, "0 %u 1", group);
+    if (!is_empty(groups))
+        return 0;
+    return write_text(setgroups, "deny") && write_text(groups, map) ? 0 : -1;
+}
+
+int ids_give(pid_t pid, const struct ids *ids)
+{
+    AUTO_FREE char *proc = mem_printf("/proc/%d", (int)pid);
+    if (ids->users.n > 0)
+        (void)give(pid, ids, geteuid(), getegid());
+    return give_one(proc, geteuid(), getegid());
+}
+
+int ids_enter(struct ids_writer *writer, int flags)
+{
     uid_t user = geteuid();
     gid_t group = getegid();
     /* Its own files below /proc are its own again, after a change of the account. */
@@ -187,14 +209,7 @@ int ids_enter(struct ids_writer *writer, int flags)
     errno = number;
     if (!made)
         return -1;
-    snprintf(map, sizeof map, "0 %u 1", user);
-    if (is_empty("/proc/self/uid_map") && !write_text("/proc/self/uid_map", map))
-        return -1;
-    snprintf(map, sizeof map, "0 %u 1", group);
-    if (!is_empty("/proc/self/gid_map"))
-        return 0;
-    return write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/gid_map", map) ? 0
-                                                                                               : -1;
+    return give_one("/proc/self", user, group);
 }
 
 static bool has_many(const char *path)

@@ -27,6 +27,9 @@ void ids_writer_start(struct ids_writer *, const struct ids *, uid_t uid, gid_t 
 /* A new user namespace, and flags of other new ones, where the caller is root. What the writer
  * could not give is left out. 0, or -1 and errno. The writer is gone then. */
 int ids_enter(struct ids_writer *, int flags);
+/* The same for another process of this user's, which is in a new one that has no numbers yet. 0, or
+ * -1 and errno. */
+int ids_give(pid_t, const struct ids *);
 /* Has this process more than one user and one group in its namespace? */
 bool ids_has_many(void);
 

@@ -193,7 +193,7 @@ static struct list list_all(const struct image_root *r, struct arena *arena)
 
 static const struct container *plan_container(const struct image_root *r, struct arena *arena)
 {
-    if (r->launch->runtime != RUNTIME_PODMAN)
+    if (r->launch->runtime != RUNTIME_PODMAN && r->launch->runtime != RUNTIME_DOCKER)
         return NULL;
     const struct launch_task *task = r->task;
     const struct devices devices = { .gpus = task->gpus,
@@ -203,6 +203,8 @@ static const struct container *plan_container(const struct image_root *r, struct
     const char **binds = ARENA_ARRAY(arena, DEVICES_MOST, const char *);
     char holder[CONTAINER_PATH];
     struct container *container = ARENA_NEW(arena, struct container);
+    container->program =
+        r->launch->runtime == RUNTIME_DOCKER ? CONTAINER_DOCKER : CONTAINER_PODMAN;
     container->holder = arena_strdup(arena, container_holder(holder));
     container->binds = binds;
     container->n_binds = devices_names(&devices, names, DEVICES_MOST);
@@ -228,6 +230,7 @@ int image_root_make(const struct image_root *r, struct arena *arena, struct root
                           .shm = r->task->shm,
                           .memory = r->memory,
                           .container = container,
-                          .own_pids = !container && pids_work() };
+                          .own_pids =
+                              (!container || container_is_bare(container)) && pids_work() };
     return 0;
 }

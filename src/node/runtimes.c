@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "node/runtime/container.h"
+#include "node/runtime/docker.h"
 #include "node/runtime/pids.h"
 #include "node/view.h"
 
@@ -56,9 +57,12 @@ static int enter(const struct root *root, char why[ROOT_WHY])
     pid_t holder;
     bool user_ns = geteuid() != 0;
     const struct ids ids = ids_find(geteuid(), NULL);
-    if (root->container)
-        return container_start(root, &holder, why) ? -1 : view_enter_container(holder, why);
-    return view_leave(&ids, false, why) != 0 ? -1 : view_enter_root(root, user_ns, why);
+    if (root->container && container_start(root, &holder, why) != 0)
+        return -1;
+    if (root->container && !container_is_bare(root->container))
+        return view_enter_container(holder, why);
+    int rc = root->container ? view_join(holder, &ids, false, why) : view_leave(&ids, false, why);
+    return rc != 0 ? -1 : view_enter_root(root, user_ns, why);
 }
 
 /* *many: there are more users in there than its root. */
@@ -142,16 +146,35 @@ static int has_podman(struct err *err)
     return err_hint(err, "install the package podman");
 }
 
-static int podman_works(const char *dir, bool *many, struct err *err)
+static int works_in(enum container_program program, const char *dir, bool *many, struct err *err)
 {
     char holder[CONTAINER_PATH];
-    const struct container container = { .holder = container_holder(holder) };
+    const struct container container = { .program = program, .holder = container_holder(holder) };
     return try_in(dir, &container, many, err);
+}
+
+static int podman_works(const char *dir, bool *many, struct err *err)
+{
+    return works_in(CONTAINER_PODMAN, dir, many, err);
+}
+
+static int has_docker(struct err *err)
+{
+    if (in_path("docker"))
+        return docker_answers(err) == 0 ? can_pull(err) : -1;
+    err_set(err, ERR_CANNOT, "docker is not installed");
+    return err_hint(err, "install the package docker.io");
+}
+
+static int docker_works(const char *dir, bool *many, struct err *err)
+{
+    return works_in(CONTAINER_DOCKER, dir, many, err);
 }
 
 const struct runtime runtimes[] = { { .name = "host" },
                                     { "bwrap", can_pull, bwrap_works },
-                                    { "podman", has_podman, podman_works } };
+                                    { "podman", has_podman, podman_works },
+                                    { "docker", has_docker, docker_works } };
 const size_t n_runtimes = ARRAY_LEN(runtimes);
 
 static int say_all(const char *dir, bool once)
@@ -167,7 +190,7 @@ static int say_all(const char *dir, bool once)
         }
         if (rc == 0)
             printf("%s works%s%s\n", runtimes[i].name, many ? "" : " " RUNTIMES_ONE_USER,
-                   runtimes[i].works == bwrap_works && !pids_work() ? " " RUNTIMES_SHARES_PIDS
+                   runtimes[i].works != podman_works && !pids_work() ? " " RUNTIMES_SHARES_PIDS
                                                                     : "");
         else
             printf("%s no %s%s%s\n", runtimes[i].name, err.what, *err.hint ? ": " : "", err.hint);

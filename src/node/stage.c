@@ -144,11 +144,14 @@ static pid_t start_container(const struct stage *stage, int status)
     return holder;
 }
 
-static void enter_root(const struct stage *stage, int status, pid_t parent)
+/* holder: of the container in which it is made; 0: in none. */
+static void enter_root(const struct stage *stage, pid_t holder, int status, pid_t parent)
 {
     bool user_ns = geteuid() != 0;
     char why[ROOT_WHY];
-    if (view_leave(&stage->confine->ids, stage->own_pids, why) != 0)
+    const struct ids *ids = &stage->confine->ids;
+    if ((holder ? view_join(holder, ids, stage->own_pids, why)
+                : view_leave(ids, stage->own_pids, why)) != 0)
         fail_image(stage, status, why);
     if (stage->own_pids)
         begin_pids(stage, status, parent);
@@ -156,13 +159,13 @@ static void enter_root(const struct stage *stage, int status, pid_t parent)
         fail_image(stage, status, why);
 }
 
-/* The root of a task that runs in an image. holder: of the container that has it; 0: none has. */
+/* The root of a task that runs in an image. holder: of its container; 0: it has none. */
 static void make_root(const struct stage *stage, pid_t holder, int status, pid_t parent)
 {
     struct err err;
     char why[ROOT_WHY];
-    if (!holder)
-        enter_root(stage, status, parent);
+    if (!holder || container_is_bare(stage->root->container))
+        enter_root(stage, holder, status, parent);
     else if (view_enter_container(holder, why) != 0 || container_fill(stage->root, why) != 0)
         fail_image(stage, status, why);
     if (stage->fill && stage->fill(stage->fill_arg, &err) != 0)

@@ -511,6 +511,20 @@ int view_enter_container(pid_t holder, char why[ROOT_WHY])
     return -1;
 }
 
+int view_join(pid_t holder, const struct ids *ids, bool own_pids, char why[ROOT_WHY])
+{
+    if (geteuid() != 0 && ids_give(holder, ids) != 0) {
+        snprintf(why, ROOT_WHY, "no users in the container: %s", strerror(errno));
+        return -1;
+    }
+    if (view_enter_container(holder, why) != 0)
+        return -1;
+    if (!own_pids || unshare(CLONE_NEWPID) == 0)
+        return 0;
+    snprintf(why, ROOT_WHY, "no processes of its own in the container: %s", strerror(errno));
+    return -1;
+}
+
 int view_enter_pids(const struct view *view, bool ended)
 {
     if (view->pid_ns < 0)

@@ -52,8 +52,10 @@ int view_enter(const struct view *);
  * Then that becomes "/"; user_ns: it was not root before. 0, or -1 and why. */
 int view_leave(const struct ids *, bool own_pids, char why[ROOT_WHY]);
 int view_enter_root(const struct root *, bool user_ns, char why[ROOT_WHY]);
-/* Instead of both, where a process of that number holds such a root, which a container has made;
- * container_fill() is due then. */
+/* Instead of view_leave, where a process of that number holds them in a container. */
+int view_join(pid_t holder, const struct ids *, bool own_pids, char why[ROOT_WHY]);
+/* Instead of both, where it holds such a root, which a container has made; container_fill() is due
+ * then. */
 int view_enter_container(pid_t holder, char why[ROOT_WHY]);
 /* In a child that entered the view of a task: goes on inside its process namespace; ended: in a new
  * one instead, because that one has ended. 0, or -1 and errno. */

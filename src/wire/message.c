@@ -298,16 +298,16 @@ static const struct codec_row launch_rows[] = {
     ROW_BYTES(BLOB, struct launch, registry_auth, registry_auth_len,
               "credentials for the images' registries", .flags = CODEC_TAIL),
     TASKS(EACH, "secrets", .table = secrets_of_task_rows, .flags = CODEC_TAIL),
-    ROW(U8, struct launch, runtime, "of images: 0 bwrap, 4 podman", .max = RUNTIME_N - 1,
+    ROW(U8, struct launch, runtime, "of images: 0 bwrap, 4 podman, 5 docker", .max = RUNTIME_N - 1,
         .flags = CODEC_TAIL),
     ROW_END,
 };
 
 /* An agent that knows no images is not to run the task on the host in place of it, one that knows
  * no other runtime not by bwrap, and one that knows no secrets not without them. */
-static bool say_too_old(struct launch_task *task, bool podman, uint32_t form)
+static bool say_too_old(struct launch_task *task, bool runtime, uint32_t form)
 {
-    bool image = (podman || form < 2) && task->image, secrets = form < 3 && task->n_secrets > 0;
+    bool image = (runtime || form < 2) && task->image, secrets = form < 3 && task->n_secrets > 0;
     if (!image && !secrets)
         return false;
     task->image = NULL;
@@ -328,11 +328,12 @@ bool wire_limit_launch(struct launch *launch, uint32_t form)
         task->gpu_hold = GPU_GRANT_NONE;
         task->parts = NULL;
     }
-    bool podman = form < 4 && launch->runtime != RUNTIME_SERVER;
-    taken = taken || podman;
-    for (size_t i = 0; (podman || form < 3) && i < launch->n_tasks; i++)
-        taken = say_too_old(&launch->tasks[i], podman, form) || taken;
-    if (form < 4)
+    bool runtime = (form < 4 && launch->runtime != RUNTIME_SERVER) ||
+                   (form < 5 && launch->runtime == RUNTIME_DOCKER);
+    taken = taken || runtime;
+    for (size_t i = 0; (runtime || form < 3) && i < launch->n_tasks; i++)
+        taken = say_too_old(&launch->tasks[i], runtime, form) || taken;
+    if (runtime)
         launch->runtime = RUNTIME_SERVER;
     if (form < 2)
         launch->registry_auth = NULL;

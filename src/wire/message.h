@@ -23,8 +23,9 @@ struct wire_hello { /* agent -> server */
                            * does not say */
 };
 /* 1 says how tasks hold their devices (gpu_hold, parts), 2 in which images they run, 3 which
- * secrets they get (who reads that one reads SECRETS too), 4 what runs images. */
-#define WIRE_LAUNCH_FORM 4u
+ * secrets they get (who reads that one reads SECRETS too), 4 what runs images, 5 that it may be
+ * docker. */
+#define WIRE_LAUNCH_FORM 5u
 struct wire_stop {
     bool all; /* else one attempt */
     struct task_ref task;

@@ -242,7 +242,8 @@ static void an_older_agent_gets_the_launch_that_it_reads(void **state)
             struct launch launch = launch_of(f, seq);
             launch.tasks = &task;
             launch.n_tasks = 1;
-            launch.runtime = form >= 3 ? RUNTIME_PODMAN : RUNTIME_SERVER;
+            bool podman = form == 3 || (form == 4 && early);
+            launch.runtime = form < 3 ? RUNTIME_SERVER : podman ? RUNTIME_PODMAN : RUNTIME_DOCKER;
             f->launch_form = form;
             if (early)
                 assert_int_equal(link_launch(f->hub, &launch, &err), 0);
@@ -258,7 +259,7 @@ static void an_older_agent_gets_the_launch_that_it_reads(void **state)
             assert_int_equal(got.tasks[0].gpu_hold, form ? GPU_GRANT_WHOLE : GPU_GRANT_NONE);
             /* not on the host, where its program is another or none */
             assert_true((strcmp(got.tasks[0].run, "train") == 0) == (got.tasks[0].image != NULL));
-            assert_true((got.tasks[0].image != NULL) == (form == 2 || form >= 4));
+            assert_true((got.tasks[0].image != NULL) == (form == 2 || form >= 5 || (form == 4 && early)));
         }
     }
 }

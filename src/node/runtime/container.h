@@ -1,7 +1,7 @@
-/* A task's root that is made by a program for containers: podman is started once for the task and
- * makes a container of its file system, whose only process waits (container_hold). The task enters
- * the namespaces of that process and is from then on like any other: a child of its agent, with the
- * limits, devices, rights, log and end that tasks have everywhere.
+/* A task's root in a container: a program for containers is started once for the task and makes one
+ * whose only process waits (container_hold). The task enters the namespaces of that process and is
+ * from then on like any other: a child of its agent, with the limits, devices, rights, log and end
+ * that tasks have everywhere.
  *
  * What a root says and how podman is told:
  *   tree                     --rootfs TREE:O, a layer of its own over it
@@ -13,7 +13,18 @@
  *                            account's ranges in /etc/subuid where it finds them
  *   environment, program     neither: the task brings its own, podman is told no word of it
  *   memory, work_dir         made in there, before the program starts
- * All that podman keeps lies in root.dir: nothing of the account's own containers is touched. */
+ * All that podman keeps lies in root.dir: nothing of the account's own containers is touched.
+ *
+ * Docker's daemon makes containers of its own images only, and takes no file system. It makes an
+ * empty one, in which all that the root is made of is shown below CONTAINER_BELOW: the task makes
+ * its root there, by root_enter() as it does without a container, and lets go of the rest.
+ *   tree, dir, at, binds     --mount type=bind, each at its own path below CONTAINER_BELOW
+ *   devices                  --mount type=bind, in the container's own /dev
+ *   names, network           --network host, --uts host
+ *   processes                --pid host: the agent has to see them; the task begins its own there
+ *   users                    --user, without rights: who waits makes a namespace of users, which
+ *                            the agent fills (ids_give) as without a container
+ * What the daemon keeps of it is the container, by a name that root.dir gives. */
 #ifndef NODE_RUNTIME_CONTAINER_H
 #define NODE_RUNTIME_CONTAINER_H
 
@@ -21,19 +32,25 @@
 
 #include <sys/types.h>
 
+enum container_program { CONTAINER_PODMAN, CONTAINER_DOCKER };
 struct container {
+    enum container_program program;
     const char *holder;       /* muster-node, which needs no library */
     const char *const *binds; /* of /dev, by their names there */
     size_t n_binds;
 };
 
-#define CONTAINER_PATH 4096
+#define CONTAINER_HOLDER_AT "/run/.muster"
+#define CONTAINER_BELOW     "/.muster"
+#define CONTAINER_PATH      4096
 /* This program's, or what has taken its place since. */
 const char *container_holder(char path[CONTAINER_PATH]);
 /* Starts it, with root->container, and waits until it stands; *pid is the process that waits. -1:
  * why says why not. */
 int container_start(const struct root *, pid_t *pid, char why[ROOT_WHY]);
-/* In a process that has entered it: makes what the task has in there alone. 0, or -1 and why. */
+/* Is the task to make its root in there itself? */
+bool container_is_bare(const struct container *);
+/* In a process that has entered one that is not: makes what the task has in there alone. 0, or -1 and why. */
 int container_fill(const struct root *, char why[ROOT_WHY]);
 
 /* Was one started with that directory? */
@@ -43,7 +60,8 @@ void container_remove(const char *dir);
 /* All whose directories lie there. */
 void container_sweep(const char *dirs);
 
-/* The process that waits: reaps, and ends when it is told to. */
-int container_hold(void);
+/* The process that waits: reaps, and ends when it is told to. ready: a pipe of that name gets its
+ * number when it can be entered; NULL: none. */
+int container_hold(const char *ready);
 
 #endif

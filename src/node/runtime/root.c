@@ -10,6 +10,7 @@
 #include "node/runtime/root.h"
 
 #include "base/mem.h"
+#include "node/runtime/container.h"
 #include "node/runtime/pids.h"
 #include "node/runtime/skeleton.h"
 
@@ -142,16 +143,24 @@ int root_make_read_only(const char *at)
     return mount(NULL, at, NULL, flags, NULL);
 }
 
-static int open_source(const struct root_bind *bind)
+/* What the root is made of has its own path in a container only below that. */
+static const char *below_of(const struct root *root)
 {
-    AS_FS_USER(bind->user);
-    return open(bind->from, O_PATH | O_CLOEXEC);
+    return root->container ? CONTAINER_BELOW : "";
 }
 
-static int open_shown(const struct making *m, struct open_bind *shown, const struct root_bind *bind)
+static int open_source(const char *below, const struct root_bind *bind)
+{
+    AUTO_FREE char *path = mem_printf("%s%s", below, bind->from);
+    AS_FS_USER(bind->user);
+    return open(path, O_PATH | O_CLOEXEC);
+}
+
+static int open_shown(const struct making *m, const char *below, struct open_bind *shown,
+                      const struct root_bind *bind)
 {
     struct stat st;
-    *shown = (struct open_bind){ .bind = bind, .source = open_source(bind) };
+    *shown = (struct open_bind){ .bind = bind, .source = open_source(below, bind) };
     if (shown->source < 0 && errno == ENOENT && bind->may_miss)
         return 0;
     if (shown->source < 0 || fstat(shown->source, &st) != 0)
@@ -164,9 +173,9 @@ static int open_all(struct making *m)
 {
     const struct root *root = m->root;
     for (size_t i = 0; i < ARRAY_LEN(usual) + root->n_binds; i++) {
-        const struct root_bind *bind =
-            i < ARRAY_LEN(usual) ? &usual[i] : &root->binds[i - ARRAY_LEN(usual)];
-        int rc = open_shown(m, &m->shown[m->n_shown], bind);
+        bool own = i < ARRAY_LEN(usual);
+        const struct root_bind *bind = own ? &usual[i] : &root->binds[i - ARRAY_LEN(usual)];
+        int rc = open_shown(m, own ? "" : below_of(root), &m->shown[m->n_shown], bind);
         m->n_shown += m->shown[m->n_shown].source >= 0;
         if (rc != 0)
             return -1;
@@ -241,9 +250,9 @@ static int show_all(const struct making *m)
 
 /* ---- the overlay ---- */
 
-static int open_dir(const char *dir, const char *name)
+static int open_dir(const struct root *root, const char *dir, const char *name)
 {
-    AUTO_FREE char *path = name ? mem_printf("%s/%s", dir, name) : mem_strdup(dir);
+    AUTO_FREE char *path = mem_printf("%s%s/%s", below_of(root), dir, name);
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -251,10 +260,13 @@ static int open_dir(const char *dir, const char *name)
  * task's own layer. */
 static int make_skeleton(const struct making *m, int tree)
 {
+    char at[FD_PATH];
     const struct root *root = m->root;
-    if (mount("tmpfs", root->at, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=4m") != 0)
+    AUTO_CLOSE int point = open_dir(root, root->at, "");
+    if (point < 0 ||
+        mount("tmpfs", fd_path(point, at), "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=4m") != 0)
         return -1;
-    int skeleton = open_dir(root->at, NULL);
+    int skeleton = open_dir(root, root->at, "");
     if (skeleton < 0)
         return -1;
     skeleton_init(tree, skeleton);
@@ -302,13 +314,13 @@ static int mount_overlay(struct making *m, bool user_ns)
 {
     char lower[160], at[FD_PATH], below[FD_PATH], between[FD_PATH], up[FD_PATH], work[FD_PATH];
     const struct root *root = m->root;
-    AUTO_CLOSE int tree = open_dir(root->tree, NULL);
-    AUTO_CLOSE int upper = open_dir(root->dir, "up");
-    AUTO_CLOSE int working = open_dir(root->dir, "work");
+    AUTO_CLOSE int tree = open_dir(root, root->tree, "");
+    AUTO_CLOSE int upper = open_dir(root, root->dir, "up");
+    AUTO_CLOSE int working = open_dir(root, root->dir, "work");
     if (tree < 0)
         return fail(m, "the image's tree is gone");
     AUTO_CLOSE int skeleton = make_skeleton(m, tree);
-    AUTO_CLOSE int point = open_dir(root->at, NULL);
+    AUTO_CLOSE int point = open_dir(root, root->at, "");
     if (upper < 0 || working < 0 || point < 0)
         return fail(m, "%.60s", root->dir);
     snprintf(lower, sizeof lower, "lowerdir=%s%s%s,upperdir=%s,workdir=%s",
@@ -316,7 +328,7 @@ static int mount_overlay(struct making *m, bool user_ns)
              fd_path(tree, below), fd_path(upper, up), fd_path(working, work));
     if (mount_with(fd_path(point, at), lower, user_ns ? ",userxattr" : "") != 0)
         return fail_overlay(m, upper);
-    m->top = open_dir(root->at, NULL);
+    m->top = open_dir(root, root->at, "");
     return m->top < 0 ? fail(m, "%.60s", root->at) : 0;
 }
 
@@ -332,8 +344,8 @@ static bool is_above(const char *path, const struct stat *here)
 static bool leave_chroot(const struct making *m)
 {
     struct stat here;
-    AUTO_CLOSE int top = open_dir("/", NULL);
-    if (top < 0 || chroot(m->root->at) != 0 || fchdir(top) != 0)
+    AUTO_CLOSE int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0 || fchdir(m->top) != 0 || chroot(".") != 0 || fchdir(top) != 0)
         return false;
     while (stat(".", &here) == 0 && is_above("..", &here))
         if (chdir("..") != 0)

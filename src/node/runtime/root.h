@@ -27,7 +27,7 @@ struct root {
     const char *work_dir;              /* made where it is not there; NULL: none */
     uint64_t shm;                      /* bytes of /dev/shm; 0: the kernel's usual size */
     const struct memory_dirs *memory;  /* NULL: none */
-    const struct container *container; /* makes it (node/runtime/container.h); NULL: root_enter */
+    const struct container *container; /* it is made in one (node/runtime/container.h); NULL: not */
     bool own_pids;                     /* its /proc is that of the caller's process namespace */
 };
 #define ROOT_WHY 160

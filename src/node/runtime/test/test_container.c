@@ -155,7 +155,7 @@ static void waits_until_it_is_told_to_end(void **state)
         sigaddset(&end, SIGTERM);
         sigprocmask(SIG_BLOCK, &end, NULL);
         (void)!write(pair[1], "r", 1);
-        _exit(container_hold());
+        _exit(container_hold(NULL));
     }
     close(pair[1]);
     assert_int_equal(read(pair[0], &byte, 1), 1);
