@@ -120,6 +120,7 @@ CHECKS = (
 LACKS: dict[str, dict[str, str]] = {
     "bwrap": {},
     "podman": {"no-host-processes": "tasks share the node's process namespace, as on the host"},
+    "docker": {},
 }
 
 

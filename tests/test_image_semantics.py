@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pwd
 import re
 import shutil
 import socket
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 import registry as registries
+from docker_daemon import Daemon, daemon
 from harness import (
     ROOT,
     Done,
@@ -38,7 +40,7 @@ from test_machines import AGENTS, add, host, wait_state, write_conf
 if why := registries.why_none():
     pytestmark = pytest.mark.skip(reason=why)
 
-RUNTIMES = ("bwrap", "podman")
+RUNTIMES = ("bwrap", "podman", "docker")
 WAIT = "while :; do usleep 20000; done"
 PLACES = ("root", "plain-user", "machine")
 
@@ -54,6 +56,7 @@ class Place:
     bare: str  # an image without a shell
     uid: int
     more: Json = field(default_factory=dict)  # fields of every job
+    daemon: Daemon | None = None  # that runs its containers
 
     def submit(self, text: str) -> str:
         """Its number."""
@@ -149,6 +152,17 @@ def started(where: str, folder: Path) -> Iterator[tuple[Callable[..., Done], Pat
         server.close()
 
 
+@pytest.fixture(scope="module")
+def dockerd() -> Iterator[Daemon]:
+    """Asked by root, and by a plain user whose group has its socket; jobs find it by DOCKER_HOST."""
+    folder = scratch("dk")
+    folder.chmod(0o755)
+    with daemon(folder, pwd.getpwnam("nobody").pw_gid) as one, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCKER_HOST", one.host)
+        yield one
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def rows() -> Iterator[Any]:
     for runtime in RUNTIMES:
         for where in PLACES:
@@ -160,6 +174,9 @@ def rows() -> Iterator[Any]:
 @pytest.fixture(scope="module", params=rows())
 def place(request: pytest.FixtureRequest, registry: Registry, port: int) -> Iterator[Place]:
     runtime, where = request.param
+    behind = request.getfixturevalue("dockerd") if runtime == "docker" else None
+    if behind and behind.why_not:
+        pytest.skip(behind.why_not)
     if runtime != "bwrap" and not shutil.which(runtime):
         pytest.skip(f"there is no {runtime} on this machine (apt: {runtime})")
     folder = scratch("semantics")
@@ -170,7 +187,7 @@ def place(request: pytest.FixtureRequest, registry: Registry, port: int) -> Iter
         made = make(mine, state, port, uid)
         program = Path(shutil.which("busybox") or "").read_bytes()
         bare = registry.push("team/bare", tree({"echo": program, "tmp": None, "etc": None}))
-        one = Place(runtime, muster, made, image(registry), bare, uid, more)
+        one = Place(runtime, muster, made, image(registry), bare, uid, more, behind)
         assert muster("secret", "set", "token", stdin="word-of-4711").returncode == 0
         yield one
     shutil.rmtree(folder, ignore_errors=True)
@@ -298,6 +315,8 @@ def test_nothing_of_it_stays(place: Place) -> None:
     kill(agent)
     assert place.ended(number)["state"] == "failed"
     assert not processes(left)
+    if place.daemon:
+        wait_for(lambda: not place.daemon.containers(), what="the end of its containers")
 
 
 def test_memory_that_is_too_little_is_told_apart(place: Place) -> None:
