@@ -319,6 +319,31 @@ def test_nothing_of_it_stays(place: Place) -> None:
         wait_for(lambda: not place.daemon.containers(), what="the end of its containers")
 
 
+def test_a_daemon_knows_nothing_of_it(place: Place) -> None:
+    """But a container that can be entered: neither words of the task nor rights. Without that
+    container it goes on."""
+    if not place.daemon:
+        pytest.skip("its runtime has no daemon")
+    docker = place.daemon.docker
+    line = f"echo up; until test -e {place.made.shared}/go; do usleep 20000; done; echo on"
+    shared = {"from": str(place.made.shared), "at": str(place.made.shared)}
+    more = {"inputs": {"data": [shared]}, "env": {"PLAIN": "word-of-the-job"}}
+    number = place.submit(place.text(line, secrets=[{"name": "token", "env": "T"}], **more))
+    wait_for(lambda: "up" in place.log(number).splitlines(), what="its output")
+    (name,) = (one["Names"] for one in place.daemon.containers())
+    said = docker("inspect", name).stdout
+    (found,) = json.loads(said)
+    assert found["Config"]["User"].partition(":")[0] == str(place.uid)
+    assert not found["HostConfig"]["Privileged"] and not found["HostConfig"]["CapAdd"]
+    assert "no-new-privileges" in found["HostConfig"]["SecurityOpt"]
+    assert not re.search(r"word-of-|usleep|FROM_IMAGE", said)
+    assert docker("rm", "--force", name).returncode == 0
+    (place.made.shared / "go").touch()
+    assert place.ended(number)["state"] == "succeeded"
+    assert "on" in place.log(number).splitlines()
+    (place.made.shared / "go").unlink()
+
+
 def test_memory_that_is_too_little_is_told_apart(place: Place) -> None:
     """From a kill by somebody: by its reason and its class."""
     number = place.submit(place.text("x=x; while :; do x=$x$x$x$x; done"))

@@ -188,10 +188,10 @@ static int say_all(const char *dir, bool once)
             rc = runtimes[i].works(dir, &many, &err);
             found = found || rc == 0;
         }
+        bool own_pids = runtimes[i].works == bwrap_works || runtimes[i].works == docker_works;
         if (rc == 0)
             printf("%s works%s%s\n", runtimes[i].name, many ? "" : " " RUNTIMES_ONE_USER,
-                   runtimes[i].works != podman_works && !pids_work() ? " " RUNTIMES_SHARES_PIDS
-                                                                    : "");
+                   own_pids && !pids_work() ? " " RUNTIMES_SHARES_PIDS : "");
         else
             printf("%s no %s%s%s\n", runtimes[i].name, err.what, *err.hint ? ": " : "", err.hint);
     }

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,6 +106,46 @@ static void a_range_that_cannot_be_is_left_out(void **state)
     assert_false(run(ids).many);
 }
 
+/* In a process that has a new namespace, whose numbers another one writes. */
+static bool give_and_look(const struct ids *ids)
+{
+    int made[2], given[2], status;
+    char byte = 0;
+    assert_int_equal(pipe(made), 0);
+    assert_int_equal(pipe(given), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        byte = unshare(CLONE_NEWUSER) == 0;
+        if (write(made[1], &byte, 1) != 1 || read(given[0], &byte, 1) != 1)
+            _exit(3);
+        _exit(geteuid() != 0 || getegid() != 0 ? 4 : ids_has_many());
+    }
+    assert_int_equal(read(made[0], &byte, 1), 1);
+    int rc = byte ? ids_give(pid, ids) : 0;
+    assert_int_equal(write(given[1], &byte, 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    for (size_t i = 0; i < 2; i++) {
+        close(made[i]);
+        close(given[i]);
+    }
+    if (!byte)
+        skip();
+    assert_int_equal(rc, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+    return WEXITSTATUS(status) == 1;
+}
+
+static void another_process_gets_them_too(void **state)
+{
+    (void)state;
+    struct ids ids = { .users = { .n = 0 } };
+    assert_false(give_and_look(&ids));
+    if (geteuid() != 0)
+        return;
+    ids.users = ids.groups = (struct ids_range){ .first = 700000, .n = 100 };
+    assert_true(give_and_look(&ids));
+}
+
 static void who_is_nobody_has_none(void **state)
 {
     (void)state;
@@ -120,6 +161,7 @@ int main(void)
         cmocka_unit_test(with_a_range_they_are_real),
         cmocka_unit_test(without_one_it_seems_so),
         cmocka_unit_test(a_range_that_cannot_be_is_left_out),
+        cmocka_unit_test(another_process_gets_them_too),
         cmocka_unit_test(who_is_nobody_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

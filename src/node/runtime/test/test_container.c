@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,6 +167,28 @@ static void waits_until_it_is_told_to_end(void **state)
     assert_int_equal(status, 0);
 }
 
+/* Where it has namespaces of its user's own, a pipe says so before it waits. */
+static void says_when_it_can_be_entered(void **state)
+{
+    (void)state;
+    int status;
+    char text[16];
+    AUTO_FREE char *dir = new_dir("ready"), *path = mem_printf("%s/ready", dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(container_hold(path));
+    ssize_t n = read(fd, text, sizeof text - 1);
+    assert_true(n > 1);
+    text[n - 1] = '\0';
+    assert_int_equal(strtol(text, NULL, 10), pid);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +198,7 @@ int main(void)
         cmocka_unit_test(ends_no_process_of_others),
         cmocka_unit_test(is_removed_once),
         cmocka_unit_test(waits_until_it_is_told_to_end),
+        cmocka_unit_test(says_when_it_can_be_entered),
     };
     return cmocka_run_group_tests(tests, make_top, remove_top);
 }
