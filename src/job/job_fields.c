@@ -10,11 +10,13 @@ static const struct field_word capacity_words[] = {
 static const struct field_word server_words[] = { { "own-job", SERVER_OWN_JOB },
                                                   { "submit", SERVER_SUBMIT },
                                                   { 0 } };
-static const struct field_word runtime_words[] = {
-    { "server", RUNTIME_SERVER }, { "auto", RUNTIME_AUTO },     { "host", RUNTIME_HOST },
-    { "bwrap", RUNTIME_BWRAP },   { "podman", RUNTIME_PODMAN }, { "docker", RUNTIME_DOCKER },
-    { 0 }
-};
+static const struct field_word runtime_words[] = { { "server", RUNTIME_SERVER },
+                                                   { "auto", RUNTIME_AUTO },
+                                                   { "host", RUNTIME_HOST },
+                                                   { "bwrap", RUNTIME_BWRAP },
+                                                   { "podman", RUNTIME_PODMAN },
+                                                   { "docker", RUNTIME_DOCKER },
+                                                   { 0 } };
 static const struct field_word ended_words[] = {
     { "well", 0 }, { "badly", 1 }, { "any", 2 }, { 0 }
 };
@@ -195,12 +197,13 @@ const struct field job_fields[] = {
           .doc = "what the tasks are made with"),
     FIELD(OBJECT, "health", struct job_spec, health, .table = health_fields,
           .doc = "checks and faults"),
-    FIELD(ENUM, "runtime", struct job_spec, runtime, .words = runtime_words,
-          .doc =
-              "how tasks that name an image are run: `bwrap` in the image, in namespaces of "
-              "their own; `podman` and `docker` in it, in a container that podman or Docker's daemon "
-              "makes; `auto` in the image by the first runtime that works; `host` on the host, "
-              "without the image; `server` as its setting `runtime` says"),
+    FIELD(
+        ENUM, "runtime", struct job_spec, runtime, .words = runtime_words,
+        .doc =
+            "how tasks that name an image are run: `bwrap` in the image, in namespaces of "
+            "their own; `podman` and `docker` in it, in a container that podman or Docker's daemon "
+            "makes; `auto` in the image by the first runtime that works; `host` on the host, "
+            "without the image; `server` as its setting `runtime` says"),
     FIELD(
         ENUM, "server", struct job_spec, server, .words = server_words,
         .doc =

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-static const char *const words[RUNTIME_N] = { "server", "auto", "host", "bwrap", "podman", "docker" };
+static const char *const words[RUNTIME_N] = {
+    "server", "auto", "host", "bwrap", "podman", "docker"
+};
 
 const char *runtime_word(enum job_runtime runtime)
 {

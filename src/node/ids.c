@@ -179,7 +179,8 @@ static bool is_empty(const char *path)
 static int give_one(const char *proc, uid_t user, gid_t group)
 {
     char map[MAP_SIZE];
-    AUTO_FREE char *users = mem_printf("%s/uid_map", proc), *groups = mem_printf("%s/gid_map", proc);
+    AUTO_FREE char *users = mem_printf("%s/uid_map", proc),
+                   *groups = mem_printf("%s/gid_map", proc);
     AUTO_FREE char *setgroups = mem_printf("%s/setgroups", proc);
     snprintf(map, sizeof map, "0 %u 1", user);
     if (is_empty(users) && !write_text(users, map))

@@ -203,8 +203,7 @@ static const struct container *plan_container(const struct image_root *r, struct
     const char **binds = ARENA_ARRAY(arena, DEVICES_MOST, const char *);
     char holder[CONTAINER_PATH];
     struct container *container = ARENA_NEW(arena, struct container);
-    container->program =
-        r->launch->runtime == RUNTIME_DOCKER ? CONTAINER_DOCKER : CONTAINER_PODMAN;
+    container->program = r->launch->runtime == RUNTIME_DOCKER ? CONTAINER_DOCKER : CONTAINER_PODMAN;
     container->holder = arena_strdup(arena, container_holder(holder));
     container->binds = binds;
     container->n_binds = devices_names(&devices, names, DEVICES_MOST);
@@ -230,7 +229,6 @@ int image_root_make(const struct image_root *r, struct arena *arena, struct root
                           .shm = r->task->shm,
                           .memory = r->memory,
                           .container = container,
-                          .own_pids =
-                              (!container || container_is_bare(container)) && pids_work() };
+                          .own_pids = (!container || container_is_bare(container)) && pids_work() };
     return 0;
 }

@@ -259,7 +259,8 @@ static void an_older_agent_gets_the_launch_that_it_reads(void **state)
             assert_int_equal(got.tasks[0].gpu_hold, form ? GPU_GRANT_WHOLE : GPU_GRANT_NONE);
             /* not on the host, where its program is another or none */
             assert_true((strcmp(got.tasks[0].run, "train") == 0) == (got.tasks[0].image != NULL));
-            assert_true((got.tasks[0].image != NULL) == (form == 2 || form >= 5 || (form == 4 && early)));
+            assert_true((got.tasks[0].image != NULL) ==
+                        (form == 2 || form >= 5 || (form == 4 && early)));
         }
     }
 }

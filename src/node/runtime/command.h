@@ -1,5 +1,5 @@
-/* A command of a program that makes containers, word by word, and its run. What it says is kept in a
- * file, of which one line is told when it fails. */
+/* A command of a program that makes containers, word by word, and its run. What it says is kept in
+ * a file, of which one line is told when it fails. */
 #ifndef NODE_RUNTIME_COMMAND_H
 #define NODE_RUNTIME_COMMAND_H
 

@@ -108,11 +108,10 @@ void container_sweep(const char *dirs)
 
 /* ---- the one that waits ---- */
 
-/* Where it has a mount namespace that belongs to its user. */
-static int tell_ready(const char *path)
+static int tell(const char *path, int number)
 {
     char text[16];
-    int n = snprintf(text, sizeof text, "%d\n", (int)getpid());
+    int n = snprintf(text, sizeof text, "%d\n", number);
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
     return fd >= 0 && write(fd, text, (size_t)n) == n ? 0 : -1;
 }
@@ -126,10 +125,10 @@ int container_hold(const char *ready)
     if (signal(SIGCHLD, SIG_IGN) == SIG_ERR || sigprocmask(SIG_BLOCK, &end, NULL) != 0)
         return 1;
     if (ready && geteuid() != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
-        dprintf(STDERR_FILENO, "no namespace of users: %s\n", strerror(errno));
+        (void)tell(ready, -errno);
         return 1;
     }
-    if (ready && tell_ready(ready) != 0)
+    if (ready && tell(ready, (int)getpid()) != 0)
         return 1;
     return sigwait(&end, &number) == 0 ? 0 : 1;
 }

@@ -50,7 +50,8 @@ const char *container_holder(char path[CONTAINER_PATH]);
 int container_start(const struct root *, pid_t *pid, char why[ROOT_WHY]);
 /* Is the task to make its root in there itself? */
 bool container_is_bare(const struct container *);
-/* In a process that has entered one that is not: makes what the task has in there alone. 0, or -1 and why. */
+/* In a process that has entered one that is not: makes what the task has in there alone. 0, or -1
+ * and why. */
 int container_fill(const struct root *, char why[ROOT_WHY]);
 
 /* Was one started with that directory? */
@@ -61,7 +62,8 @@ void container_remove(const char *dir);
 void container_sweep(const char *dirs);
 
 /* The process that waits: reaps, and ends when it is told to. ready: a pipe of that name gets its
- * number when it can be entered; NULL: none. */
+ * number when it can be entered, in a mount namespace of its user's; -errno: there is none. NULL:
+ * nobody is told. */
 int container_hold(const char *ready);
 
 #endif

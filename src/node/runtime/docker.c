@@ -1,9 +1,9 @@
 /* The container has an image without a file, which is made once for a daemon: it is there to be
- * entered. Paths go into --mount as fields of a line of CSV, which can quote all of them. Its number
- * comes through a pipe in the root's directory, from the process that waits, when that has what the
- * task enters; the daemon of another machine, or one that is in another container, has not that
- * pipe. The name of the container is made of the root's directory, so that it is found again by an
- * agent that knows nothing else. */
+ * entered. Paths go into --mount as fields of a line of CSV, which can quote all of them. Its
+ * number comes through a pipe in the root's directory, from the process that waits, when that has
+ * what the task enters; the daemon of another machine, or one that is in another container, has not
+ * that pipe. The name of the container is made of the root's directory, so that it is found again
+ * by an agent that knows nothing else. */
 #include "node/runtime/docker.h"
 
 #include "base/buf.h"
@@ -27,15 +27,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define IMAGE      "muster-holder:1"
-#define READY      "ready"
-#define VARIABLE   "MUSTER_HOLDS"
-#define READY_MS   10000 /* from the start of its process, which the daemon has told */
-#define EMPTY_TAR  1024
+#define IMAGE       "muster-holder:1"
+#define READY       "ready"
+#define VARIABLE    "MUSTER_HOLDS"
+#define READY_MS    15000 /* from the start of its process, which the daemon has told */
+#define EMPTY_TAR   1024
 #define QUOTED_MOST 16384u
-#define HOST       "DOCKER_HOST"
-#define SOCKET     "/var/run/docker.sock"
-#define UNIX       "unix://"
+#define HOST        "DOCKER_HOST"
+#define SOCKET      "/var/run/docker.sock"
+#define UNIX        "unix://"
 
 struct starting {
     const struct root *root;
@@ -116,11 +116,10 @@ static int add_binds(struct starting *s)
 static int add_words(struct starting *s)
 {
     static const char *const fixed[] = {
-        "run",        "--detach", "--pull",         "never",
-        "--network",  "host",     "--pid",          "host",
-        "--uts",      "host",     "--ipc",          "private",
-        "--userns",   "host",     "--log-driver",   "none",
-        "--cap-drop", "all",      "--security-opt", "no-new-privileges",
+        "run",   "--detach",   "--pull",   "never",          "--network",
+        "host",  "--pid",      "host",     "--uts",          "host",
+        "--ipc", "private",    "--userns", "host",           "--log-driver",
+        "none",  "--cap-drop", "all",      "--security-opt", "no-new-privileges",
     };
     /* The one that waits has no rights to be held from, and makes a namespace of users. */
     static const char *const open_to_all[] = { "seccomp=unconfined", "apparmor=unconfined",
@@ -177,20 +176,24 @@ static bool import_image(const char *dir)
            run(import, ARRAY_LEN(import)) == 0;
 }
 
-static int read_ready(int ready, const char *dir, pid_t *pid)
+static int read_ready(int ready, const char *dir, pid_t *pid, char *why)
 {
     char text[16];
-    uint64_t number;
+    uint64_t number = 0;
     AUTO_FREE char *entry = mem_printf(VARIABLE "=%s", dir);
     struct pollfd end = { .fd = ready, .events = POLLIN };
-    ssize_t n = poll(&end, 1, READY_MS) == 1 ? read(ready, text, sizeof text - 1) : -1;
-    if (n <= 0)
-        return -1;
-    text[n - 1] = '\0';
-    if (!scan_u64(text, 1, INT32_MAX, &number) || !command_pid_has((pid_t)number, entry))
-        return -1;
-    *pid = (pid_t)number;
-    return 0;
+    ssize_t n = poll(&end, 1, READY_MS) == 1 ? read(ready, text, sizeof text - 1) : 0;
+    text[n > 0 ? n - 1 : 0] = '\0';
+    if (scan_u64(text, 1, INT32_MAX, &number) && command_pid_has((pid_t)number, entry)) {
+        *pid = (pid_t)number;
+        return 0;
+    }
+    if (*text == '-' && scan_u64(text + 1, 1, INT32_MAX, &number)) {
+        errno = (int)number;
+        return command_fail(why, "its containers can make no namespace of users");
+    }
+    snprintf(why, ROOT_WHY, "its daemon makes containers that cannot be seen from here");
+    return -1;
 }
 
 static int start(struct starting *s, const char *mark, pid_t *pid)
@@ -202,24 +205,19 @@ static int start(struct starting *s, const char *mark, pid_t *pid)
     if (mkfifo(path, 0600) != 0 && errno != EEXIST)
         return command_fail(s->why, "%.80s", path);
     AUTO_CLOSE int ready = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    AUTO_CLOSE int said = ready < 0 ? command_fail(s->why, "%.80s", path)
-                                    : command_open_said(mark, s->why);
+    AUTO_CLOSE int said =
+        ready < 0 ? command_fail(s->why, "%.80s", path) : command_open_said(mark, s->why);
     if (said < 0)
         return -1;
     int status = command_run(&s->command, NULL, 0, said);
-    if (status != 0 && import_image(dir) && ftruncate(said, 0) == 0 && lseek(said, 0, SEEK_SET) == 0)
+    if (status != 0 && import_image(dir) && ftruncate(said, 0) == 0 &&
+        lseek(said, 0, SEEK_SET) == 0)
         status = command_run(&s->command, NULL, 0, said);
     if (status != 0) {
         take_said(said, s->why);
         return -1;
     }
-    if (read_ready(ready, dir, pid) == 0)
-        return 0;
-    snprintf(s->why, ROOT_WHY,
-             geteuid() == 0 ? "its daemon makes no container that this machine sees"
-                            : "its containers cannot make namespaces of users, or this machine does "
-                              "not see them");
-    return -1;
+    return read_ready(ready, dir, pid, s->why);
 }
 
 int docker_start(const struct root *root, const char *mark, pid_t *pid, char why[ROOT_WHY])

@@ -1,5 +1,5 @@
-/* A store of its own for each container: nothing of the account's own is touched, and all of it goes
- * with the task's directory. */
+/* A store of its own for each container: nothing of the account's own is touched, and all of it
+ * goes with the task's directory. */
 #include "node/runtime/podman.h"
 
 #include "base/file.h"
@@ -126,7 +126,8 @@ static int add_words(struct starting *s, const char *pid_file)
     command_add_all(command, fixed, ARRAY_LEN(fixed));
     command_pair(command, "--name", mem_strdup(NAME));
     command_pair(command, "--pidfile", mem_strdup(pid_file));
-    command_pair(command, "--shm-size", mem_printf("%" PRIu64, root->shm ? root->shm : usual_shm()));
+    command_pair(command, "--shm-size",
+                 mem_printf("%" PRIu64, root->shm ? root->shm : usual_shm()));
     command_limit(command, "nofile", RLIMIT_NOFILE);
     command_limit(command, "nproc", RLIMIT_NPROC);
     if (check_path(root->tree, s->why) != 0 || add_binds(s) != 0)

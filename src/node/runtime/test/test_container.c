@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -189,6 +190,32 @@ static void says_when_it_can_be_entered(void **state)
     close(fd);
 }
 
+/* In a chroot the kernel makes none for who is not root. */
+static void says_that_it_has_no_namespace(void **state)
+{
+    (void)state;
+    int status;
+    char text[16];
+    if (geteuid() != 0)
+        skip();
+    AUTO_FREE char *dir = new_dir("refused"), *path = mem_printf("%s/ready", dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(chown(path, 65534, 65534), 0);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(chroot(dir) != 0 || chdir("/") != 0 || setresuid(65534, 65534, 65534) != 0
+                  ? 2
+                  : container_hold("/ready"));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 1);
+    ssize_t n = read(fd, text, sizeof text - 1);
+    assert_true(n > 1);
+    text[n - 1] = '\0';
+    assert_int_equal(strtol(text, NULL, 10), -EPERM);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +226,7 @@ int main(void)
         cmocka_unit_test(is_removed_once),
         cmocka_unit_test(waits_until_it_is_told_to_end),
         cmocka_unit_test(says_when_it_can_be_entered),
+        cmocka_unit_test(says_that_it_has_no_namespace),
     };
     return cmocka_run_group_tests(tests, make_top, remove_top);
 }

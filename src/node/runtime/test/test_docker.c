@@ -1,5 +1,5 @@
-/* What is said of Docker without a daemon: of a client that is not there, of sockets at which nobody
- * listens or that refuse, and of what is not handed to one. Real containers are made by
+/* What is said of Docker without a daemon: of a client that is not there, of sockets at which
+ * nobody listens or that refuse, and of what is not handed to one. Real containers are made by
  * tests/test_image_semantics.py. */
 #include "node/runtime/docker.h"
 
@@ -110,7 +110,8 @@ static int ask_as(uid_t uid, const char *host, struct err *err)
     assert_int_equal(pipe(pair), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        bool became = uid == geteuid() || (setgroups(0, NULL) == 0 && setresuid(uid, uid, uid) == 0);
+        bool became =
+            uid == geteuid() || (setgroups(0, NULL) == 0 && setresuid(uid, uid, uid) == 0);
         setenv(HOST, host, 1);
         int rc = became ? docker_answers(&said) : 2;
         _exit(write(pair[1], &said, sizeof said) == sizeof said ? (rc == 0 ? 0 : 1) : 3);
