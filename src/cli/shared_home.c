@@ -61,6 +61,22 @@ char *shared_home_host(void)
     return mem_strdup(name);
 }
 
+char *shared_home_of_job(char **id)
+{
+    const char *said = getenv("MUSTER_IN_JOB"), *dir = said ? strchr(said, ' ') : NULL;
+    if (!dir || dir == said || dir[1] != '/')
+        return NULL;
+    if (id)
+        *id = mem_strndup(said, (size_t)(dir - said));
+    return mem_strdup(dir + 1);
+}
+
+char *shared_home_job_dir(const char *dir)
+{
+    AUTO_FREE char *script = mem_printf("%s/in-job/start.sh", dir);
+    return access(script, F_OK) == 0 ? mem_printf("%s/in-job", dir) : NULL;
+}
+
 static const char *word_of(const struct text_node *root, const char *name)
 {
     const struct text_node *node = text_get(root, name);
@@ -84,11 +100,18 @@ static bool read_file(struct arena *a, const char *dir, struct shared_server *ou
     *out = (struct shared_server){ .host = word_of(root, "host"),
                                    .address = word_of(root, "address"),
                                    .authority = arena_printf(a, "%s/%s", dir, TRUSTED),
-                                   .token = word_of(root, "token") };
+                                   .token = word_of(root, "token"),
+                                   .allocation = word_of(root, "allocation") };
     return *out->host;
 }
 
-/* Of several machines that begin at once the first has it; what is there of another one stays. */
+static bool is_in_job(const struct shared_server *server)
+{
+    return server->allocation && *server->allocation;
+}
+
+/* Of several machines that begin at once the first has it; what is there of another one stays, but
+ * that of an allocation when the next one begins. */
 static int put_file(struct arena *a, const char *dir, const struct shared_server *server,
                     const struct buf *text, struct err *err)
 {
@@ -98,7 +121,8 @@ static int put_file(struct arena *a, const char *dir, const struct shared_server
     if (file_replace(own, text->data, text->len, 0600, err) != 0)
         return -1;
     bool first = link(own, path) == 0;
-    if (!first && read_file(a, dir, &other) && strcmp(other.host, server->host) != 0) {
+    if (!first && read_file(a, dir, &other) && strcmp(other.host, server->host) != 0 &&
+        !(is_in_job(server) && is_in_job(&other))) {
         err_set(err, ERR_CONFLICT, "your server is on %s", other.host);
         (void)err_remedy(err, REMEDY_SERVER_STOP);
     } else if (first || rename(own, path) == 0) {
@@ -110,6 +134,13 @@ static int put_file(struct arena *a, const char *dir, const struct shared_server
     return first ? 0 : -1;
 }
 
+static int put_places(const char *dir, const struct shared_server *server, struct err *err)
+{
+    AUTO_FREE char *path = file_join(dir, SHARED_HOME_PLACES);
+    AUTO_FREE char *line = server->places ? mem_printf("tcp=%s\n", server->places) : NULL;
+    return line ? file_replace(path, line, strlen(line), 0600, err) : 0;
+}
+
 int shared_home_write(const char *dir, const struct shared_server *server, struct err *err)
 {
     struct arena *a = arena_create();
@@ -119,10 +150,14 @@ int shared_home_write(const char *dir, const struct shared_server *server, struc
     text_str(a, root, "host", server->host);
     text_str(a, root, "address", server->address);
     text_str(a, root, "token", server->token);
+    if (is_in_job(server))
+        text_str(a, root, "allocation", server->allocation);
     json_print(root, 2, &text);
     buf_putc(&text, '\n');
-    bool done = file_mkdirs(dir, 0700, err) == 0 && put_file(a, dir, server, &text, err) == 0 &&
-                file_replace(trusted, server->authority, strlen(server->authority), 0600, err) == 0;
+    bool done =
+        file_mkdirs(dir, 0700, err) == 0 && put_file(a, dir, server, &text, err) == 0 &&
+        file_replace(trusted, server->authority, strlen(server->authority), 0600, err) == 0 &&
+        put_places(dir, server, err) == 0;
     arena_destroy(a);
     return done ? 0 : -1;
 }
@@ -131,7 +166,7 @@ bool shared_home_read(struct arena *a, const char *dir, struct shared_server *ou
 {
     struct shared_server found;
     AUTO_FREE char *here = shared_home_host();
-    if (!read_file(a, dir, &found) || strcmp(found.host, here) == 0)
+    if (!read_file(a, dir, &found) || (!is_in_job(&found) && strcmp(found.host, here) == 0))
         return false;
     *out = found;
     return true;
@@ -142,7 +177,7 @@ bool shared_home_is_here(const char *dir)
     struct arena *a = arena_create();
     struct shared_server found;
     AUTO_FREE char *here = shared_home_host();
-    bool is = read_file(a, dir, &found) && strcmp(found.host, here) == 0;
+    bool is = read_file(a, dir, &found) && !is_in_job(&found) && strcmp(found.host, here) == 0;
     arena_destroy(a);
     return is;
 }

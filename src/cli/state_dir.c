@@ -65,6 +65,9 @@ char *state_dir_find(const char *dir, struct err *err)
 char *state_dir_shared(const char *dir)
 {
     struct err err;
+    AUTO_FREE char *of_job = shared_home_of_job(NULL);
+    if (of_job)
+        return TAKE(of_job);
     AUTO_FREE char *usual = usual_place();
     AUTO_FREE char *local = usual && shared_home_has(usual) ? shared_home_local(&err) : NULL;
     return local && strcmp(local, dir) == 0 ? TAKE(usual) : NULL;

@@ -19,6 +19,7 @@
 
 #define STRANGERS_LEAST 16u
 #define STRANGERS_MOST  512u
+#define PLACES_MOST     8u /* as nodes take (node/conf.h) */
 
 struct agents {
     struct tls_identity identity;
@@ -229,4 +230,18 @@ void agents_put_where(const struct agents *agents, struct arena *a, struct text_
     if (!any || list->count == 0)
         text_str(a, list, NULL, agents->address);
     text_str(a, map, "pin", agents->identity.pin);
+}
+
+const char *agents_places(const struct agents *agents, struct arena *a)
+{
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    struct text_node *where = text_map(a, NULL, NULL);
+    unsigned n = 0;
+    if (!agents || !agents->listener)
+        return NULL;
+    agents_put_where(agents, a, where);
+    const struct text_node *list = text_get(where, "server");
+    for (const struct text_node *one = list->first; one && n < PLACES_MOST; one = one->next)
+        buf_addf(&out, "%s%s", n++ ? "," : "", one->str);
+    return arena_strdup(a, buf_str(&out));
 }

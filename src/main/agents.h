@@ -36,6 +36,8 @@ void agents_destroy(
     struct agents *); /* after the hub's last connection; NULL-safe, as agents_close */
 /* "server": [ADDR:PORT, ...] that other machines may reach, "pin". */
 void agents_put_where(const struct agents *, struct arena *, struct text_node *map);
+/* The same places as one text, "ADDR:PORT,...", in arena; NULL: it is closed. */
+const char *agents_places(const struct agents *, struct arena *);
 /* "agents": {address, pin, ...}; nothing of NULL. */
 void agents_put(const struct agents *, struct arena *, struct text_node *map);
 

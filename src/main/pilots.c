@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "cli/shared_home.h"
 #include "ctl/allocations.h"
 #include "ctl/cluster_views.h"
 #include "ctl/ctl.h"
@@ -374,7 +375,10 @@ static int script(void *arg, const char *join, struct buf *out, struct err *err)
     struct words places = { .at = ARENA_ARRAY(arena, list ? list->count + 1 : 1, const char *) };
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
         places.at[places.n++] = one->str;
+    AUTO_FREE char *home = shared_home_of_job(NULL);
+    const char *follow = home ? arena_printf(arena, "%s/" SHARED_HOME_PLACES, home) : "";
     const struct slurm_script what = { .places = &places,
+                                       .follow = follow,
                                        .pin = text_word(where, "pin"),
                                        .join = join,
                                        .program_path = n->config.node_program,

@@ -186,9 +186,14 @@ int server_files_share(const struct server_files *files, const struct server_add
         way->known ? mem_printf("https://%s:%u", way->known, way->port) : mem_strdup("");
     AUTO_FREE char *home = state_dir_shared(files->dir);
     AUTO_FREE char *host = shared_home_host();
-    const struct shared_server server = {
-        .host = host, .address = address, .authority = way->authority, .token = files->token
-    };
+    AUTO_FREE char *allocation = NULL;
+    AUTO_FREE char *of_job = shared_home_of_job(&allocation);
+    const struct shared_server server = { .host = host,
+                                          .address = address,
+                                          .authority = way->authority,
+                                          .token = files->token,
+                                          .allocation = allocation,
+                                          .places = of_job ? way->places : NULL };
     return home ? shared_home_write(home, &server, err) : 0;
 }
 

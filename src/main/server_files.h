@@ -36,6 +36,7 @@ struct server_address { /* how others reach it */
     const char *known;  /* address of this machine; NULL: they do not */
     unsigned port;
     const char *authority; /* PEM */
+    const char *places;    /* "ADDRESS:PORT,..." for nodes of Slurm; NULL: none */
 };
 /* Is the directory in the place of one in a home that machines share? Then that says where the
  * server is. */

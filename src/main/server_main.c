@@ -847,6 +847,7 @@ static int announce(struct server *s, struct err *err)
         return -1;
     if (server_files_are_shared(&s->files)) {
         way.known = s->host ? agents_host(s->arena, s->address + strlen("http://")) : NULL;
+        way.places = agents_places(s->agents, s->arena);
         way.authority = on_authority(s, err);
         if (!way.authority || server_files_share(&s->files, &way, err) < 0)
             return -1;

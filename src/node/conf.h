@@ -24,9 +24,11 @@ struct conf {
     char socket[1024]; /* the server's Unix socket; "": it is reached over TCP */
     struct conf_place places[CONF_PLACES_MAX]; /* tried in turn */
     size_t n_places;
-    char pin[65];    /* SHA-256 of the server's certificate there, hex */
-    char token[160]; /* bearer token, hex */
-    char node[256];  /* node name */
+    char follow[1024]; /* "": file of a home that machines share, whose line tcp= has the places of
+                        * now: the server moves; of host.conf */
+    char pin[65];      /* SHA-256 of the server's certificate there, hex */
+    char token[160];   /* bearer token, hex */
+    char node[256];    /* node name */
     char cookie[COOKIE_MAX];
     struct generation generation;
     bool sandbox;
@@ -53,7 +55,8 @@ struct conf {
 
 const char *conf_server(const struct conf *); /* which server, as a text: socket or pin */
 int conf_read(const char *dir, struct conf *, struct err *);
-/* <dir>/host.conf of the host of a machine: where the server is, token and node alone. */
+/* <dir>/host.conf of the host of a machine: where the server is, token and node alone. Places are
+ * those of the file that it follows, where that has some and is this user's own. */
 int conf_read_host(const char *dir, struct conf *, struct err *);
 /* Filled from conf, which must stay; NULL: the agent's own. */
 const struct account *conf_account(const struct conf *, struct account *space);

@@ -46,6 +46,7 @@ int pilot_read(struct pilot_site *site, struct err *err)
         { "MUSTER_PILOT_TCP", &site->tcp, false },
         { "MUSTER_PILOT_PIN", &site->pin, false },
         { "MUSTER_PILOT_JOIN", &site->join, false },
+        { "MUSTER_PILOT_FOLLOW", &site->follow, true },
         { "MUSTER_PILOT_DIRS", &site->dirs, false },
         { "SLURMD_NODENAME", &site->node, false },
         { "SLURM_JOB_ID", &site->allocation, false },
@@ -88,6 +89,8 @@ void pilot_configure(const struct pilot_site *site, const char *name, const char
     uint64_t memory = memory_of(site), cpus;
     buf_addf(out, "tcp=%s\npin=%s\ntoken=%s\nnode=%s\noutlive_term=on\n", site->tcp, site->pin,
              token, name);
+    if (site->follow)
+        buf_addf(out, "follow=%s\n", site->follow);
     if (site->cpus && scan_u64(site->cpus, 1, 1u << 20, &cpus))
         buf_addf(out, "cpus=%llu\n", (unsigned long long)cpus);
     if (memory)

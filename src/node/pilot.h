@@ -9,6 +9,7 @@
 
 struct pilot_site {               /* as the environment says it */
     const char *tcp, *pin, *join; /* of host.conf; join: the token of the allocation */
+    const char *follow;           /* of host.conf, too; NULL: the server stays where it is */
     const char *dirs;             /* where its directory may lie, apart by colons, the first that
                                    * lets programs run */
     const char *node, *allocation;

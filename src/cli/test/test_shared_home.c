@@ -170,6 +170,67 @@ static void one_of_this_machine_is_no_other(void **state)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
+/* One that has an allocation of Slurm is found there, also where the node has this machine's name,
+ * and the next allocation takes its place, on whatever node; a server of another machine does not.
+ */
+static void one_in_an_allocation_moves(void **state)
+{
+    const struct fix *f = *state;
+    struct shared_server found;
+    struct err err;
+    AUTO_FREE char *here = shared_home_host();
+    AUTO_FREE char *path = file_join(f->usual, SHARED_HOME_PLACES);
+    AUTO_FREE char *text = NULL;
+    size_t len;
+    struct shared_server server = { .host = here,
+                                    .address = "https://10.0.0.1:6878",
+                                    .authority = "PEM\n",
+                                    .token = "t0k3n",
+                                    .allocation = "12",
+                                    .places = "10.0.0.1:6879,10.1.0.1:6879" };
+    assert_int_equal(shared_home_write(f->usual, &server, &err), 0);
+    assert_false(shared_home_is_here(f->usual));
+    assert_true(shared_home_read(f->arena, f->usual, &found));
+    assert_string_equal(found.allocation, "12");
+    assert_int_equal(file_read(path, 100, &text, &len, NULL), 0);
+    assert_string_equal(text, "tcp=10.0.0.1:6879,10.1.0.1:6879\n");
+    server.host = "n7";
+    server.allocation = "13";
+    assert_int_equal(shared_home_write(f->usual, &server, &err), 0);
+    assert_true(shared_home_read(f->arena, f->usual, &found));
+    assert_string_equal(found.host, "n7");
+    server.host = "n8";
+    server.allocation = NULL;
+    assert_int_equal(shared_home_write(f->usual, &server, &err), -1);
+    assert_int_equal(err.code, ERR_CONFLICT);
+}
+
+static void its_batch_script_says_which(void **state)
+{
+    const struct fix *f = *state;
+    static const char *const none[] = { "", "12", "12 there", " /there" };
+    AUTO_FREE char *own = mem_printf("%s/in-job", f->home);
+    AUTO_FREE char *script = file_join(own, "start.sh");
+    assert_null(shared_home_job_dir(f->home));
+    assert_int_equal(file_mkdirs(own, 0700, NULL), 0);
+    assert_null(shared_home_job_dir(f->home)); /* nobody has submitted it */
+    assert_int_equal(file_replace(script, "", 0, 0600, NULL), 0);
+    AUTO_FREE char *found = shared_home_job_dir(f->home);
+    assert_string_equal(found, own);
+    for (size_t i = 0; i < ARRAY_LEN(none); i++) {
+        setenv("MUSTER_IN_JOB", none[i], 1);
+        assert_null(shared_home_of_job(NULL));
+    }
+    setenv("MUSTER_IN_JOB", "12 /home/a da/muster", 1);
+    AUTO_FREE char *id = NULL;
+    AUTO_FREE char *dir = shared_home_of_job(&id);
+    AUTO_FREE char *shared = state_dir_shared("/var/tmp/wherever");
+    unsetenv("MUSTER_IN_JOB");
+    assert_string_equal(id, "12");
+    assert_string_equal(dir, "/home/a da/muster");
+    assert_string_equal(shared, dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +239,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_of_another_machine_is_not_replaced, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_said_of_a_home_is_yes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_of_this_machine_is_no_other, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_in_an_allocation_moves, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(its_batch_script_says_which, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 # The rest of the batch script of a pilot, behind its shebang and the assignments that tell it: tcp,
-# pin, join (of the server), shared (a path where muster-node may lie, or nothing), hash (of the file
-# there), packed_hash (of the one in this script), unpack (xz or gzip). It starts muster-node once on
-# each node of the allocation, holding all that the allocation has of the node, and ends with the
-# last of them. On a node that was switched off, and that Slurm believes to be what it was, its
+# follow, pin, join (of the server), shared (a path where muster-node may lie, or nothing), hash (of
+# the file there), packed_hash (of the one in this script), unpack (xz or gzip). It starts muster-node
+# once on each node of the allocation, holding all that the allocation has of the node, and ends with
+# the last of them. On a node that was switched off, and that Slurm believes to be what it was, its
 # server has it started again, by USR2.
 # shellcheck shell=sh disable=SC2154,SC2317  # variables are set before it, traps call functions
 umask 077
@@ -203,7 +203,7 @@ while [ -n "$rest" ] && [ -z "$said" ]; do
 done
 rest=$dirs:
 [ -n "$said" ] || exit 21
-export MUSTER_PILOT_TCP="$tcp" MUSTER_PILOT_PIN="$pin" MUSTER_PILOT_JOIN="$join"
+export MUSTER_PILOT_TCP="$tcp" MUSTER_PILOT_FOLLOW="$follow" MUSTER_PILOT_PIN="$pin" MUSTER_PILOT_JOIN="$join"
 MUSTER_PILOT_LEFT=$(left)
 export MUSTER_PILOT_LEFT MUSTER_PILOT_DIRS="$dirs"
 lead="exec"

@@ -39,6 +39,7 @@ int slurm_script_make(const struct slurm_script *script, struct buf *out, struct
     buf_puts(out,
              "#!/bin/sh\n# A pilot of muster: its nodes run jobs of the server that it names.\n");
     assign(out, "tcp", buf_str(&places));
+    assign(out, "follow", script->follow);
     assign(out, "pin", script->pin);
     assign(out, "join", script->join);
     assign(out, "hash", script->program_hash);

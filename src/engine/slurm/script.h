@@ -13,6 +13,8 @@
 
 struct slurm_script {
     const struct words *places; /* ADDRESS:PORT, where nodes reach this server, best first */
+    const char *follow;         /* file of a home that nodes may share, which says where the server
+                                 * is by then (node/conf.h); "": it stays where it is */
     const char *pin;            /* SHA-256 of its certificate there, hex */
     const char *join;           /* token, hex */
     const char *program_path;   /* muster-node here, which the nodes may see as well */

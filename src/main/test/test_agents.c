@@ -80,6 +80,9 @@ static void an_address_is_said_with_its_port(void **state)
     assert_int_equal(strncmp(address, "127.0.0.1:", 10), 0);
     assert_true(strtoul(address + 10, NULL, 10) > 0);
     assert_int_equal(strlen(text_get(agents, "pin")->str), 64);
+    assert_string_equal(agents_places(scene->agents, arena), address);
+    agents_close(scene->agents);
+    assert_null(agents_places(scene->agents, arena));
     arena_destroy(arena);
 }
 

@@ -23,7 +23,7 @@
 static const char *const names[] = {
     "MUSTER_PILOT_TCP", "MUSTER_PILOT_PIN",  "MUSTER_PILOT_JOIN",  "MUSTER_PILOT_DIRS",
     "SLURMD_NODENAME",  "SLURM_JOB_ID",      "SLURM_CPUS_ON_NODE", "SLURM_MEM_PER_NODE",
-    "SLURM_STEP_GPUS",  "SLURM_MEM_PER_CPU", "SLURM_JOB_GPUS",
+    "SLURM_STEP_GPUS",  "SLURM_MEM_PER_CPU", "SLURM_JOB_GPUS",     "MUSTER_PILOT_FOLLOW",
 };
 #define PIN "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -80,6 +80,34 @@ static void a_node_is_configured(void **state)
     assert_int_equal(conf.cpus, 8);
     assert_int_equal(conf.memory, 16000ull << 20);
     assert_string_equal(conf.gpus, "0,3");
+}
+
+/* The server of a home that nodes share has moved: its address is another one, and nothing else. */
+static void a_server_that_moves_is_followed(void **state)
+{
+    char path[] = "/tmp/muster-places-XXXXXX";
+    static const char moved[] = "tcp=10.0.0.9:7000\npin=00\ntoken=cc\n",
+                      wrong[] = "tcp=somewhere\n";
+    struct err err;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    setenv("MUSTER_PILOT_FOLLOW", path, 1);
+    assert_int_equal(read_back(*state).n_places, 2); /* it says nothing yet */
+    assert_int_equal(file_replace(path, moved, sizeof moved - 1, 0600, &err), 0);
+    struct conf conf = read_back(*state);
+    assert_int_equal(conf.n_places, 1);
+    assert_string_equal(conf.places[0].addr, "10.0.0.9");
+    assert_int_equal(conf.places[0].port, 7000);
+    assert_string_equal(conf.pin, PIN);
+    assert_string_equal(conf.token, "bb");
+    assert_int_equal(chmod(path, 0620), 0); /* others may have written it */
+    assert_int_equal(read_back(*state).n_places, 2);
+    assert_int_equal(file_replace(path, wrong, sizeof wrong - 1, 0600, &err), 0);
+    assert_int_equal(read_back(*state).n_places, 2);
+    unlink(path);
+    conf = read_back(*state);
+    assert_string_equal(conf.places[0].addr, "10.0.0.1");
 }
 
 static void what_slurm_does_not_say_is_seen(void **state)
@@ -202,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_node_is_configured, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_server_that_moves_is_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_slurm_does_not_say_is_seen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_missing_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_time_that_is_left_is_a_bound, set_up, tear_down),

@@ -22,6 +22,7 @@ static const char *const places[] = { "10.0.0.1:6879", "[2001:db8::1]:6879" };
 static struct slurm_script a_script(const struct words *where, const void *packed, size_t len)
 {
     return (struct slurm_script){ .places = where,
+                                  .follow = "/home/a da/elsewhere.tcp",
                                   .pin = "00ff",
                                   .join = "aabb",
                                   .program_path = "/home/a da/it's/muster-node",
@@ -59,6 +60,7 @@ static void a_shell_takes_it(void **state)
     assert_memory_equal(out.data, "#!/bin/sh\n", 10);
     assert_null(memchr(out.data, '\r', out.len));
     assert_non_null(strstr(out.data, "tcp='10.0.0.1:6879,[2001:db8::1]:6879'\n"));
+    assert_non_null(strstr(out.data, "\nfollow='/home/a da/elsewhere.tcp'\n"));
     assert_non_null(mkdtemp(dir));
     AUTO_FREE char *path = file_join(dir, "script");
     AUTO_FREE char *program = file_join(dir, "program");
