@@ -61,6 +61,12 @@ static char *token_for(const struct cli *cli)
     return strncmp(cli->url, "unix:", 5) == 0 ? NULL : state_dir_token(cli->state_dir, NULL);
 }
 
+void call_drop(struct cli *cli)
+{
+    http_client_destroy(cli->client);
+    cli->client = NULL;
+}
+
 /* Opens the connection without a request; ERR_UNAVAILABLE with the hint when no server has this
  * state directory. */
 static int call_open(struct cli *cli, struct err *err)
@@ -84,6 +90,17 @@ static int call_open(struct cli *cli, struct err *err)
     return cli->client ? 0 : -1;
 }
 
+void call_find_server(struct cli *cli)
+{
+    AUTO_FREE char *shared = cli->named_dir ? NULL : state_dir_shared(cli->state_dir);
+    struct shared_server *found = ARENA_NEW(cli->arena, struct shared_server);
+    if (cli->url && !cli->found)
+        return;
+    call_drop(cli);
+    cli->found = shared && shared_home_read(cli->arena, shared, found) ? found : NULL;
+    cli->url = cli->found ? arena_strdup(cli->arena, found->address) : NULL;
+}
+
 int call_hint_local(const struct cli *cli, struct err *err)
 {
     if (cli->found)
@@ -91,20 +108,17 @@ int call_hint_local(const struct cli *cli, struct err *err)
     return err_hint(err, "leave out --server and MUSTER_SERVER, or type it there");
 }
 
-/* One that was ended on this machine, at a logout say, and that commands on others wait for. What
- * needs no server does not start it. */
+/* One that was ended on this machine, at a logout say, and that commands on others wait for, or one
+ * that has an allocation of its own. What needs no server does not start it. */
 static int start_ended(struct cli *cli, struct err *err)
 {
-    bool may = cli->starts_ended && !cli->url && !cli->client;
-    AUTO_FREE char *shared = may ? state_dir_shared(cli->state_dir) : NULL;
+    bool may = cli->starts_ended && !cli->client && (!cli->url || cli->found);
+    AUTO_FREE char *shared = may && !cli->named_dir ? state_dir_shared(cli->state_dir) : NULL;
+    AUTO_FREE char *in_job = shared ? shared_home_job_dir(shared) : NULL;
     cli->starts_ended = false;
-    return shared && shared_home_is_here(shared) ? cli->host->server_ensure(cli, err) : 0;
-}
-
-void call_drop(struct cli *cli)
-{
-    http_client_destroy(cli->client);
-    cli->client = NULL;
+    return in_job || (shared && !cli->url && shared_home_is_here(shared))
+               ? cli->host->server_ensure(cli, err)
+               : 0;
 }
 
 bool call_server_lives(struct cli *cli)
@@ -125,7 +139,11 @@ static void explain_gone(struct cli *cli, struct err *err)
 {
     if (err->code != ERR_UNAVAILABLE)
         return;
-    if (cli->found)
+    if (cli->found && *cli->found->allocation)
+        err_set(err, ERR_UNAVAILABLE,
+                "your server does not answer at %s, on %s in allocation %s of Slurm", cli->url,
+                cli->found->host, cli->found->allocation);
+    else if (cli->found)
         err_set(err, ERR_UNAVAILABLE,
                 "your server is on %s, where any command starts it again, with its jobs: it does "
                 "not answer at %s",

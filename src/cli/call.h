@@ -41,6 +41,8 @@ struct call_bytes {
 };
 int call_bytes(struct cli *, const struct call_bytes *, struct err *err);
 
+/* This user's own server on another machine, as the home that machines share says now. */
+void call_find_server(struct cli *);
 /* Where to type what is not done to a server elsewhere; -1. */
 int call_hint_local(const struct cli *, struct err *err);
 void call_drop(struct cli *);         /* forgets the connection */

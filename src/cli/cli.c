@@ -7,7 +7,6 @@
 #include "base/script_name.h"
 #include "cli/call.h"
 #include "cli/output.h"
-#include "cli/shared_home.h"
 #include "cli/state_dir.h"
 
 #include <errno.h>
@@ -61,17 +60,6 @@ static int unknown_verb(const char *name, struct err *err)
     return near ? err_remedy_of(err, REMEDY_OTHER_VERB, "%s", near) : err_remedy(err, REMEDY_HELP);
 }
 
-/* On another login node, it may be. */
-static void find_server(struct cli *cli)
-{
-    AUTO_FREE char *shared = state_dir_shared(cli->state_dir);
-    struct shared_server *found = ARENA_NEW(cli->arena, struct shared_server);
-    if (!shared || !shared_home_read(cli->arena, shared, found))
-        return;
-    cli->found = found;
-    cli->url = arena_strdup(cli->arena, found->address);
-}
-
 static int read_common(struct cli *cli, const struct common_opts *o, struct err *err)
 {
     const char *none = getenv("NO_COLOR");
@@ -94,7 +82,7 @@ static int read_common(struct cli *cli, const struct common_opts *o, struct err 
     cli->state_dir = arena_strdup(cli->arena, dir);
     cli->named_dir = o->state_dir != NULL;
     if (!cli->url && !cli->named_dir)
-        find_server(cli);
+        call_find_server(cli);
     return 0;
 }
 

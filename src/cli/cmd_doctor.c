@@ -8,7 +8,7 @@
 #include "cli/call.h"
 #include "cli/output.h"
 #include "cli/records.h"
-#include "cli/server_start.h"
+#include "cli/running_server.h"
 #include "cli/state_dir.h"
 #include "cli/table.h"
 #include "gpu/ask.h"

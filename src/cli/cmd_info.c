@@ -6,6 +6,7 @@
 #include "base/shell_word.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/in_job.h"
 #include "cli/manual.h"
 #include "cli/output.h"
 #include "cli/settings_file.h"
@@ -54,7 +55,8 @@ static struct text_node *settings_here(struct cli *cli, struct err *err)
 
 static int drop_kept(struct cli *cli, const char *name, bool live, struct err *err)
 {
-    int rc = settings_file_drop(cli->arena, cli->state_dir, name, err);
+    const char *in_job = in_job_dir(cli), *kept_in = in_job ? in_job : cli->state_dir;
+    int rc = settings_file_drop(cli->arena, kept_in, name, err);
     if (rc < 0)
         return -1;
     if (rc == 0) {

@@ -6,8 +6,10 @@
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/in_job.h"
 #include "cli/output.h"
 #include "cli/records.h"
+#include "cli/running_server.h"
 #include "cli/server_start.h"
 #include "cli/shared_home.h"
 #include "cli/state_dir.h"
@@ -19,7 +21,9 @@
 
 struct server_verb_opts {
     struct common_opts common;
-    bool dry_run;
+    bool dry_run, in_job;
+    const char *partition;
+    uint64_t time_ms;
     const char *flags[]; /* of the settings, in the order of host->server_opts */
 };
 
@@ -28,6 +32,22 @@ static const struct opt opts[] = {
       .type = OPT_FLAG,
       .offset = offsetof(struct server_verb_opts, dry_run),
       .help = "recover: say what is there and what is missing, and change nothing" },
+    { .name = "in-job",
+      .type = OPT_FLAG,
+      .offset = offsetof(struct server_verb_opts, in_job),
+      .help = "start: in an allocation of Slurm that is the server's own" },
+    { .name = "partition",
+      .letter = 'p',
+      .type = OPT_STR,
+      .offset = offsetof(struct server_verb_opts, partition),
+      .arg = "NAME",
+      .help = "start --in-job: of Slurm's partitions (its default one)" },
+    { .name = "time",
+      .letter = 't',
+      .type = OPT_DURATION,
+      .offset = offsetof(struct server_verb_opts, time_ms),
+      .arg = "TIME",
+      .help = "start --in-job: how long, 7d (as long as the partition gives)" },
     COMMON_OPTS,
     OPT_END,
 };
@@ -65,6 +85,8 @@ static int leave_found(struct cli *cli, bool for_good, struct err *err)
 
 static int need_local(struct cli *cli, bool starts, struct err *err)
 {
+    if (starts && in_job_dir(cli) && (!cli->url || cli->found))
+        return 0; /* it is Slurm that starts it */
     if (leave_found(cli, starts, err) < 0)
         return -1;
     if (!cli->url)
@@ -91,6 +113,11 @@ static void print_runs_as(const struct text_node *s)
         printf("runs     everybody's jobs as %s (shared_account)\n", user);
 }
 
+static bool is_in_job(const struct cli *cli)
+{
+    return cli->found && *cli->found->allocation;
+}
+
 static void print_status(struct cli *cli, const struct text_node *s)
 {
     char up[FMT_MAX];
@@ -108,6 +135,9 @@ static void print_status(struct cli *cli, const struct text_node *s)
            (unsigned long long)answer_number(s, "pid", 0),
            fmt_age(up, answer_number(s, "uptime_s", 0) * 1000));
     printf("address  %s\n", *address ? address : "only its socket");
+    if (is_in_job(cli))
+        printf("runs in  allocation %s of Slurm, on %s\n", cli->found->allocation,
+               cli->found->host);
     const struct text_node *agents = text_get(s, "agents");
     if (agents)
         printf("agents   %s, pin %s\n", answer_text(agents, "address", "?"),
@@ -137,8 +167,12 @@ static void print_status(struct cli *cli, const struct text_node *s)
 static int status(struct cli *cli, struct err *err)
 {
     struct text_node *s = call_get(cli, "/v1/server", err);
-    if (!s)
+    if (!s) {
+        in_job_explain(cli, err);
         return -1;
+    }
+    if (is_in_job(cli))
+        text_str(cli->arena, s, "allocation", cli->found->allocation);
     print_status(cli, s);
     return EXIT_OK;
 }
@@ -161,13 +195,55 @@ static void read_given(struct cli *cli, const struct server_verb_opts *o, struct
     }
 }
 
-static int start(struct cli *cli, const struct server_verb_opts *o, struct err *err)
+/* What stands behind a -- is for sbatch. */
+static int start_in_job(struct cli *cli, const struct server_verb_opts *o,
+                        const struct pairs *given, int argc, char **argv, struct err *err)
+{
+    const struct in_job_ask ask = { .partition = o->partition,
+                                    .time_ms = o->time_ms,
+                                    .flags = (const char *const *)argv + 1,
+                                    .n_flags = (size_t)argc - 1 };
+    if (cli->url && !cli->found)
+        return need_local(cli, true, err);
+    if (argc > 1 && !cli->dashes) {
+        err_set(err, ERR_INPUT, "\"%.60s\" is nothing that server start knows", argv[1]);
+        return err_hint(err, "what is for sbatch stands behind a --");
+    }
+    return in_job_start(cli, &ask, given, err) < 0 ? -1 : status(cli, err);
+}
+
+static int start(struct cli *cli, const struct server_verb_opts *o, int argc, char **argv,
+                 struct err *err)
 {
     struct pairs given = { .n = 0 };
-    if (need_local(cli, true, err) < 0)
-        return -1;
     read_given(cli, o, &given);
+    if (o->in_job)
+        return start_in_job(cli, o, &given, argc, argv, err);
+    if (o->partition || o->time_ms) {
+        err_set(err, ERR_INPUT, "--%s is of server start --in-job",
+                o->partition ? "partition" : "time");
+        return err_remedy_of(err, REMEDY_HELP_VERB, "server");
+    }
+    if (cmd_operands(&cmd_server, argc, 0, 1, err) < 0 || need_local(cli, true, err) < 0)
+        return -1;
     return server_set(cli, &given, err) < 0 ? -1 : status(cli, err);
+}
+
+/* One that has not begun yet, or is not reached: Slurm ends its allocation. */
+static int stop_asked(struct cli *cli, struct err *err)
+{
+    const char *id;
+    struct err first;
+    int rc = in_job_cancel(cli, &id, &first);
+    if (rc < 0)
+        *err = first;
+    else if (rc == 0)
+        in_job_explain(cli, err);
+    if (rc != 1)
+        return -1;
+    if (!cli->json && !cli->quiet)
+        printf("Slurm ends allocation %s, and your server with it\n", id);
+    return EXIT_OK;
 }
 
 static int stop(struct cli *cli, struct err *err)
@@ -175,7 +251,9 @@ static int stop(struct cli *cli, struct err *err)
     struct text_node *s = call_get(cli, "/v1/server", err);
     uint64_t pid = answer_number(s, "pid", 0),
              live = answer_number(text_get(s, "stats"), "live", 0);
-    if (!s || server_end(cli, err) < 0)
+    if (!s)
+        return stop_asked(cli, err);
+    if (server_end(cli, err) < 0)
         return -1;
     if (cli->json)
         out_json(s);
@@ -195,10 +273,10 @@ static int run_server(struct cli *cli, const void *opts_, int argc, char **argv,
     static const char *const subs[] = { "start", "stop", "status", "run", "check", "recover" };
     const struct server_verb_opts *o = opts_;
     const char *what = argc ? argv[0] : "status";
+    if (strcmp(what, "start") == 0)
+        return start(cli, o, argc, argv, err);
     if (cmd_operands(&cmd_server, argc, 0, 1, err) < 0)
         return -1;
-    if (strcmp(what, "start") == 0)
-        return start(cli, o, err);
     if (strcmp(what, "stop") == 0)
         return stop(cli, err);
     if (strcmp(what, "status") == 0)
@@ -219,6 +297,8 @@ static const char *const examples[] = {
     "in the background, for this user",
     "muster server start --nodes '4x16cpu,64Gi,4gpu'",
     "four nodes as declared, larger than this machine if need be",
+    "muster server start --in-job --partition service --time 7d",
+    "in an allocation of Slurm of its own, where login nodes are no place for servers",
     "muster server status --json",
     "",
     "muster server stop",
@@ -234,7 +314,7 @@ static const char *const examples[] = {
 const struct cmd cmd_server = {
     .name = "server",
     .summary = "start, stop or look at this user's server",
-    .operands = "[start|stop|status|run|check|recover]",
+    .operands = "[start [-- SBATCH FLAGS]|stop|status|run|check|recover]",
     .opts = opts,
     .size = sizeof(struct server_verb_opts),
     .server_opts = true,

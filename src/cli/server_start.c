@@ -5,13 +5,13 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/proc_stat.h"
 #include "cli/answer.h"
 #include "cli/call.h"
+#include "cli/in_job.h"
 #include "cli/output.h"
+#include "cli/running_server.h"
 #include "cli/settings_file.h"
 #include "text/json.h"
-#include "text/remedies.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,6 @@
 
 #define ARGS_MAX     64
 #define LOG_KEEP_MAX (16u << 20)
-#define STOP_WAIT_MS 15000
 #define SLOW_MS      2000 /* a start that takes longer is said to */
 /* Tells the server that it was started here, and why: nobody else starts it again. */
 #define STARTED_BY   "MUSTER_STARTED_BY"
@@ -88,21 +87,6 @@ static bool wait_ready(int fd, char said[SAID_MAX], const char *log_path)
     return ready;
 }
 
-static int say_why(struct cli *cli, const char *said, const char *log_path, struct err *err)
-{
-    struct report report;
-    report_init(&report, cli->arena);
-    struct text_node *why =
-        *said ? json_parse(cli->arena, said, strlen(said), JSON_ANSWER, &report) : NULL;
-    if (!why) {
-        err_set(err, ERR_UNAVAILABLE, "the server did not start");
-        return err_hint(err, "%s says why", log_path);
-    }
-    err_set(err, ERR_UNAVAILABLE, "the server did not start: %s", answer_text(why, "what", ""));
-    const char *hint = remedies_read(cli->arena, why, &err->remedies);
-    return *hint ? err_hint(err, "%s", hint) : err_hint(err, "%s says more", log_path);
-}
-
 static char **make_argv(struct cli *cli, const char *const *args)
 {
     char **argv = ARENA_ARRAY(cli->arena, ARGS_MAX + 5, char *);
@@ -150,7 +134,7 @@ int server_start(struct cli *cli, const char *const *args, bool *ours, struct er
         return rc;
     if (call_server_lives(cli))
         return 0;
-    return say_why(cli, said, log_path, err);
+    return server_start_why(cli, said, log_path, err);
 }
 
 /* ---- one that is needed ---- */
@@ -164,20 +148,12 @@ static void put_kept(const struct text_node *settings, struct buf *out)
                      answer_text(n, "value", ""));
 }
 
-static const char *setting_of(const struct text_node *settings, const char *key)
-{
-    for (const struct text_node *n = settings ? settings->first : NULL; n; n = n->next)
-        if (strcmp(answer_text(n, "name", ""), key) == 0)
-            return answer_text(n, "value", "");
-    return "";
-}
-
 static void say_started(struct cli *cli)
 {
     struct err err;
     AUTO_BUF struct buf kept = BUF_INIT(64 << 10);
     const struct text_node *settings = text_get(call_get(cli, "/v1/config", &err), "config");
-    const char *idle = setting_of(settings, "idle_exit");
+    const char *idle = server_setting(cli, "idle_exit");
     put_kept(settings, &kept);
     fputs("no server yet: started one for you (", stderr);
     if (kept.len)
@@ -190,6 +166,8 @@ static void say_started(struct cli *cli)
 int server_ensure(struct cli *cli, struct err *err)
 {
     bool ours = false;
+    if (in_job_dir(cli) && (!cli->url || cli->found))
+        return in_job_ensure(cli, err);
     if (cli->url || call_server_lives(cli))
         return 0;
     if (server_start(cli, NULL, &ours, err) < 0)
@@ -200,55 +178,6 @@ int server_ensure(struct cli *cli, struct err *err)
 }
 
 /* ---- one with other settings ---- */
-
-/* Ended counts as gone: whose child it was may take its status late, or never, as the first process
- * of many containers. */
-static bool is_gone(pid_t pid)
-{
-    struct proc_stat stat;
-    return (kill(pid, 0) != 0 && errno == ESRCH) || (proc_stat_read(pid, &stat) && stat.ended);
-}
-
-/* Answered does not mean gone: whoever starts the next server must not meet the last one. */
-static int wait_gone(struct cli *cli, uint64_t pid, struct err *err)
-{
-    for (int waited = 0; waited < STOP_WAIT_MS; waited += 5) {
-        if (pid > 1 && is_gone((pid_t)pid))
-            return 0;
-        if (pid <= 1 && !call_server_lives(cli))
-            return 0;
-        poll(NULL, 0, 5);
-    }
-    return err_set(err, ERR_TIMEOUT, "server %llu has not ended after %d s",
-                   (unsigned long long)pid, STOP_WAIT_MS / 1000);
-}
-
-int server_end(struct cli *cli, struct err *err)
-{
-    const struct text_node *s = call_get(cli, "/v1/server", err);
-    uint64_t pid = answer_number(s, "pid", 0);
-    if (!s || !call_send(cli, &(struct call){ .method = "POST", .path = "/v1/server/stop" }, err))
-        return -1;
-    call_drop(cli);
-    return cli->url ? 0 : wait_gone(cli, pid, err);
-}
-
-const char *server_setting(struct cli *cli, const char *key)
-{
-    struct err err;
-    return setting_of(text_get(call_get(cli, "/v1/config", &err), "config"), key);
-}
-
-/* The settings that the server that runs does not have yet; -1 when it cannot be asked. */
-static int count_new(struct cli *cli, const struct pairs *given, struct err *err)
-{
-    const struct text_node *answer = call_get(cli, "/v1/config", err);
-    int n = 0;
-    for (size_t i = 0; answer && i < given->n; i++)
-        n += strcmp(setting_of(text_get(answer, "config"), given->at[i].name),
-                    given->at[i].value) != 0;
-    return answer ? n : -1;
-}
 
 /* One that somebody runs in the foreground, or a service manager, is started again by them. */
 static int check_ours(struct cli *cli, struct err *err)
@@ -309,8 +238,10 @@ int server_set(struct cli *cli, const struct pairs *given, struct err *err)
 {
     const char **args = ARENA_ARRAY(cli->arena, given->n + 1, const char *);
     struct err first;
+    if (in_job_dir(cli))
+        return in_job_start(cli, NULL, given, err);
     bool ours = false, lives = call_server_lives(cli);
-    int changes = lives ? count_new(cli, given, err) : 0;
+    int changes = lives ? server_count_new(cli, given, err) : 0;
     if (changes < 0 || (changes > 0 && check_ours(cli, err) < 0) ||
         check_settings(cli, given, err) < 0)
         return -1;

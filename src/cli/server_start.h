@@ -14,9 +14,5 @@ int server_ensure(struct cli *, struct err *err);
 /* A server with these settings (by key): the one that runs when it has them, else a new one, in the
  * place of the one that runs; jobs go on. Keeps them for the servers after it. */
 int server_set(struct cli *, const struct pairs *given, struct err *err);
-/* Of the server that runs, by key; "" where it cannot be asked. */
-const char *server_setting(struct cli *, const char *key);
-/* Ends the server and waits until it is gone. */
-int server_end(struct cli *, struct err *err);
 
 #endif
