@@ -99,7 +99,7 @@ void page_session_offer(struct page_sessions *all, const struct identity *who, u
 }
 
 /* Every slot is looked at, so that the time does not tell which one it is. */
-static struct page_session *find_secret(struct page_sessions *all, const char *secret,
+static struct page_session *session_with(struct page_sessions *all, const char *secret,
                                         const char *host, uint64_t now_ms)
 {
     unsigned char hash[32];
@@ -118,7 +118,7 @@ static struct page_session *find_secret(struct page_sessions *all, const char *s
 bool page_session_open(struct page_sessions *all, const char *key, const char *host,
                        uint64_t now_ms, struct page_secrets *out)
 {
-    struct page_session *s = find_secret(all, key, host, now_ms);
+    struct page_session *s = session_with(all, key, host, now_ms);
     if (!s || s->opened_ms)
         return false;
     make_secret(out->cookie, s->hash);
@@ -133,7 +133,7 @@ bool page_session_open(struct page_sessions *all, const char *key, const char *h
 const struct page_session *page_session_find(struct page_sessions *all, const char *cookie,
                                              const char *host, uint64_t now_ms)
 {
-    struct page_session *s = find_secret(all, cookie, host, now_ms);
+    struct page_session *s = session_with(all, cookie, host, now_ms);
     if (!s || !s->opened_ms || strcmp(s->host, host) != 0)
         return NULL;
     s->used_ms = now_ms;
