@@ -154,10 +154,13 @@ def started(where: str, folder: Path) -> Iterator[tuple[Callable[..., Done], Pat
 
 @pytest.fixture(scope="module")
 def dockerd() -> Iterator[Daemon]:
-    """Asked by root, and by a plain user whose group has its socket; jobs find it by DOCKER_HOST."""
+    """Asked by root, and by a plain user whose group has its socket; found by DOCKER_HOST."""
     folder = scratch("dk")
     folder.chmod(0o755)
-    with daemon(folder, pwd.getpwnam("nobody").pw_gid) as one, pytest.MonkeyPatch.context() as patch:
+    with (
+        daemon(folder, pwd.getpwnam("nobody").pw_gid) as one,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv("DOCKER_HOST", one.host)
         yield one
     shutil.rmtree(folder, ignore_errors=True)
@@ -315,8 +318,8 @@ def test_nothing_of_it_stays(place: Place) -> None:
     kill(agent)
     assert place.ended(number)["state"] == "failed"
     assert not processes(left)
-    if place.daemon:
-        wait_for(lambda: not place.daemon.containers(), what="the end of its containers")
+    if behind := place.daemon:
+        wait_for(lambda: not behind.containers(), what="the end of its containers")
 
 
 def test_a_daemon_knows_nothing_of_it(place: Place) -> None:
