@@ -105,9 +105,9 @@ static char *run_slurm(struct cli *cli, const char *const *argv, struct err *err
     return NULL;
 }
 
-enum standing { OVER, WAITS, RUNS };
+enum slurm_state { OVER, WAITS, RUNS };
 
-static enum standing standing_of(const char *state)
+static enum slurm_state standing_of(const char *state)
 {
     static const char *const running[] = { "RUNNING", "CONFIGURING", "SUSPENDED",
                                            "STOPPED", "RESIZING",    "STAGE_OUT" };
@@ -120,7 +120,7 @@ static enum standing standing_of(const char *state)
 }
 
 /* Of all allocations that this user has; why: Slurm's reason, in arena. -1 with err. */
-static int look(struct cli *cli, const char *id, enum standing *standing, const char **why,
+static int look(struct cli *cli, const char *id, enum slurm_state *standing, const char **why,
                 struct err *err)
 {
     static const char *const argv[] = {
@@ -200,7 +200,7 @@ static void say_waiting(struct cli *cli, const char *id, const char *why, const 
     *said = why;
 }
 
-static int say_late(const char *id, enum standing standing, const char *why, struct err *err)
+static int say_late(const char *id, enum slurm_state standing, const char *why, struct err *err)
 {
     if (standing == WAITS)
         err_set(err, ERR_UNAVAILABLE, "your server waits in Slurm (allocation %s: %s)", id, why);
@@ -224,7 +224,7 @@ static int ask_slurm(struct cli *cli, const char *dir, bool before, struct err *
  * what the next one goes on from. most_ms 0: as long as it takes. */
 static int need(struct cli *cli, const char *dir, uint64_t most_ms, struct err *err)
 {
-    enum standing standing = WAITS;
+    enum slurm_state standing = WAITS;
     const char *why = "", *said = NULL;
     bool asked = false;
     for (uint64_t ms = 0;; ms += LOOK_MS) {
@@ -354,7 +354,7 @@ int in_job_start(struct cli *cli, const struct in_job_ask *ask, const struct pai
 int in_job_cancel(struct cli *cli, const char **id, struct err *err)
 {
     const char *dir = in_job_dir(cli), *why;
-    enum standing standing = OVER;
+    enum slurm_state standing = OVER;
     *id = dir ? allocation_of(cli, dir) : "";
     if (look(cli, *id, &standing, &why, err) < 0)
         return -1;
@@ -367,7 +367,7 @@ int in_job_cancel(struct cli *cli, const char **id, struct err *err)
 void in_job_explain(struct cli *cli, struct err *err)
 {
     const char *dir = in_job_dir(cli), *id = dir ? allocation_of(cli, dir) : "", *why;
-    enum standing standing;
+    enum slurm_state standing;
     if (!*id || look(cli, id, &standing, &why, NULL) < 0)
         return;
     if (standing == WAITS)
