@@ -123,7 +123,7 @@ while :; do
 done
 if [ "$limit" = 1 ] && [ -n "$live" ]; then ask_again; fi
 if [ "$status" = 0 ] && pack; then
-    rm -rf "${dir:?}"
+    rm -rf "${dir:?}" "${dir:?}.users" # the latter beside a server of root's
 else
     say "what it had is left in $dir (status $status)"
 fi
