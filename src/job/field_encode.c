@@ -189,7 +189,10 @@ static void encode_amounts(struct arena *arena, struct text_node *parent, const 
 
 static bool brief_is_enough(const struct field *f, const void *base)
 {
-    if (!f->brief || field_is_default(field_find(f->table, f->brief), base))
+    if (!f->brief)
+        return false;
+    const struct field *brief = field_find(f->table, f->brief);
+    if (brief->type == FIELD_CUSTOM && field_is_default(brief, base)) /* nothing to write */
         return false;
     for (const struct field *m = f->table; m->name; m++)
         if (strcmp(m->name, f->brief) != 0 && !field_is_default(m, base))

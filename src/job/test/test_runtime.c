@@ -29,7 +29,7 @@ static void words_are_read_back(void **state)
     for (size_t i = RUNTIME_AUTO; i < RUNTIME_N; i++)
         assert_int_equal(runtime_named(runtime_word((enum job_runtime)i)), i);
     assert_int_equal(runtime_named("server"), RUNTIME_SERVER);
-    assert_int_equal(runtime_named("docker"), RUNTIME_SERVER);
+    assert_int_equal(runtime_named("apptainer"), RUNTIME_SERVER);
     assert_int_equal(runtime_named(NULL), RUNTIME_SERVER);
 }
 
