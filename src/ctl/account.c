@@ -168,6 +168,21 @@ void ctl_secret_put(struct ctl *ctl, const struct secret_change *ask, ctl_done *
         secrets_changed(ctl->secrets, view->owner, view->project, view->name);
 }
 
+/* What is kept of secrets is in no recording. */
+int core_check_secrets(struct ctl *ctl, const char *owner, const struct job_spec *spec,
+                       struct report *report)
+{
+    struct err err = { .code = ERR_NONE };
+    int rc = 0;
+    if (!secrets_any(spec))
+        return 0;
+    if (!taped_replays(ctl))
+        rc = secrets_check(ctl->secrets, owner, spec, report);
+    if (rc)
+        err_set(&err, ERR_INPUT, "secrets are missing");
+    return taped_outside(ctl, OUTSIDE_STORAGE, rc, &err);
+}
+
 static void commit_now(struct ctl *ctl, const char *when)
 {
     char text[AUDIT_MARK_TEXT];

@@ -13,6 +13,8 @@
 struct accounts *ctl_accounts(struct ctl *);
 
 struct accounts *core_accounts(struct ctl *); /* makes them; inside ctl/ */
+/* secrets_check() of a job that is submitted, as its recording has it; inside ctl/. 0, or -1. */
+int core_check_secrets(struct ctl *, const char *owner, const struct job_spec *, struct report *);
 
 /* ---- who is it ---- */
 /* identity_holds(), also for programs of jobs: does their generation live? */

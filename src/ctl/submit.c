@@ -3,6 +3,7 @@
 #include "ctl/submit.h"
 
 #include "admit/admit.h"
+#include "ctl/account.h"
 #include "ctl/depend_work.h"
 #include "ctl/nodes.h"
 #include "ctl/redact.h"
@@ -12,7 +13,6 @@
 #include "learn/packing.h"
 #include "live/row_json.h"
 #include "live/wording.h"
-#include "secret/secrets.h"
 #include "source/archive.h"
 #include "source/registry_auth.h"
 #include "source/resolve.h"
@@ -459,20 +459,6 @@ static void hint_partition(struct submission *s)
                     spec->queue);
 }
 
-/* What is kept of secrets is in no recording. */
-static int check_secrets(struct submission *s)
-{
-    struct err err = { .code = ERR_NONE };
-    int rc = 0;
-    if (!secrets_any(s->read.job))
-        return 0;
-    if (!taped_replays(s->ctl))
-        rc = secrets_check(s->ctl->secrets, s->ask.owner, s->read.job, &s->answer->report);
-    if (rc)
-        err_set(&err, ERR_INPUT, "secrets are missing");
-    return taped_outside(s->ctl, OUTSIDE_STORAGE, rc, &err);
-}
-
 static int admit(struct submission *s, struct err *err)
 {
     struct ctl *ctl = s->ctl;
@@ -487,7 +473,7 @@ static int admit(struct submission *s, struct err *err)
     }
     if (check_member(s, err) || keep_here(s, err))
         return -1;
-    if (check_secrets(s))
+    if (core_check_secrets(ctl, s->ask.owner, spec, report))
         return refuse(s, err, ERR_INPUT);
     bool numbers = engine->ops->caps(engine) & ENGINE_NUMBERS;
     if (queues_check_job(ctl->queues, spec, report) || (!numbers && settle_runtime(s)))
