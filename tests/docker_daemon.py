@@ -100,6 +100,9 @@ class Daemon:
             one.terminate()
             one.wait(patience())
         self.processes = []
+        mounted = (line.split()[1] for line in Path("/proc/mounts").read_text().splitlines())
+        for at in reversed([one for one in mounted if one.startswith(f"{self.folder}/")]):
+            subprocess.run(["umount", at], check=True)  # what the daemon leaves
 
 
 @contextmanager
