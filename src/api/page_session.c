@@ -100,7 +100,7 @@ void page_session_offer(struct page_sessions *all, const struct identity *who, u
 
 /* Every slot is looked at, so that the time does not tell which one it is. */
 static struct page_session *session_with(struct page_sessions *all, const char *secret,
-                                        const char *host, uint64_t now_ms)
+                                         const char *host, uint64_t now_ms)
 {
     unsigned char hash[32];
     struct page_session *found = NULL;

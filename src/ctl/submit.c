@@ -23,7 +23,6 @@
 #include "text/remedies.h"
 
 #include <sodium.h>
-#include <string.h>
 
 #define IDEM_KEEP_MS (7ull * 24 * 3600 * 1000)
 #define KEY_MAX      255

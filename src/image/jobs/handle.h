@@ -4,7 +4,7 @@
 #define IMAGE_JOBS_HANDLE_H
 
 #include "base/vec.h"
-#include "image/jobs/images.h"
+#include "image/jobs/images_server.h"
 
 struct images {
     struct images_config config;

@@ -28,21 +28,12 @@
 #ifndef NODE_RUNTIME_CONTAINER_H
 #define NODE_RUNTIME_CONTAINER_H
 
+#include "node/runtime/holder.h"
 #include "node/runtime/root.h"
 
 #include <sys/types.h>
 
-enum container_program { CONTAINER_PODMAN, CONTAINER_DOCKER };
-struct container {
-    enum container_program program;
-    const char *holder;       /* muster-node, which needs no library */
-    const char *const *binds; /* of /dev, by their names there */
-    size_t n_binds;
-};
-
-#define CONTAINER_HOLDER_AT "/run/.muster"
-#define CONTAINER_BELOW     "/.muster"
-#define CONTAINER_PATH      4096
+#define CONTAINER_PATH 4096
 /* This program's, or what has taken its place since. */
 const char *container_holder(char path[CONTAINER_PATH]);
 /* Starts it, with root->container, and waits until it stands; *pid is the process that waits. -1:

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "node/runtime/command.h"
-#include "node/runtime/container.h"
+#include "node/runtime/holder.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "node/runtime/command.h"
-#include "node/runtime/container.h"
+#include "node/runtime/holder.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -10,7 +10,7 @@
 #include "node/runtime/root.h"
 
 #include "base/mem.h"
-#include "node/runtime/container.h"
+#include "node/runtime/holder.h"
 #include "node/runtime/pids.h"
 #include "node/runtime/skeleton.h"
 

@@ -1,5 +1,5 @@
-/* Archives of code: their paths, that looking at one keeps it, and marks that no two digits share.
- */
+/* Archives of code: their paths, that looking at one keeps it, and marks that no two digits
+ * share. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

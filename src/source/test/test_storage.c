@@ -1,4 +1,5 @@
-/* Storage roots: which directory a URI is served by, and what is said of directories of code. */
+/* Storage roots: which directory a URI is served by, and what is said of directories of code that
+ * are not there, or are none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
