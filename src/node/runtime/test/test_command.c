@@ -115,7 +115,7 @@ static void a_process_is_known_by_its_environment(void **state)
     pid_t pid = fork();
     if (pid == 0) {
         dup2(pair[1], STDOUT_FILENO);
-        execl("/usr/bin/env", "env", "OF_THE_TEST=/a/b", "sh", "-c", "echo; exec cat /dev/zero",
+        execl("/usr/bin/env", "env", "OF_THE_TEST=/a/b", "sh", "-c", "while echo; do :; done",
               (char *)NULL);
         _exit(127);
     }
