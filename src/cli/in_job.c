@@ -119,13 +119,13 @@ static enum slurm_state standing_of(const char *state)
     return OVER;
 }
 
-/* Of all allocations that this user has; why: Slurm's reason, in arena. -1 with err. */
+/* Slurm gives out numbers again that it forgot: the name counts too. Of all allocations that this
+ * user has; why: Slurm's reason, in arena. -1 with err. */
 static int look(struct cli *cli, const char *id, enum slurm_state *standing, const char **why,
                 struct err *err)
 {
-    static const char *const argv[] = {
-        "squeue", "--me", "-h", "-t", "all", "-o", "%i|%T|%r", NULL
-    };
+    static const char *const argv[] = { "squeue", "--me",      "-h", "-t",       "all",
+                                        "-n",     IN_JOB_NAME, "-o", "%i|%T|%r", NULL };
     char *text = *id ? run_slurm(cli, argv, err) : arena_strdup(cli->arena, "");
     *standing = OVER;
     *why = "";
@@ -360,7 +360,7 @@ int in_job_cancel(struct cli *cli, const char **id, struct err *err)
         return -1;
     if (standing == OVER)
         return 0;
-    const char *const argv[] = { "scancel", *id, NULL };
+    const char *const argv[] = { "scancel", "--name=" IN_JOB_NAME, *id, NULL };
     return run_slurm(cli, argv, err) ? 1 : -1;
 }
 

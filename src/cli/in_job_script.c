@@ -35,8 +35,8 @@ static int put_options(const struct in_job_ask *ask, const struct in_job_places 
                        struct buf *out, struct err *err)
 {
     static const char *const own[] = {
-        "--job-name=muster-server", "--no-requeue", "--nodes=1", "--ntasks=1", "--mem=2G",
-        "--open-mode=append",       "--export=ALL"
+        "--job-name=" IN_JOB_NAME, "--no-requeue", "--nodes=1", "--ntasks=1", "--mem=2G",
+        "--open-mode=append",      "--export=ALL"
     };
     const uint64_t minutes = (ask->time_ms + MINUTE_MS - 1) / MINUTE_MS;
     if (minutes > MINUTES_MAX)
@@ -59,6 +59,9 @@ static int put_options(const struct in_job_ask *ask, const struct in_job_places 
             err_set(err, ERR_INPUT, "\"%.60s\" is no flag of sbatch", ask->flags[i]);
             return err_hint(err, "write each as one word: --qos=high");
         }
+        if (strncmp(ask->flags[i], "--job-n", 7) == 0 || strncmp(ask->flags[i], "-J", 2) == 0)
+            return err_set(err, ERR_INPUT,
+                           "its name is how the server is found in Slurm: " IN_JOB_NAME);
         put_option(out, ask->flags[i]);
     }
     return 0;

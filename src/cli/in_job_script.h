@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define IN_JOB_SCRIPT_MAX (256u << 10)
+#define IN_JOB_NAME       "muster-server" /* as Slurm knows it */
 
 struct in_job_ask {
     const char *partition;    /* NULL: Slurm's default one */

@@ -104,7 +104,8 @@ static void a_shell_takes_it(void **state)
 
 static void what_no_line_can_say_is_refused(void **state)
 {
-    static const char *const lines[] = { "--comment=a\nrm" }, *const words[] = { "high" };
+    static const char *const lines[] = { "--comment=a\nrm" }, *const words[] = { "high" },
+                             *const names[] = { "--job-name=mine" };
     struct in_job_ask ask = { .flags = lines, .n_flags = 1 };
     AUTO_BUF struct buf out = BUF_INIT(IN_JOB_SCRIPT_MAX);
     struct err err;
@@ -112,6 +113,8 @@ static void what_no_line_can_say_is_refused(void **state)
     assert_int_equal(in_job_script(&ask, &places, &out, &err), -1);
     assert_int_equal(err.code, ERR_INPUT);
     ask.flags = words;
+    assert_int_equal(in_job_script(&ask, &places, &out, &err), -1);
+    ask.flags = names;
     assert_int_equal(in_job_script(&ask, &places, &out, &err), -1);
     ask = (struct in_job_ask){ .time_ms = UINT64_C(400) * 24 * 3600000 };
     assert_int_equal(in_job_script(&ask, &places, &out, &err), -1);
