@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -76,12 +77,17 @@ static void no_limit_is_over_the_own(void **state)
     (void)state;
     struct rlimit is;
     unsigned long long asked, same;
+    char *end;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &is), 0);
     struct command command = command_new("p", 0);
     command_limit(&command, "nofile", RLIMIT_NOFILE);
     assert_int_equal(command.n, 3);
     assert_string_equal(command.at[1], "--ulimit");
-    assert_int_equal(sscanf(command.at[2], "nofile=%llu:%llu", &asked, &same), 2);
+    assert_int_equal(strncmp(command.at[2], "nofile=", 7), 0);
+    asked = strtoull(command.at[2] + 7, &end, 10);
+    assert_int_equal(*end, ':');
+    same = strtoull(end + 1, &end, 10);
+    assert_int_equal(*end, '\0');
     assert_true(asked > 0 && asked == same && asked <= is.rlim_max);
     command_free(&command);
 }
