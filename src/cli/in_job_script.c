@@ -34,13 +34,12 @@ static void put_option(struct buf *out, const char *flag)
 static int put_options(const struct in_job_ask *ask, const struct in_job_places *places,
                        struct buf *out, struct err *err)
 {
-    static const char *const own[] = {
-        "--job-name=" IN_JOB_NAME, "--no-requeue", "--nodes=1", "--ntasks=1", "--mem=2G",
-        "--open-mode=append",      "--export=ALL"
-    };
+    static const char *const own[] = { "--no-requeue", "--nodes=1",          "--ntasks=1",
+                                       "--mem=2G",     "--open-mode=append", "--export=ALL" };
     const uint64_t minutes = (ask->time_ms + MINUTE_MS - 1) / MINUTE_MS;
     if (minutes > MINUTES_MAX)
         return err_set(err, ERR_INPUT, "--time is more than a year");
+    put_option(out, "--job-name=" IN_JOB_NAME);
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
         put_option(out, own[i]);
     AUTO_FREE char *signal = mem_printf("--signal=B:USR1@%u", in_job_warning(minutes));
