@@ -242,14 +242,6 @@ static void write_spot(const struct writer *w, struct text_node *spec)
     }
 }
 
-static const char *joined(struct arena *a, const struct words *words)
-{
-    AUTO_BUF struct buf out = BUF_INIT(COMMAND_MAX);
-    for (size_t i = 0; i < words->n; i++)
-        buf_addf(&out, "%s%s", i ? "," : "", words->at[i]);
-    return arena_strdup(a, buf_str(&out));
-}
-
 static void write_after(const struct writer *w, struct text_node *spec, const struct role *role)
 {
     if (role->after.n == 0 || strcmp(w->type->framework, "mpi") == 0)
@@ -298,7 +290,7 @@ static void write_role(const struct writer *w, struct text_node *list, const str
     if (w->job->placing.nodes.n) {
         struct text_node *assign = text_map(a, spec, "AssignNodeSpec");
         text_bool(a, assign, "EnableAssignNode", true);
-        put(w, assign, "NodeNames", joined(a, &w->job->placing.nodes));
+        put(w, assign, "NodeNames", words_joined(a, &w->job->placing.nodes, ","));
     }
 }
 

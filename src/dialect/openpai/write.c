@@ -193,14 +193,6 @@ static void write_image(struct job_writer *w)
     text_str(w->arena, w->out, "image", image ? image : "none");
 }
 
-static const char *joined(struct arena *arena, const struct words *words)
-{
-    AUTO_BUF struct buf out = BUF_INIT(COMMAND_MAX);
-    for (size_t i = 0; i < words->n; i++)
-        buf_addf(&out, "%s%s", i ? "," : "", words->at[i]);
-    return arena_strdup(arena, buf_str(&out));
-}
-
 static void write_gpu_type(struct job_writer *w)
 {
     const char *type = NULL;
@@ -208,7 +200,7 @@ static void write_gpu_type(struct job_writer *w)
         const struct role *role = &w->job->roles[i];
         if (role->resources.gpu_milli == 0)
             continue;
-        const char *own = joined(w->arena, &role->resources.gpu_types);
+        const char *own = words_joined(w->arena, &role->resources.gpu_types, ",");
         if (!type)
             type = own;
         else if (strcmp(own, type) != 0)

@@ -46,14 +46,6 @@ static void option_number(const struct writer *w, const char *name, uint64_t n)
     option(w, name, arena_printf(w->arena, "%llu", (unsigned long long)n));
 }
 
-static const char *joined(struct arena *a, const struct words *words)
-{
-    AUTO_BUF struct buf text = BUF_INIT(SCRIPT_MAX);
-    for (size_t i = 0; i < words->n; i++)
-        buf_addf(&text, "%s%s", i ? "," : "", words->at[i]);
-    return arena_strdup(a, buf_str(&text));
-}
-
 static void write_after(const struct writer *w)
 {
     AUTO_BUF struct buf text = BUF_INIT(SCRIPT_MAX);
@@ -99,9 +91,9 @@ static void write_jobwide(const struct writer *w)
     if (job->retry.platform.kind == COUNT_NEVER)
         buf_puts(w->out, "#SBATCH --no-requeue\n");
     if (job->placing.avoid.n)
-        option(w, "exclude", joined(w->arena, &job->placing.avoid));
+        option(w, "exclude", words_joined(w->arena, &job->placing.avoid, ","));
     if (job->placing.nodes.n)
-        option(w, "nodelist", joined(w->arena, &job->placing.nodes));
+        option(w, "nodelist", words_joined(w->arena, &job->placing.nodes, ","));
 }
 
 static void write_mounts(const struct writer *w)
