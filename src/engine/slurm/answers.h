@@ -13,7 +13,7 @@
 /* What is asked of squeue: no letter in it means something to a shell, since a prefix may hand it
  * to one. The reason is last, because it may have any. */
 #define SLURM_SQUEUE_FORMAT "%i@%T@%L@%S@%D@%P@%N@%j@%r"
-#define SLURM_SINFO_FORMAT  "%P@%c@%m@%a@%l@%D@%G"
+#define SLURM_SINFO_FORMAT  "%P@%c@%m@%a@%l@%D@%G@%N"
 
 /* Slurm's states, as far as they differ for whoever holds an allocation. LOST: over because of a
  * node; TIMEOUT: at its limit. */

@@ -2,6 +2,7 @@
  * partition the smallest counts, since an allocation may get any of them. */
 #include "engine/slurm/partitions.h"
 
+#include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "engine/slurm/answers.h"
@@ -33,15 +34,15 @@ static bool next_gres(char **text, struct gres *out)
 
 struct partition_line { /* of sinfo */
     char *name;
-    const char *gres;
+    const char *gres, *nodes; /* a host list */
     bool standard;
     struct slurm_shape shape;
 };
 
-/* A server of before asked for the first four. */
+/* Servers of before asked for the first four, and for the first seven. */
 static bool read_partition(char *line, struct partition_line *out)
 {
-    char *at[7];
+    char *at[8];
     size_t n = 0;
     uint64_t cpus, memory, nodes = 0;
     while (n < ARRAY_LEN(at) && (at[n] = strsep(&line, "@")))
@@ -51,6 +52,7 @@ static bool read_partition(char *line, struct partition_line *out)
     const size_t len = strlen(at[0]);
     *out = (struct partition_line){ .name = at[0],
                                     .gres = "",
+                                    .nodes = n > 7 ? at[7] : "",
                                     .standard = len && at[0][len - 1] == '*' };
     if (out->standard)
         at[0][len - 1] = '\0';
@@ -60,7 +62,7 @@ static bool read_partition(char *line, struct partition_line *out)
     out->shape = (struct slurm_shape){
         .partition = at[0], .cpus = cpus, .memory = memory << 20, .gpu_type = ""
     };
-    if (n == ARRAY_LEN(at)) {
+    if (n > 6) {
         (void)slurm_read_span(at[4], &out->shape.time_ms);
         (void)scan_u64(at[5], 0, UINT32_MAX, &nodes);
         out->shape.nodes = (uint32_t)nodes;
@@ -187,6 +189,24 @@ struct words slurm_gpu_types(struct arena *arena, const char *text, const char *
                 types.at[types.n++] = gres.type;
     }
     return types;
+}
+
+struct words slurm_nodes(struct arena *arena, const char *text, const char *partition)
+{
+    struct words all = { .n = 0 };
+    char *rest = arena_strdup(arena, text);
+    for (struct partition_line one; next_line(&rest, partition, &one);) {
+        const char **names, **both;
+        struct err err;
+        size_t n;
+        if (hostlist_read(arena, one.nodes, &names, &n, &err) < 0)
+            continue;
+        both = ARENA_ARRAY(arena, all.n + n, const char *);
+        for (size_t i = 0; i < all.n + n; i++)
+            both[i] = i < all.n ? all.at[i] : names[i - all.n];
+        all = (struct words){ .at = both, .n = all.n + n };
+    }
+    return all;
 }
 
 bool slurm_has_partition(struct arena *arena, const char *text, const char *partition)

@@ -1,5 +1,5 @@
 /* What the nodes of Slurm's partitions have, as sinfo says it in SLURM_SINFO_FORMAT: processors,
- * memory, GPUs by type, and for how long. */
+ * memory, GPUs by type, for how long, and which. */
 #ifndef ENGINE_SLURM_PARTITIONS_H
 #define ENGINE_SLURM_PARTITIONS_H
 
@@ -28,6 +28,8 @@ bool slurm_read_shape(struct arena *, const char *text, const char *partition,
 #define SLURM_TYPES_MAX 32
 /* The types of GPUs there, SLURM_TYPES_MAX at most, in arena; none: Slurm tells none apart. */
 struct words slurm_gpu_types(struct arena *, const char *text, const char *partition);
+/* The names of its nodes, in arena; none: the answer does not name them. */
+struct words slurm_nodes(struct arena *, const char *text, const char *partition);
 /* Is there one of that name? */
 bool slurm_has_partition(struct arena *, const char *text, const char *partition);
 

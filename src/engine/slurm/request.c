@@ -6,6 +6,8 @@
  * nodes: how large these are is Slurm's to know, and theirs to say when they have joined. */
 #include "engine/slurm/request.h"
 
+#include "base/buf.h"
+#include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "engine/slurm/partitions.h"
@@ -154,22 +156,6 @@ static int pack(struct packing *p, bool least, struct err *err)
     return 0;
 }
 
-static const char *joined(struct arena *arena, const struct words *words, const char *apart)
-{
-    const char *text = "";
-    for (size_t i = 0; i < words->n; i++)
-        text = arena_printf(arena, "%s%s%s", text, i ? apart : "", words->at[i]);
-    return text;
-}
-
-static bool words_equal(const struct words *a, const struct words *b)
-{
-    for (size_t i = 0; i < a->n; i++)
-        if (!words_have(b, a->at[i]))
-            return false;
-    return a->n == b->n;
-}
-
 static bool is_batch_script(const struct job_spec *job)
 {
     return words_have(&job->conventions, "sbatch");
@@ -198,7 +184,7 @@ static void find_gpus(struct packing *p, const struct job_spec *job)
         const struct resources *r = &job->roles[i].resources;
         if (!r->gpu_milli)
             continue;
-        same = same && (!types || words_equal(types, &r->gpu_types));
+        same = same && (!types || words_are_same(types, &r->gpu_types));
         types = &r->gpu_types;
     }
     p->gpus.n = (uint32_t)((most + 999) / 1000);
@@ -241,13 +227,35 @@ static const char *partition_of(struct arena *arena, const struct job_spec *job,
     return is_one || is_batch_script(job) ? queue : "";
 }
 
-/* More of them than a word for sbatch may have letters are left to the planner. */
-static void add_names(struct arena *arena, const char *option, const struct words *names,
-                      struct pilot_ask *out)
+/* sbatch takes no more names by --nodelist than the job gets nodes, and none that it does not know
+ * by --exclude: so those of the partition are excluded that the job may not use. More of them than
+ * a word for sbatch may have letters are left to the planner. -1: too few are left. */
+static int add_excluded(struct arena *arena, const struct placing *placing, const char *sinfo,
+                        const struct slurm_shape *shape, struct pilot_ask *out, struct err *err)
 {
-    const char *flag = arena_printf(arena, "%s=%s", option, joined(arena, names, ","));
-    if (names->n && strlen(flag) <= PILOT_FLAG_MAX)
-        out->flags.at[out->flags.n++] = flag;
+    AUTO_BUF struct buf flag = BUF_INIT(PILOT_FLAG_MAX + 1);
+    const char *partition = shape->partition ? shape->partition : "";
+    const struct words all =
+        sinfo ? slurm_nodes(arena, sinfo, partition) : (struct words){ .n = 0 };
+    struct words closed = { .at = ARENA_ARRAY(arena, all.n, const char *) };
+    for (size_t i = 0; i < all.n; i++)
+        if ((placing->nodes.n && !words_have(&placing->nodes, all.at[i])) ||
+            words_have(&placing->avoid, all.at[i]))
+            closed.at[closed.n++] = all.at[i];
+    if (!closed.n)
+        return 0;
+    const size_t left = all.n - closed.n;
+    if (left < out->least) {
+        err_set(err, ERR_CANNOT, "it needs %u nodes, and may use %zu of partition %.60s of Slurm",
+                out->least, left, partition);
+        return err_hint(err, "name others: place.nodes, place.avoid; sinfo lists those there are");
+    }
+    out->nodes = out->nodes > left ? (uint32_t)left : out->nodes;
+    buf_puts(&flag, "--exclude=");
+    hostlist_write(&flag, closed.at, closed.n);
+    if (!flag.overflow)
+        out->flags.at[out->flags.n++] = arena_strdup(arena, buf_str(&flag));
+    return 0;
 }
 
 static void add_flags(struct arena *arena, const struct job_spec *job, struct pilot_ask *out)
@@ -259,7 +267,7 @@ static void add_flags(struct arena *arena, const struct job_spec *job, struct pi
         REQUEST_LABELS(ROW)
 #undef ROW
     };
-    out->flags.at = ARENA_ARRAY(arena, ARRAY_LEN(rows) + 2, const char *);
+    out->flags.at = ARENA_ARRAY(arena, ARRAY_LEN(rows) + 1, const char *);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const char *value = pairs_get(&job->placing.labels, rows[i].label);
         if (!value && is_batch_script(job)) /* what it asked for by the option of that name */
@@ -267,8 +275,6 @@ static void add_flags(struct arena *arena, const struct job_spec *job, struct pi
         if (value && *value)
             out->flags.at[out->flags.n++] = arena_printf(arena, "%s=%s", rows[i].option, value);
     }
-    add_names(arena, "--nodelist", &job->placing.nodes, out);
-    add_names(arena, "--exclude", &job->placing.avoid, out);
 }
 
 /* As long as the job may run and end, what comes before and after it included. */
@@ -320,8 +326,8 @@ static int find_shape(struct arena *arena, const struct packing *p, const char *
         const struct words types = slurm_gpu_types(arena, sinfo, partition);
         return err_set(err, ERR_CANNOT,
                        "it needs %u GPUs %.60s on a node, and those of partition %.60s are %.200s",
-                       any.n, joined(arena, &p->gpus.types, " or "), out->partition,
-                       joined(arena, &types, ", "));
+                       any.n, words_joined(arena, &p->gpus.types, " or "), out->partition,
+                       words_joined(arena, &types, ", "));
     }
     err_set(err, ERR_CANNOT, "it needs %u GPUs on a node, and no node of partition %.60s has them",
             any.n, out->partition);
@@ -346,5 +352,7 @@ int slurm_make_request(struct arena *arena, const struct job_spec *job, const ch
         out->nodes = p->shape.nodes > out->least ? p->shape.nodes : out->least;
     out->time_ms = time_of(job, &p->shape);
     add_flags(arena, job, out);
-    return p->shape.partition ? check_partition(out, &p->shape, err) : 0;
+    if (p->shape.partition && check_partition(out, &p->shape, err) < 0)
+        return -1;
+    return add_excluded(arena, &job->placing, sinfo, &p->shape, out, err);
 }

@@ -88,12 +88,26 @@ static void types_are_listed(void **state)
     assert_int_equal(slurm_gpu_types(*state, mixed, "old").n, 0);
 }
 
+static void nodes_are_listed(void **state)
+{
+    static const char text[] = "gpu*@64@512000@up@1-00:00:00@2@gpu:a100:8@n[1-2]\n"
+                               "gpu*@16@64000@up@1-00:00:00@2@(null)@big,m07\n"
+                               "old@16@64000@up@infinite@3@gpu:2\n"
+                               "odd@16@64000@up@infinite@1@(null)@n[1-\n";
+    const struct words nodes = slurm_nodes(*state, text, "");
+    assert_string_equal(words_joined(*state, &nodes, " "), "n1 n2 big m07");
+    assert_int_equal(slurm_nodes(*state, text, "old").n, 0);
+    assert_int_equal(slurm_nodes(*state, text, "odd").n, 0);
+    assert_int_equal(slurm_nodes(*state, text, "none").n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(shapes_are_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(types_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(types_are_listed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nodes_are_listed, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("engine/slurm/partitions", tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #define GIB   (UINT64_C(1) << 30)
 #define AGENT (UINT64_C(128) << 20)
 
-static const char sinfo[] = "main*@8@16000@up@infinite@4@(null)\n"
+static const char sinfo[] = "main*@8@16000@up@infinite@4@(null)@n[1-3],big\n"
                             "gpu@64+@512000@up@1-00:00:00@16@gpu:a100:8(S:0-1)\n"
                             "gpu@16@64000@up@1-00:00:00@2@(null)\n";
 
@@ -195,17 +195,30 @@ static void types_of_gpus_are_told(void **state)
     assert_string_equal(ask_for(*state, job).gpu_type, "");
 }
 
-static void nodes_are_named(void **state)
+static void nodes_are_excluded(void **state)
 {
     struct job_spec *job = job_of(*state, 1);
+    struct err err;
     set_role(&job->roles[0], 2, 1, 0, 0);
-    job->placing.nodes = (struct words){ .at = (const char *[]){ "n1", "n4" }, .n = 2 };
+    job->placing.nodes = (struct words){ .at = (const char *[]){ "n1", "big", "n2" }, .n = 3 };
     job->placing.avoid = (struct words){ .at = (const char *[]){ "n2" }, .n = 1 };
     struct pilot_ask ask = ask_for(*state, job);
-    assert_int_equal(ask.flags.n, 2);
-    assert_string_equal(ask.flags.at[0], "--nodelist=n1,n4");
-    assert_string_equal(ask.flags.at[1], "--exclude=n2");
+    assert_int_equal(ask.flags.n, 1);
+    assert_string_equal(ask.flags.at[0], "--exclude=n[2-3]");
+    assert_int_equal(ask.nodes, 1);
     assert_int_equal(pilot_check_ask(&ask, NULL), 0);
+    set_role(&job->roles[0], 3, 1, 0, 0); /* spread over more nodes than it may use */
+    job->placing.spread = (struct words){ .at = (const char *[]){ "a" }, .n = 1 };
+    assert_int_equal(slurm_make_request(*state, job, sinfo, &ask, &err), -1);
+    assert_string_equal(err.what, "it needs 3 nodes, and may use 2 of partition main of Slurm");
+    job->roles[0].min = 1; /* it makes do with fewer */
+    assert_int_equal(ask_for(*state, job).nodes, 2);
+    job->placing.nodes = (struct words){ .n = 0 };
+    job->placing.avoid.at[0] = "elsewhere"; /* Slurm refuses names that it does not know */
+    assert_int_equal(ask_for(*state, job).flags.n, 0);
+    job->queue = "gpu"; /* sinfo did not say which nodes that has */
+    job->placing.avoid.at[0] = "g1";
+    assert_int_equal(ask_for(*state, job).flags.n, 0);
 }
 
 int main(void)
@@ -215,7 +228,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(roles_are_put_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(times_and_elastic_roles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(exclusive_scripts_get_whole_nodes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nodes_are_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nodes_are_excluded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(types_of_gpus_are_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_there_is_refused, set_up, tear_down),
     };
