@@ -1,5 +1,5 @@
-/* The rows, and finding one: by its whole name, a name of older versions, or a beginning of a name
- * that no other option has. */
+/* The rows, and finding one: by its whole name, a name of older versions, or a beginning of one
+ * of both that no other option has. */
 #include "dialect/sbatch/options.h"
 
 #include "base/buf.h"
@@ -29,26 +29,31 @@ static const struct {
     { "cluster", SBO_CLUSTERS },
 };
 
+/* What a beginning may mean, so far. */
+struct candidate {
+    enum sb_id id;
+    bool exact, several;
+};
+
+static void compare(struct candidate *m, enum sb_id id, const char *own, const char *name,
+                    size_t len)
+{
+    if (m->exact || strncmp(own, name, len) != 0)
+        return;
+    m->exact = strlen(own) == len;
+    m->several = !m->exact && (m->several || (m->id != SB_ID_N && m->id != id));
+    m->id = id;
+}
+
 enum sb_id sb_option_find(const char *name, size_t len, bool *several)
 {
-    enum sb_id found = SB_ID_N;
-    *several = false;
-    for (enum sb_id id = 0; id < SB_ID_N; id++) {
-        if (strncmp(sb_options[id].name, name, len) != 0)
-            continue;
-        if (strlen(sb_options[id].name) == len) {
-            *several = false;
-            return id;
-        }
-        *several |= found != SB_ID_N;
-        found = id;
-    }
+    struct candidate m = { .id = SB_ID_N };
+    for (enum sb_id id = 0; id < SB_ID_N; id++)
+        compare(&m, id, sb_options[id].name, name, len);
     for (size_t i = 0; i < ARRAY_LEN(also); i++)
-        if (strlen(also[i].name) == len && strncmp(also[i].name, name, len) == 0) {
-            *several = false;
-            return also[i].id;
-        }
-    return *several ? SB_ID_N : found;
+        compare(&m, also[i].id, also[i].name, name, len);
+    *several = m.several;
+    return m.several ? SB_ID_N : m.id;
 }
 
 enum sb_id sb_option_letter(char letter)
