@@ -70,7 +70,11 @@ static void read_gres(struct counting *c)
     }
     c->out->custom.at = ARENA_ARRAY(c->r->arena, n, struct amount);
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(list[i].name, "gpu") == 0 && list[i].count <= CPU_MAX) {
+        if (strcmp(list[i].name, "gpus") == 0) {
+            report_hint(c->r->report,
+                        sb_fail(c->r, c->part, SBO_GRES, "names gpus, as --gpus does"),
+                        "gpu:1, or gpu:a100:1");
+        } else if (strcmp(list[i].name, "gpu") == 0 && list[i].count <= CPU_MAX) {
             c->gpus_per_node += list[i].count;
             take_type(c, SBO_GRES, list[i].type);
         } else if (list[i].count && list[i].count <= CPU_MAX) {

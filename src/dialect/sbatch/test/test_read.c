@@ -45,7 +45,8 @@ static const struct row {
     { "#SBATCH --exclusive --mem=4G", 1, 0, 0, 4 * GI },
     { "#SBATCH --overcommit --ntasks-per-node=8", 1, 1, 0, 0 },
     { "#SBATCH --mincpus=6", 1, 6, 0, 0 },
-    { "#SBATCH -c 4 -c 2", 1, 2, 0, 0 }, /* the last one counts */
+    { "#SBATCH -N2 --tasks=4 -c2", 2, 8, 0, 0 }, /* a beginning of --tasks-per-node */
+    { "#SBATCH -c 4 -c 2", 1, 2, 0, 0 },         /* the last one counts */
     { "#SBATCH -N2 # two\n##SBATCH -N4\n #SBATCH -N5\n#SBATCH-c2", 2, 2, 0, 0 },
 };
 
@@ -79,6 +80,8 @@ static const struct {
     { "#SBATCH job-name", "is no option", 2 },
     { "#SBATCH --comment=\"a", "quote is not closed", 2 },
     { "#SBATCH --comment=a\\ b", "backslash", 2 },
+    { "#SBATCH --cpus=4", "several options", 2 },
+    { "#SBATCH --gres=gpus:1", "names gpus", 2 },
     { "#SBATCH --nodes", "has no value", 2 },
     { "#SBATCH --hold=yes", "takes no value", 2 },
     { "#SBATCH --mem=1.5G", "no amount of memory", 2 },
