@@ -105,9 +105,9 @@ static char *run_slurm(struct cli *cli, const char *const *argv, struct err *err
     return NULL;
 }
 
-enum slurm_state { OVER, WAITS, RUNS };
+enum progress { OVER, WAITS, RUNS };
 
-static enum slurm_state standing_of(const char *state)
+static enum progress progress_of(const char *state)
 {
     static const char *const running[] = { "RUNNING", "CONFIGURING", "SUSPENDED",
                                            "STOPPED", "RESIZING",    "STAGE_OUT" };
@@ -121,13 +121,13 @@ static enum slurm_state standing_of(const char *state)
 
 /* Slurm gives out numbers again that it forgot: the name counts too. Of all allocations that this
  * user has; why: Slurm's reason, in arena. -1 with err. */
-static int look(struct cli *cli, const char *id, enum slurm_state *standing, const char **why,
+static int look(struct cli *cli, const char *id, enum progress *progress, const char **why,
                 struct err *err)
 {
     static const char *const argv[] = { "squeue", "--me",      "-h", "-t",       "all",
                                         "-n",     IN_JOB_NAME, "-o", "%i|%T|%r", NULL };
     char *text = *id ? run_slurm(cli, argv, err) : arena_strdup(cli->arena, "");
-    *standing = OVER;
+    *progress = OVER;
     *why = "";
     if (!text)
         return -1;
@@ -135,7 +135,7 @@ static int look(struct cli *cli, const char *id, enum slurm_state *standing, con
         const char *its = strsep(&line, "|"), *state = line ? strsep(&line, "|") : NULL;
         if (!state || strcmp(its, id) != 0)
             continue;
-        *standing = standing_of(state);
+        *progress = progress_of(state);
         *why = line ? line : "";
     }
     return 0;
@@ -200,9 +200,9 @@ static void say_waiting(struct cli *cli, const char *id, const char *why, const 
     *said = why;
 }
 
-static int say_late(const char *id, enum slurm_state standing, const char *why, struct err *err)
+static int say_late(const char *id, enum progress progress, const char *why, struct err *err)
 {
-    if (standing == WAITS)
+    if (progress == WAITS)
         err_set(err, ERR_UNAVAILABLE, "your server waits in Slurm (allocation %s: %s)", id, why);
     else
         err_set(err, ERR_UNAVAILABLE, "your server does not answer yet (allocation %s runs)", id);
@@ -224,27 +224,27 @@ static int ask_slurm(struct cli *cli, const char *dir, bool before, struct err *
  * what the next one goes on from. most_ms 0: as long as it takes. */
 static int need(struct cli *cli, const char *dir, uint64_t most_ms, struct err *err)
 {
-    enum slurm_state standing = WAITS;
+    enum progress progress = WAITS;
     const char *why = "", *said = NULL;
     bool asked = false;
     for (uint64_t ms = 0;; ms += LOOK_MS) {
         const char *id = allocation_of(cli, dir); /* it may name the next one by itself */
         if (answers(cli, id))
             return 0;
-        if (ms % SLURM_MS == 0 && look(cli, id, &standing, &why, err) < 0)
+        if (ms % SLURM_MS == 0 && look(cli, id, &progress, &why, err) < 0)
             return -1;
-        if (standing == OVER && asked)
+        if (progress == OVER && asked)
             return say_ended(cli, dir, id, err);
-        if (standing == OVER) {
+        if (progress == OVER) {
             if (ask_slurm(cli, dir, *id, err) < 0)
                 return -1;
             asked = true;
-            standing = WAITS;
+            progress = WAITS;
         }
-        if (standing == WAITS && ms >= SLURM_MS)
+        if (progress == WAITS && ms >= SLURM_MS)
             say_waiting(cli, id, why, &said);
         if (most_ms && ms >= most_ms)
-            return say_late(id, standing, why, err);
+            return say_late(id, progress, why, err);
         poll(NULL, 0, LOOK_MS);
     }
 }
@@ -354,11 +354,11 @@ int in_job_start(struct cli *cli, const struct in_job_ask *ask, const struct pai
 int in_job_cancel(struct cli *cli, const char **id, struct err *err)
 {
     const char *dir = in_job_dir(cli), *why;
-    enum slurm_state standing = OVER;
+    enum progress progress = OVER;
     *id = dir ? allocation_of(cli, dir) : "";
-    if (look(cli, *id, &standing, &why, err) < 0)
+    if (look(cli, *id, &progress, &why, err) < 0)
         return -1;
-    if (standing == OVER)
+    if (progress == OVER)
         return 0;
     const char *const argv[] = { "scancel", "--name=" IN_JOB_NAME, *id, NULL };
     return run_slurm(cli, argv, err) ? 1 : -1;
@@ -367,12 +367,12 @@ int in_job_cancel(struct cli *cli, const char **id, struct err *err)
 void in_job_explain(struct cli *cli, struct err *err)
 {
     const char *dir = in_job_dir(cli), *id = dir ? allocation_of(cli, dir) : "", *why;
-    enum slurm_state standing;
-    if (!*id || look(cli, id, &standing, &why, NULL) < 0)
+    enum progress progress;
+    if (!*id || look(cli, id, &progress, &why, NULL) < 0)
         return;
-    if (standing == WAITS)
+    if (progress == WAITS)
         err_set(err, ERR_UNAVAILABLE, "your server waits in Slurm (allocation %s: %s)", id, why);
-    else if (standing == RUNS)
+    else if (progress == RUNS)
         err_set(err, ERR_UNAVAILABLE, "allocation %s runs, and your server there does not answer",
                 id);
     else
@@ -380,7 +380,7 @@ void in_job_explain(struct cli *cli, struct err *err)
                 "your server has no allocation: the last one, %s, is over; any command asks Slurm "
                 "for another one",
                 id);
-    if (standing == RUNS)
+    if (progress == RUNS)
         err_hint(err, "%s says why", own_file(cli, dir, "server.log"));
     else
         err_remedy(err, REMEDY_SERVER_START);
