@@ -113,14 +113,28 @@ static void apply_env(struct arena *arena, struct text_node *tree, const struct 
             put_text(arena, member(arena, role, "env"), env->at[i].name, env->at[i].value);
 }
 
-/* Problems of the overridden tree have no place in the text: they say what they are about by their
- * path. */
-static void report_overrides(struct report *into, const struct report *from)
+static bool is_in(const struct report *report, const struct problem *one)
 {
-    for (size_t i = 0; i < from->n; i++)
-        if (from->at[i].severity == SEVERITY_ERROR)
-            report_add(into, SEVERITY_ERROR, (struct place){ 0 }, from->at[i].path,
-                       from->at[i].what, from->at[i].hint);
+    for (size_t i = 0; i < report->n; i++)
+        if (strcmp(report->at[i].path, one->path) == 0 &&
+            strcmp(report->at[i].what, one->what) == 0)
+            return true;
+    return false;
+}
+
+/* Problems of the overridden tree have no place in the text: they say what they are about by their
+ * path. What there was to warn of before is said already. */
+static void report_overrides(struct report *into, const struct report *from,
+                             const struct job_spec *before)
+{
+    struct report known;
+    report_init(&known, into->arena);
+    job_check(before, &known);
+    for (size_t i = 0; i < from->n; i++) {
+        const struct problem *one = &from->at[i];
+        if (one->severity == SEVERITY_ERROR || !is_in(&known, one))
+            report_add(into, one->severity, (struct place){ 0 }, one->path, one->what, one->hint);
+    }
 }
 
 /* What no field says. Places of roles: later problems point into the text again. */
@@ -153,7 +167,7 @@ static struct job_spec * override(struct arena *arena, const struct dialect_requ
     if (!report_ok(report))
         return NULL;
     struct job_spec *changed = job_decode(arena, tree, &problems);
-    report_overrides(report, &problems);
+    report_overrides(report, &problems, job);
     if (changed)
         keep_unsaid(changed, job);
     return changed;

@@ -133,6 +133,16 @@ static void check_inputs(const struct checker *c)
     }
 }
 
+static void check_runtime(const struct checker *c)
+{
+    for (size_t i = 0; i < c->job->n_roles; i++)
+        if (c->job->roles[i].image)
+            return;
+    if (c->job->runtime > RUNTIME_HOST)
+        check_warn(c, "runtime", "leave it out, or name an image",
+                   "has no effect: no role has an image");
+}
+
 static void check_rules(const struct checker *c)
 {
     const struct job_spec *job = c->job;
@@ -165,6 +175,7 @@ void job_check_at(const struct job_spec *job, const struct text_node *root, stru
 {
     struct checker c = { .job = job, .root = root, .report = report };
     check_rules(&c);
+    check_runtime(&c);
     check_roles(&c);
     if (job->n_roles > JOB_MAX_ROLES)
         return;

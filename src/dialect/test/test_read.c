@@ -176,6 +176,23 @@ static void test_bad_overrides(void **state)
     arena_destroy(b.arena);
 }
 
+/* Those of the text itself are said once. */
+static void test_warnings_of_overrides(void **state)
+{
+    (void)state;
+    const char *sets[] = { "runtime=bwrap", "runtime=podman" };
+    struct bench b = { .request = { .sets = { sets, 1 } } };
+    b.arena = arena_create();
+    assert_int_equal(try(&b, "name: x\nrun: y\n"), 0);
+    assert_int_equal(b.report.warnings, 1);
+    assert_string_equal(b.report.at[0].what, "runtime has no effect: no role has an image");
+    b.request.sets.at++;
+    assert_int_equal(try(&b, "name: x\nrun: y\nruntime: bwrap\n"), 0);
+    assert_int_equal(b.report.warnings, 1);
+    assert_int_equal(b.report.at[0].place.line, 3);
+    arena_destroy(b.arena);
+}
+
 /* Only who asks for them gets several documents. */
 static void test_documents(void **state)
 {
@@ -207,10 +224,15 @@ static void test_unchecked_job_is_caught(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_detected),          cmocka_unit_test(test_named),
-        cmocka_unit_test(test_nobodys_text),      cmocka_unit_test(test_overrides),
-        cmocka_unit_test(test_env_override_wins), cmocka_unit_test(test_bad_overrides),
-        cmocka_unit_test(test_documents),         cmocka_unit_test(test_unchecked_job_is_caught),
+        cmocka_unit_test(test_detected),
+        cmocka_unit_test(test_named),
+        cmocka_unit_test(test_nobodys_text),
+        cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_env_override_wins),
+        cmocka_unit_test(test_bad_overrides),
+        cmocka_unit_test(test_warnings_of_overrides),
+        cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_unchecked_job_is_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,11 +199,39 @@ static void test_filled_by_hand(void **state)
     arena_destroy(arena);
 }
 
+static void test_runtimes(void **state)
+{
+    struct arena *arena = arena_create();
+    struct job_spec *job = job_new(arena);
+    struct role role;
+    struct report report;
+    (void)state;
+    role_init(&role);
+    role.name = "w";
+    role.run = "x";
+    job->name = "hand";
+    job->roles = &role;
+    job->n_roles = 1;
+    for (enum job_runtime runtime = 0; runtime < RUNTIME_N; runtime++) {
+        report_init(&report, arena);
+        job->runtime = runtime;
+        job_check(job, &report);
+        assert_int_equal(report.warnings, runtime > RUNTIME_HOST);
+    }
+    assert_string_equal(report.at[0].what, "runtime has no effect: no role has an image");
+    role.image = "debian";
+    report_init(&report, arena);
+    job_check(job, &report);
+    assert_int_equal(report.warnings, 0);
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_jobs),
         cmocka_unit_test(test_filled_by_hand),
+        cmocka_unit_test(test_runtimes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
