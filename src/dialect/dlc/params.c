@@ -62,6 +62,8 @@ static const struct param {
     { "success_policy", PARAM_TEXT, "SuccessPolicy" },
     { "oversold_type", PARAM_TEXT, "Settings.OversoldType" },
     { "driver", PARAM_TEXT, "Settings.Driver" },
+    { "disable_ecs_stock_check", PARAM_BOOL, "Settings.DisableEcsStockCheck" },
+    { "enable_credential", PARAM_BOOL, "CredentialConfig.EnableCredentialInject" },
     { "advanced_settings", PARAM_PAIRS, "Settings.AdvancedSettings" },
     { "aimaster_enable", PARAM_BOOL, "Settings.EnableErrorMonitoringInAIMaster" },
     { "aimaster_args", PARAM_SPECIAL, "Settings.ErrorMonitoringArgs" },
@@ -90,14 +92,15 @@ static const struct param_role {
 };
 static const struct {
     const char *suffix, *path;
+    bool memory;
 } role_keys[] = {
-    { "image", "Image" },
-    { "spec", "EcsSpec" },
-    { "cpu", "ResourceConfig.CPU" },
-    { "gpu", "ResourceConfig.GPU" },
-    { "gpu_type", "ResourceConfig.GPUType" },
-    { "memory", "ResourceConfig.Memory" },
-    { "shared_memory", "ResourceConfig.SharedMemory" },
+    { "image", "Image", false },
+    { "spec", "EcsSpec", false },
+    { "cpu", "ResourceConfig.CPU", false },
+    { "gpu", "ResourceConfig.GPU", false },
+    { "gpu_type", "ResourceConfig.GPUType", false },
+    { "memory", "ResourceConfig.Memory", true },
+    { "shared_memory", "ResourceConfig.SharedMemory", true },
 };
 
 struct dlc_names {
@@ -259,6 +262,37 @@ static void put_sources(struct making *m, const struct text_node *node, bool uri
         put_source(m, part, node->key, uri);
 }
 
+/* The older command has `--kind BatchJob`, which no body of the API may have. */
+static void take_kind(struct making *m, const struct text_node *node)
+{
+    const bool older = strcasecmp(node->str, "BatchJob") == 0;
+    const struct dlc_type *type = dlc_type_find(older ? "ElasticBatchJob" : node->str, true);
+    if (text_get(m->out, "JobType"))
+        return;
+    put_place(text_str(m->arena, m->out, "JobType", type ? type->name : node->str), node);
+    if (!older)
+        return;
+    struct problem *p = report_warn(
+        m->report, node->place, node->key,
+        "%s is BatchJob: taken for an ElasticBatchJob, whose tasks are independent too", node->key);
+    report_hint(m->report, p, "ElasticBatchJob");
+}
+
+/* Memory without a unit is in GiB, as command lines of the older command have it. */
+static void put_memory(struct making *m, struct text_node *spec, const char *path,
+                       const struct text_node *node)
+{
+    struct text_node whole = *node;
+    uint64_t n;
+    if (scan_u64(node->str, 1, 1u << 20, &n)) {
+        whole.str = arena_printf(m->arena, "%sGi", node->str);
+        struct problem *p = report_warn(m->report, node->place, node->key,
+                                        "%s has no unit: taken as %s", node->key, whole.str);
+        report_hint(m->report, p, "%s", whole.str);
+    }
+    put_text(m, spec, path, &whole);
+}
+
 static void put_special(struct making *m, const struct text_node *node)
 {
     if (strcmp(node->key, "data_sources") == 0) {
@@ -271,10 +305,8 @@ static void put_special(struct making *m, const struct text_node *node)
         const char *on = "EnableErrorMonitoringInAIMaster";
         if (!text_get(settings, on) && !text_get(m->root, "aimaster_enable"))
             put_place(text_bool(m->arena, settings, on, true), node);
-    } else if (!text_get(m->out, "JobType") &&
-               (strcmp(node->key, "kind") == 0 || strcmp(node->key, "job_type") == 0)) {
-        const struct dlc_type *type = dlc_type_find(node->str, true);
-        put_place(text_str(m->arena, m->out, "JobType", type ? type->name : node->str), node);
+    } else if (strcmp(node->key, "kind") == 0 || strcmp(node->key, "job_type") == 0) {
+        take_kind(m, node);
     }
 }
 
@@ -392,6 +424,8 @@ static void put_role(struct making *m, const struct param_role *role)
         }
         if (what == 0)
             put_count(m, spec, role, node);
+        else if (role_keys[what - 1].memory)
+            put_memory(m, spec, role_keys[what - 1].path, node);
         else
             put_text(m, spec, role_keys[what - 1].path, node);
     }
