@@ -135,6 +135,35 @@ def test_create_with_flags_and_follow(dlc: Dlc) -> None:
     assert done.returncode == 1 and "exited with 3" in done.stderr
 
 
+def test_all_that_is_not_known_is_told(dlc: Dlc) -> None:
+    """A script of the cloud, with its workspace and its quota: at once, with what to do."""
+    flags = ("--workers=1", "--worker_cpu=1", "--worker_memory", "1", "--worker_image=me/i")
+    own = ("--enable_credential=true", "--disable_ecs_stock_check=true")
+    text = ("submit", "pytorchjob", *flags, *own, "--name=n", "--command=true")
+    done = dlc(*text, "--workspace_id", "86989", "--resource_id=quotanur5zmaur63")
+    assert done.returncode == 2 and "2 errors in dlc, nothing was submitted" in done.stderr
+    for what in ('queue "quotanur5zmaur63" is not known here', "default, public",
+                 'workspace "86989" is not known here', "kind: workspace"):  # fmt: skip
+        assert what in done.stderr
+    assert "--wait" not in done.stderr, "there is no file to submit again"
+    for warning in ("CredentialConfig has no effect", "DisableEcsStockCheck has no effect"):
+        assert warning in done.stderr
+
+
+def test_the_older_command(dlc: Dlc) -> None:
+    """Memory without a unit, and a kind that bodies have no word for."""
+    flags = [flag.removesuffix("Gi") for flag in FLAGS]
+    text = ("create", "job", "--kind", "BatchJob", *flags, "--name", "old")
+    done = dlc(*text, "--command", "echo $RANK")
+    assert done.returncode == 0, done.stderr
+    assert "taken for an ElasticBatchJob" in done.stderr and "taken as 1Gi" in done.stderr
+    job = re.findall(r"dlc[0-9a-z]{13}", done.stdout)[-1]
+    body = dlc.job(job)
+    assert body["JobType"] == "ElasticBatchJob"
+    assert body["JobSpecs"][0]["ResourceConfig"]["Memory"] == "1Gi"
+    assert dlc.ended(job)["Status"] == "Succeeded"
+
+
 def test_stop_list_delete(dlc: Dlc) -> None:
     job = dlc.submit("pytorchjob", *FLAGS, "-n", "a-long-one", "--command", "sleep 600")
     wait_for(lambda: dlc.job(job)["Status"] == "Running")

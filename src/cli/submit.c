@@ -248,11 +248,18 @@ struct text_node *submit_read(struct cli *cli, const struct submit_opts *o,
     return send(cli, o, &src, key, err);
 }
 
-struct text_node *submit_text(struct cli *cli, const struct submit_opts *o, const char *text,
-                              size_t len, struct err *err)
+struct text_node *submit_text(struct cli *cli, const struct submit_opts *o, const char *made_of,
+                              const char *text, size_t len, struct err *err)
 {
     struct submit_source src = { .route = "/v1/jobs", .text = text, .len = len };
-    return send(cli, o, &src, o->key, err);
+    struct call call;
+    if (submit_call(cli, o, &src, &call, err) < 0)
+        return NULL;
+    call.key = o->key;
+    call.file = made_of; /* for what is said of it: it can't be submitted by that name */
+    struct text_node *answer = call_send(cli, &call, err);
+    cli->refused.file = NULL;
+    return answer;
 }
 
 struct text_node *submit_command(struct cli *cli, const struct submit_opts *o, int argc,

@@ -90,9 +90,9 @@ struct text_node *submit_file(struct cli *, const struct submit_opts *, const ch
 struct submit_source;
 struct text_node *submit_read(struct cli *, const struct submit_opts *,
                               const struct submit_source *, size_t nth, struct err *err);
-/* The same for a text made here. */
-struct text_node *submit_text(struct cli *, const struct submit_opts *, const char *text,
-                              size_t len, struct err *err);
+/* The same for a text made here, of what the user knows as made_of. */
+struct text_node *submit_text(struct cli *, const struct submit_opts *, const char *made_of,
+                              const char *text, size_t len, struct err *err);
 /* The same for a command; says on stderr what its user has to know of the job it became. */
 struct text_node *submit_command(struct cli *, const struct submit_opts *, int argc, char **argv,
                                  struct err *err);

@@ -101,12 +101,11 @@ static int take_own(struct request *r, struct err *err)
 
 /* ---- checking ---- */
 
-static int refuse(const struct request *r, const struct report *report, struct err *err)
+static void say(const struct request *r, const struct report *report)
 {
     AUTO_BUF struct buf text = BUF_INIT(1 << 20);
     report_print(report, r->file ? r->file : "dlc", r->text, r->len, out_color_err(), &text);
     fputs(buf_str(&text), stderr);
-    return err_set(err, ERR_INPUT, "nothing was submitted");
 }
 
 static struct text_node *make_body(struct dlc_call *c, struct request *r, struct report *report,
@@ -117,11 +116,14 @@ static struct text_node *make_body(struct dlc_call *c, struct request *r, struct
     if (report_ok(report))
         dlc_dialect.read(c->cli->arena, r->root, &site, report);
     if (!report_ok(report)) {
-        refuse(r, report, err);
+        say(r, report);
+        err_set(err, ERR_INPUT, "nothing was submitted");
         return NULL;
     }
     report_init(&inner, c->cli->arena);
-    return dlc_body(c->cli->arena, r->root, &inner);
+    struct text_node *body = dlc_body(c->cli->arena, r->root, &inner);
+    say(r, &inner); /* what the server cannot: it is sent the body */
+    return body;
 }
 
 static struct text_node *without_password(struct arena *arena, const struct text_node *body)
@@ -171,7 +173,8 @@ static int send(struct dlc_call *c, const struct request *r, const struct text_n
     fflush(stdout);
     if (server_ensure(c->cli, err) < 0)
         return -1;
-    const struct text_node *answer = submit_text(c->cli, &opts, buf_str(&text), text.len, err);
+    const struct text_node *answer =
+        submit_text(c->cli, &opts, r->file ? r->file : "dlc", buf_str(&text), text.len, err);
     if (!answer)
         return -1;
     const char *id = arena_printf(c->cli->arena, "dlc%s", answer_text(answer, "id", ""));
