@@ -164,6 +164,12 @@ static const struct field completion_fields[] = {
           .unit = "succeeded tasks that end the job; -1: all of them",
           .doc = "`done.succeeded`; all tasks *of the role* when left out or 0, so that the first "
                  "role that is through ends the job, as there; -1 or null: `all`"),
+    FIELD(CUSTOM, "minFailedTaskCount", struct v2_role, min_failed, .hooks = &count,
+          .unit = "failed tasks that fail the job; -1: never",
+          .doc = "as `minFailedInstances`: its name in the first files of version 2"),
+    FIELD(CUSTOM, "minSucceededTaskCount", struct v2_role, min_succeeded, .hooks = &count,
+          .unit = "succeeded tasks that end the job; -1: all of them",
+          .doc = "as `minSucceededInstances`: its name in the first files of version 2"),
     FIELD_END,
 };
 static const struct field container_fields[] = {
