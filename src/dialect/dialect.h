@@ -155,7 +155,8 @@ struct dialects {
     size_t n_conventions;
     const struct convention *native; /* used when a job names none */
 };
-/* By its name; "openpai" stands for the newest of "openpai-v1", "openpai-v2". NULL when absent. */
+/* By its name or title; "openpai" stands for the newest of "openpai-v1", "openpai-v2". NULL when
+ * absent. */
 const struct dialect *dialect_find(const struct dialects *, const char *name);
 /* The same for a text: "openpai" stands for the version that the text looks like. */
 const struct dialect *dialect_named(const struct dialects *, const char *name,

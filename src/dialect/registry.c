@@ -5,6 +5,7 @@
 #include "job/device_error.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* "openpai" stands for all its versions. */
 static bool name_fits(const char *full, const char *name)
@@ -17,7 +18,7 @@ const struct dialect *dialect_find(const struct dialects *all, const char *name)
 {
     const struct dialect *found = NULL;
     for (size_t i = 0; i < all->n; i++)
-        if (strcmp(all->at[i]->name, name) == 0)
+        if (strcmp(all->at[i]->name, name) == 0 || strcasecmp(all->at[i]->title, name) == 0)
             return all->at[i];
     for (size_t i = 0; i < all->n; i++)
         if (name_fits(all->at[i]->name, name))

@@ -15,13 +15,13 @@
 
 static const char *const paths[] = { "env.*", "roles.*.env.*",   "list.*.key", "token",
                                      "env.A", "notes.\"a.b/c\"", NULL };
-static const struct dialect dialect = { .name = "x", .secrets = paths };
+static const struct dialect dialect = { .name = "x", .title = "x", .secrets = paths };
 static const char *const credentials[] = { "token", NULL };
 static int is_map(const struct text_node *root)
 {
     return root && root->kind == TEXT_MAP ? 50 : 0;
 }
-static const struct dialect open_dialect = { .name = "y" };
+static const struct dialect open_dialect = { .name = "y", .title = "y" };
 
 static const struct {
     const char *text, *masked;
@@ -85,9 +85,11 @@ static void test_wrong_places(void **state)
 /* Only what nobody reads again; and nothing of a text that no dialect knows. */
 static void test_credentials(void **state)
 {
-    static const struct dialect ours = {
-        .name = "ours", .detect = is_map, .secrets = paths, .credentials = credentials
-    };
+    static const struct dialect ours = { .name = "ours",
+                                         .title = "ours",
+                                         .detect = is_map,
+                                         .secrets = paths,
+                                         .credentials = credentials };
     static const struct dialect *const list[] = { &ours };
     const struct dialects all = { .at = list, .n = 1 };
     struct arena *arena = arena_create();

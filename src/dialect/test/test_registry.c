@@ -32,7 +32,7 @@ static int detect_a2(const struct text_node *root)
 static const struct dialect dialect_a2 = { .name = "alpha-v2",
                                            .title = "alpha v2",
                                            .detect = detect_a2 };
-static const struct dialect dialect_b = { .name = "beta", .title = "beta", .detect = detect_b };
+static const struct dialect dialect_b = { .name = "beta", .title = "Gamma", .detect = detect_b };
 
 static void env_native(struct arena *arena, const struct job_spec *job,
                        const struct job_place *place, uint32_t flat, const struct site *site,
@@ -93,6 +93,8 @@ static void test_find(void **state)
     assert_ptr_equal(dialect_find(&all, "alpha-v1"), &dialect_a);
     assert_ptr_equal(dialect_find(&all, "alpha"), &dialect_a2);
     assert_ptr_equal(dialect_find(&all, "beta"), &dialect_b);
+    assert_ptr_equal(dialect_find(&all, "gamma"), &dialect_b);
+    assert_ptr_equal(dialect_find(&all, "alpha v1"), &dialect_a);
     assert_null(dialect_find(&all, "alph"));
     assert_null(dialect_find(&all, ""));
     assert_ptr_equal(convention_find(&all, "extra"), &extra);
@@ -124,7 +126,7 @@ static void test_named(void **state)
     assert_ptr_equal(dialect_named(&all, "alpha", root), &dialect_a);
     assert_ptr_equal(dialect_named(&all, "alpha-v2", root), &dialect_a2);
     assert_ptr_equal(dialect_named(&all, "beta", root), &dialect_b);
-    assert_null(dialect_named(&all, "gamma", root));
+    assert_null(dialect_named(&all, "delta", root));
     arena_destroy(arena);
 }
 
