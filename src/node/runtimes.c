@@ -8,6 +8,7 @@
 #include "node/runtime/container.h"
 #include "node/runtime/docker.h"
 #include "node/runtime/pids.h"
+#include "node/runtime/podman.h"
 #include "node/view.h"
 
 #include <errno.h>
@@ -155,7 +156,9 @@ static int works_in(enum container_program program, const char *dir, bool *many,
 
 static int podman_works(const char *dir, bool *many, struct err *err)
 {
-    return works_in(CONTAINER_PODMAN, dir, many, err);
+    if (works_in(CONTAINER_PODMAN, dir, many, err) == 0)
+        return 0;
+    return podman_needs_runc(PODMAN_CGROUPS) ? err_hint(err, "install the package runc") : -1;
 }
 
 static int has_docker(struct err *err)

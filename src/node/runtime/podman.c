@@ -29,10 +29,20 @@ static char *place_of(const char *dir, const char *name)
     return mem_printf("%s/" PODMAN "/%s", dir, name);
 }
 
+bool podman_needs_runc(const char *cgroups)
+{
+    struct err err;
+    AUTO_FREE char *path = mem_printf("%s/unified/cgroup.controllers", cgroups), *text = NULL;
+    size_t len = 0;
+    return file_read(path, 4096, &text, &len, &err) == 0 && strspn(text, " \n") < len;
+}
+
 static void add_program(struct command *command, const char *dir)
 {
     static const char *const fixed[] = { "--cgroup-manager", "cgroupfs", "--events-backend",
                                          "none" };
+    if (podman_needs_runc(PODMAN_CGROUPS))
+        command_pair(command, "--runtime", mem_strdup("runc"));
     command_pair(command, "--tmpdir", place_of(dir, "tmp"));
     command_add_all(command, fixed, ARRAY_LEN(fixed));
 }
