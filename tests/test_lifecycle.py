@@ -260,7 +260,8 @@ def test_explain_a_file(small: Server, tmp_path: Path) -> None:
     assert len(small.jobs()) == before
 
 
-def test_drain(server: Server) -> None:
+def test_drain(start: Starter) -> None:
+    server = start()
     for node in ("n1", "n2", "n3"):
         server.api("POST", f"/v1/nodes/{node}/drain").good()
     try:
