@@ -1,11 +1,11 @@
 /* Commands on jobs and nodes: each is checked against state and rights, becomes an event (or
  * closing), and is answered after the commit. */
 #include "account/audit.h"
+#include "account/redact.h"
 #include "account/rights.h"
 #include "ctl/allocations.h"
 #include "ctl/core.h"
 #include "ctl/nodes.h"
-#include "ctl/redact.h"
 #include "ctl/tasks.h"
 #include "ctl/views.h"
 #include "rdzv/jobs/launcher_events.h"
@@ -78,7 +78,7 @@ static int suspend(struct command *c, struct err *err)
     if (job->row.state == JOB_QUEUED)
         return event_job(c->ctl, job, JOB_EV_PAUSED, &why, NULL) ? 0 : -1;
     if (live_closing(job) && job->row.outcome != OUTCOME_REQUEUED) {
-        struct reader reader = reader_of(c->ctl, c->ctl->scratch, c->owner);
+        struct reader reader = reader_of(c->ctl->accounts, c->ctl->scratch, c->owner);
         return err_set(err, ERR_CONFLICT, "job %llu is ending: %s",
                        (unsigned long long)c->row.number, reader_text(&reader, &job->row.reason));
     }
@@ -242,7 +242,7 @@ static struct job_view *state_view(const struct command *c, struct arena *arena)
     char counts[JOB_ARRAY_TEXT];
     const struct live_array *array = array_find(c->ctl->arrays, c->row.id);
     const struct job_row *row = c->job ? &c->job->row : array ? &array->row : &c->row;
-    struct reader reader = reader_of(c->ctl, arena, c->owner);
+    struct reader reader = reader_of(c->ctl->accounts, arena, c->owner);
     const char *reason =
         array ? job_array_counts(counts, array->counts) : reader_text(&reader, &row->reason);
     struct job_view *view = ARENA_NEW(arena, struct job_view);

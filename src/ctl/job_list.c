@@ -68,23 +68,22 @@ static const char *told(struct reader *reader, const struct reason *reason)
 }
 
 /* A waiting job has its line's reason; what was not looked at, its place in the queue. */
-static const char *line_reason(struct reader *reader, struct live_job *live)
+static const char *line_reason(const struct ctl *ctl, struct reader *reader, struct live_job *live)
 {
     enum wait_why why = live->line ? live->line->why.why : live->why.why;
-    size_t ahead = live_wait_position(reader->ctl->live, live);
+    size_t ahead = live_wait_position(ctl->live, live);
     if ((why == WAIT_AHEAD || why == WAIT_PENDING) && ahead > 0)
         return told(reader, &(struct reason){ .kind = REASON_BEHIND, .n = (uint32_t)ahead });
-    const struct sentence said = reason_of(reader, live);
+    const struct sentence said = reason_of(ctl, reader, live);
     return arena_strdup(reader->arena, reader_text(reader, &said));
 }
 
-static const char *wait_reason(struct reader *reader, struct live_job *live)
+static const char *wait_reason(struct ctl *ctl, struct reader *reader, struct live_job *live)
 {
-    struct ctl *ctl = reader->ctl;
     struct depend_answer answer;
     uint32_t at_once = array_bound(ctl->arrays, &live->row);
     if (live->waits)
-        return line_reason(reader, live);
+        return line_reason(ctl, reader, live);
     if (at_once)
         return told(reader, &(struct reason){ .kind = REASON_SLOT, .n = at_once });
     if (!depend_work_blocks(ctl, reader->arena, live, &answer))
@@ -95,7 +94,7 @@ static const char *wait_reason(struct reader *reader, struct live_job *live)
 const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct ctl_list_row *job,
                               const char *owner)
 {
-    struct reader reader = reader_of(ctl, arena, owner);
+    struct reader reader = reader_of(ctl->accounts, arena, owner);
     const struct job_row *row = &job->row;
     struct live_job *live = live_find(ctl->live, row->id);
     const char *reason = NULL;
@@ -106,7 +105,7 @@ const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct
         return arena_strdup(arena, job_array_counts(text, counts));
     }
     if (live && live->row.state == JOB_QUEUED)
-        reason = wait_reason(&reader, live);
+        reason = wait_reason(ctl, &reader, live);
     if (!reason)
         reason = reader_text(&reader, &row->reason);
     return reason ? reason : "";

@@ -96,15 +96,15 @@ static void add_running(const struct ctl *ctl, struct arena *arena, const struct
     out->away = nodes_away_of(ctl, arena, job);
 }
 
-int question_about(struct reader *reader, uint64_t id, struct asked_job *out, struct err *err)
+int question_about(struct ctl *ctl, const struct reader *reader, uint64_t id, struct asked_job *out,
+                   struct err *err)
 {
-    struct ctl *ctl = reader->ctl;
     struct live_job *job = live_find(ctl->live, id);
     *out = (struct asked_job){ .live = NULL };
     if (core_row(ctl, reader->arena, id, &out->row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
     out->array = array_number(&out->row);
-    out->reason = job ? reason_of(reader, job) : out->row.reason;
+    out->reason = job ? reason_of(ctl, reader, job) : out->row.reason;
     if (!job)
         return 0;
     out->live = &job->row;

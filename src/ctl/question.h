@@ -43,7 +43,8 @@ struct asked_job {               /* what only the core knows of the job that is 
     const struct text_node *early_images; /* fetched while it waits; NULL: none */
 };
 /* -1: there is none. */
-int question_about(struct reader *, uint64_t job, struct asked_job *, struct err *);
+int question_about(struct ctl *, const struct reader *, uint64_t job, struct asked_job *,
+                   struct err *);
 /* For which jobs one that is not there yet would wait, its names being numbers; text NULL: for
  * none.
  */

@@ -82,7 +82,7 @@ static struct vector borrowed(const struct looking *l, size_t queue)
 static struct queue_head *first_of(struct looking *l, const struct live_job *job)
 {
     struct queue_head *first = ARENA_NEW(l->arena, struct queue_head);
-    const struct sentence why = reason_of(&l->reader, job);
+    const struct sentence why = reason_of(l->ctl, &l->reader, job);
     *first = (struct queue_head){ .name = HIDDEN_JOB,
                                   .priority = job->row.priority,
                                   .since_ms = job->row.submitted_ms };
@@ -213,7 +213,7 @@ int ctl_queues_view(struct ctl *ctl, struct arena *arena, const char *reader, co
     struct looking l = { .ctl = ctl,
                          .arena = arena,
                          .tree = queues_tree(ctl->queues),
-                         .reader = reader_of(ctl, arena, reader) };
+                         .reader = reader_of(ctl->accounts, arena, reader) };
     const struct vector none = { 0 };
     uint32_t only = UINT32_MAX;
     if (name && find(&l, name, &only, err))

@@ -6,7 +6,6 @@
 #include "ctl/core.h"
 #include "ctl/device_check.h"
 #include "ctl/devices.h"
-#include "ctl/redact.h"
 #include "ctl/silence.h"
 #include "ctl/slices.h"
 #include "depend/dependency.h"

@@ -2,11 +2,11 @@
  * The answer goes out after the commit; a dry run answers what would happen and stores nothing. */
 #include "ctl/submit.h"
 
+#include "account/redact.h"
 #include "admit/admit.h"
 #include "ctl/account.h"
 #include "ctl/depend_work.h"
 #include "ctl/nodes.h"
-#include "ctl/redact.h"
 #include "ctl/slices.h"
 #include "ctl/update.h"
 #include "ctl/views.h"
@@ -582,7 +582,7 @@ static void answer_existing(struct submission *s)
 {
     const struct job_row *row = &s->row;
     const struct dialect *dialect = dialect_find(s->ctl->config.dialects, row->dialect);
-    struct reader reader = reader_of(s->ctl, s->arena, s->ask.owner);
+    struct reader reader = reader_of(s->ctl->accounts, s->arena, s->ask.owner);
     struct site_record site;
     row_json_read_site(s->arena, row->site, &site);
     struct submitted_view *view = ARENA_NEW(s->arena, struct submitted_view);

@@ -37,11 +37,11 @@ static void run_time(struct ctl *ctl, struct live_job *job, uint64_t now)
 
 static void pending(struct ctl *ctl, struct live_job *job, uint64_t now)
 {
-    const struct reader owner = reader_of(ctl, NULL, job->row.owner);
+    const struct reader owner = reader_of(ctl->accounts, NULL, job->row.owner);
     uint64_t at = job->notes.pending_until_ms;
     if (at == 0 || at > now || job->row.state != JOB_QUEUED || job->row.generation > 0)
         return;
-    const struct sentence was = reason_of(&owner, job);
+    const struct sentence was = reason_of(ctl, &owner, job);
     settle_end(ctl, job, JOB_EV_FAIL, &(struct reason){ .kind = REASON_WAITED_LONG, .said = &was });
 }
 

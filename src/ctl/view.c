@@ -446,13 +446,13 @@ static struct text_node *rest_of(struct reader *reader, const struct text_node *
 }
 
 /* Its job, and what that is called, are the reader's to know already. */
-static struct event_view event_of(struct reader *reader, const struct event_row *row,
-                                  struct event_names *names)
+static struct event_view event_of(struct ctl *ctl, struct reader *reader,
+                                  const struct event_row *row, struct event_names *names)
 {
     struct arena *arena = reader->arena;
     const struct text_node *body = parse(arena, row->body);
     const struct sentence said = recorded_sentence(arena, member(body, "text"), row->named);
-    name_job(reader->ctl, arena, row->job, names);
+    name_job(ctl, arena, row->job, names);
     struct event_view view = { .seq = row->seq,
                                .job = row->job,
                                .number = names->number,
@@ -481,12 +481,12 @@ int ctl_events_view(struct ctl *ctl, struct arena *arena, const struct ctl_event
     size_t n = 0;
     struct event_names names = { 0 };
     struct event_range range = { .job = ask->job, .after = ask->after, .limit = ask->limit };
-    struct reader reader = reader_of(ctl, arena, ask->reader);
+    struct reader reader = reader_of(ctl->accounts, arena, ask->reader);
     if (store_events(ctl->config.store, arena, &range, &rows, &n, err))
         return -1;
     *list = (struct event_list){ .at = ARENA_ARRAY(arena, n, struct event_view), .n = n };
     for (size_t i = 0; i < n; i++)
-        list->at[i] = event_of(&reader, &rows[i], &names);
+        list->at[i] = event_of(ctl, &reader, &rows[i], &names);
     return 0;
 }
 

@@ -65,16 +65,17 @@ struct sentence reason_text(struct ctl *ctl, struct arena *arena, const struct j
     return draft_said(said);
 }
 
-bool reason_hidden(const struct reader *reader, uint64_t of)
+bool reason_hidden(const struct ctl *ctl, const struct reader *reader, uint64_t of)
 {
-    const struct live_job *other = of ? live_find(reader->ctl->live, of) : NULL;
+    const struct live_job *other = of ? live_find(ctl->live, of) : NULL;
     return other && !reader_may(reader, &other->row);
 }
 
-struct sentence reason_of(const struct reader *reader, const struct live_job *job)
+struct sentence reason_of(const struct ctl *ctl, const struct reader *reader,
+                          const struct live_job *job)
 {
     bool alone = job->waits && !job->line;
-    if (alone && reason_hidden(reader, job->why.of))
+    if (alone && reason_hidden(ctl, reader, job->why.of))
         return (struct sentence){ .text = REASON_HIDDEN };
     return live_reason(job);
 }

@@ -2,9 +2,10 @@
 #ifndef CTL_WAIT_TEXTS_H
 #define CTL_WAIT_TEXTS_H
 
-#include "ctl/redact.h"
+#include "account/redact.h"
 #include "sched/plan.h"
 
+struct ctl;
 struct live_job;
 
 const char *reason_word(enum wait_why); /* "resource", "quota" ...; NULL: WAIT_NONE */
@@ -16,9 +17,9 @@ struct sentence reason_text(struct ctl *, struct arena *, const struct job_spec 
 
 /* What a live job says of why it waits or has ended, for one who may read the job: without what is
  * said of another one that it starts with; other jobs are still named (reader_text). */
-struct sentence reason_of(const struct reader *, const struct live_job *);
+struct sentence reason_of(const struct ctl *, const struct reader *, const struct live_job *);
 /* Of jobs that start together, is it about one that the reader may not read? */
-bool reason_hidden(const struct reader *, uint64_t of);
+bool reason_hidden(const struct ctl *, const struct reader *, uint64_t of);
 #define REASON_HIDDEN "starts together with others, and another user's job has no room"
 
 #endif

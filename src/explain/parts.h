@@ -3,9 +3,9 @@
 #ifndef EXPLAIN_PARTS_H
 #define EXPLAIN_PARTS_H
 
+#include "account/redact.h"
 #include "ctl/ctl.h"
 #include "ctl/question.h"
-#include "ctl/redact.h"
 #include "explain/start_forecast.h"
 #include "explain/view.h"
 #include "sched/wait_report.h"

@@ -3,6 +3,8 @@
  * "muster submit --like N --replace" does it. */
 #include "explain/parts.h"
 
+#include "ctl/account.h"
+
 #include "explain/variant.h"
 
 #include "base/mem.h"
@@ -130,7 +132,7 @@ int what_if(struct ctl *ctl, const struct explain_ask *asked, const struct asked
     struct arena *arena = asked->arena;
     struct explain e = { .ctl = ctl,
                          .arena = arena,
-                         .reader = reader_of(ctl, arena, asked->owner),
+                         .reader = reader_of(ctl_accounts(ctl), arena, asked->owner),
                          .job = job->waits ? asked->job : 0,
                          .number = view->number };
     struct ctl_submit submit = { .owner = asked->owner,
@@ -163,7 +165,7 @@ void explain_newcomer(struct ctl *ctl, const struct draft_job *new, struct expla
 {
     struct explain e = { .ctl = ctl,
                          .arena = new->arena,
-                         .reader = reader_of(ctl, new->arena, new->owner),
+                         .reader = reader_of(ctl_accounts(ctl), new->arena, new->owner),
                          .spec = new->spec,
                          .owner = new->owner };
     *view = (struct explain_view){ .name = e.spec->name,

@@ -2,6 +2,7 @@
  * here writes. */
 #include "explain/parts.h"
 
+#include "ctl/account.h"
 #include "ctl/question.h"
 #include "ctl/wait_texts.h"
 #include "explain/start_estimate.h"
@@ -216,7 +217,7 @@ static void add_reason(struct explain *e, const struct wait_reason *r, struct ex
     const struct sentence why = reason_text(e->ctl, e->arena, e->spec, r);
     view->reason = why.text ? reader_text(&e->reader, &why) : view->reason;
     view->why = reason_word(r->why);
-    if (reason_hidden(&e->reader, r->of)) {
+    if (reason_hidden(e->ctl, &e->reader, r->of)) {
         view->reason = REASON_HIDDEN;
         return;
     }
@@ -349,9 +350,10 @@ struct delay_list explain_moves(struct explain *e, const struct plan *is, const 
 
 /* ---- one job ---- */
 
-static struct explain begin(const struct reader *reader, const struct asked_job *job)
+static struct explain begin(struct ctl *ctl, const struct reader *reader,
+                            const struct asked_job *job)
 {
-    struct explain e = { .ctl = reader->ctl,
+    struct explain e = { .ctl = ctl,
                          .arena = reader->arena,
                          .reader = *reader,
                          .job = job->live->id,
@@ -390,12 +392,12 @@ static void explain_aside(struct explain *e, const struct asked_job *job, struct
     }
 }
 
-static void explain_waiting(const struct reader *reader, const struct asked_job *job,
-                            struct explain_view *view)
+static void explain_waiting(struct ctl *ctl, const struct reader *reader,
+                            const struct asked_job *job, struct explain_view *view)
 {
     if (!job->spec)
         return;
-    struct explain e = begin(reader, job);
+    struct explain e = begin(ctl, reader, job);
     if (e.as.queue < e.snapshot.n_queues) /* its own may be gone */
         view->queue = e.snapshot.queues[e.as.queue].name;
     view->not_later_ms = job->promised_ms;
@@ -417,13 +419,14 @@ static void explain_waiting(const struct reader *reader, const struct asked_job 
 
 bool explain_start(struct ctl *ctl, struct arena *arena, uint64_t id, struct start_estimate *out)
 {
-    struct reader reader = { .ctl = ctl, .arena = arena, .all = true };
+    const struct reader reader = reader_of(ctl_accounts(ctl), arena, NULL);
     const struct job_row *row = question_row(ctl, id);
     struct asked_job job;
     *out = (struct start_estimate){ .job = id };
-    if (!row || row->state != JOB_QUEUED || question_about(&reader, id, &job, NULL) || !job.spec)
+    if (!row || row->state != JOB_QUEUED || question_about(ctl, &reader, id, &job, NULL) ||
+        !job.spec)
         return false;
-    struct explain e = begin(&reader, &job);
+    struct explain e = begin(ctl, &reader, &job);
     e.as.id = id;
     if (!sched_wait_report(&e.snapshot, id, ctl_now(ctl), arena, &e.when) || !e.when.has_turn)
         return false;
@@ -439,12 +442,12 @@ bool explain_start(struct ctl *ctl, struct arena *arena, uint64_t id, struct sta
 }
 
 /* A job that runs with fewer tasks than it asks for: what keeps the others. */
-static void explain_rest(const struct reader *reader, const struct asked_job *job,
+static void explain_rest(struct ctl *ctl, const struct reader *reader, const struct asked_job *job,
                          struct explain_view *view)
 {
     if (!job->unplaced)
         return;
-    struct explain e = begin(reader, job);
+    struct explain e = begin(ctl, reader, job);
     struct plan plan = sched_plan(&e.snapshot, ctl_now(e.ctl), e.arena);
     for (size_t i = 0; i < plan.n; i++) {
         const struct wait_reason *r = &plan.at[i].reason;
@@ -478,11 +481,11 @@ static int explain_changed(struct ctl *ctl, const struct explain_ask *ask,
 int explain_job(struct ctl *ctl, const struct explain_ask *asked, struct explain_view *view,
                 struct err *err)
 {
-    struct reader reader = reader_of(ctl, asked->arena, asked->owner);
+    struct reader reader = reader_of(ctl_accounts(ctl), asked->arena, asked->owner);
     struct explain_ask ask = *asked;
     struct asked_job job;
     ask.job = question_member(ctl, asked->job);
-    if (question_about(&reader, ask.job, &job, err))
+    if (question_about(ctl, &reader, ask.job, &job, err))
         return -1;
     *view = (struct explain_view){ .job = ask.job,
                                    .number = job.row.number,
@@ -497,9 +500,9 @@ int explain_job(struct ctl *ctl, const struct explain_ask *asked, struct explain
         if (explain_changed(ctl, &ask, &job, view, err))
             return -1;
     } else if (job.waits) {
-        explain_waiting(&reader, &job, view);
+        explain_waiting(ctl, &reader, &job, view);
     } else if (job.live) {
-        explain_rest(&reader, &job, view);
+        explain_rest(ctl, &reader, &job, view);
         view->away = job.away;
     }
     view->early_images = ask.changes.n ? NULL : job.early_images;

@@ -1,7 +1,7 @@
 /* A sentence for people that may name another job. Its text names nobody: where the other job
  * stands it says "another user's job", and beside the text are that job's number and what it is
- * called there. Whoever may read that job is told the name (ctl/redact.h); a text that is handed on
- * without a look at rights tells nothing. Records keep both parts. */
+ * called there. Whoever may read that job is told the name (account/redact.h); a text that is
+ * handed on without a look at rights tells nothing. Records keep both parts. */
 #ifndef JOB_SENTENCE_H
 #define JOB_SENTENCE_H
 

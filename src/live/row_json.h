@@ -8,6 +8,9 @@
 #include "live/live.h"
 #include "text/tree.h"
 
+/* In the body of an event: the number of the job that room was made for. */
+#define EVICTED_FOR "evicted_for"
+
 /* Texts are in arena. NULL when there is nothing to keep. */
 const char *row_json_of_job(struct arena *, const struct live_column *);
 void row_json_put_words(struct arena *, struct text_node *map, const char *key,

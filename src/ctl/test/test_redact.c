@@ -8,11 +8,11 @@
 
 #include "ctl/test/world.h"
 
+#include "account/redact.h"
 #include "account/rights.h"
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/redact.h"
 #include "ctl/views.h"
 #include "depend/wording.h"
 
@@ -67,7 +67,7 @@ static struct job_row row_of(struct fix *f, uint64_t id)
 
 static void expect(struct fix *f, const char *reader, const struct sentence *said, const char *told)
 {
-    struct reader r = reader_of(f->world.ctl, f->arena, reader);
+    struct reader r = reader_of(f->world.ctl->accounts, f->arena, reader);
     assert_string_equal(reader_text(&r, said), told);
 }
 
@@ -113,7 +113,7 @@ static void test_gone(void **state)
     expect(f, "bob", &plain, plain.text);
     expect(f, "bob", &gone, UNKNOWN_JOB);
     expect(f, "root", &gone, "job 99 (once)");
-    struct reader bob = reader_of(f->world.ctl, f->arena, "bob");
+    struct reader bob = reader_of(f->world.ctl->accounts, f->arena, "bob");
     assert_null(reader_text(&bob, &none));
     assert_string_equal(reader_hides(&bob, 1), HIDDEN_JOB);
     submit(f, "bob", "");

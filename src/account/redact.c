@@ -1,33 +1,34 @@
 /* Who may be told the job that a sentence names: asked of its number, when the sentence is read.
  *
  * Inputs: rights and records. Effects: none. */
-#include "ctl/redact.h"
+#include "account/redact.h"
 
-#include "account/rights.h"
-#include "base/arena.h"
-#include "ctl/core.h"
+#include "account/handle.h"
+#include "store/store.h"
 
-struct reader reader_of(struct ctl *ctl, struct arena *arena, const char *name)
+struct reader reader_of(const struct accounts *accounts, struct arena *arena, const char *name)
 {
-    return (struct reader){
-        .ctl = ctl, .arena = arena, .name = name, .all = !name || user_is_admin(ctl->accounts, name)
-    };
+    return (struct reader){ .accounts = accounts,
+                            .arena = arena,
+                            .name = name,
+                            .all = !name || user_is_admin(accounts, name) };
 }
 
 bool reader_may(const struct reader *reader, const struct job_row *row)
 {
-    return reader->all || user_may_read(reader->ctl->accounts, reader->name, row);
+    return reader->all || user_may_read(reader->accounts, reader->name, row);
 }
 
 /* What is in no record any more may have been anybody's. */
 static const char *look_up(struct reader *reader, uint64_t number)
 {
+    struct store *store = reader->accounts->config.store;
     struct arena *arena = arena_create();
     struct job_row row;
     uint64_t id;
     const char *called = UNKNOWN_JOB;
-    if (store_find_number(reader->ctl->config.store, number, &id) == 1 &&
-        core_row(reader->ctl, arena, id, &row) == 0)
+    if (store_find_number(store, number, &id) == 1 &&
+        store_get_job(store, arena, id, &row, NULL) == 1)
         called = reader_may(reader, &row) ? NULL : HIDDEN_JOB;
     arena_destroy(arena);
     return called;
