@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/views.h"
+#include "ctl/results.h"
 
 #include <uv.h>
 

@@ -12,6 +12,7 @@
 #include "ctl/cluster_views.h"
 #include "ctl/pages.h"
 #include "ctl/pods.h"
+#include "ctl/results.h"
 #include "ctl/views.h"
 #include "explain/drain.h"
 #include "explain/view.h"
@@ -433,10 +434,10 @@ static void on_done(void *arg, const struct ctl_answer *answer)
     struct call *call = arg;
     if (answer->err)
         call_problem(call, answer->err, answer->report);
-    else if (answer->made.job)
-        call_answer(call, call->success,
-                    view_put(call->arena, NULL, NULL, VIEW_JOB, answer->made.job));
-    else
+    else if (answer->made.job) {
+        const struct job_view view = job_view_of(answer->made.job);
+        call_answer(call, call->success, view_put(call->arena, NULL, NULL, VIEW_JOB, &view));
+    } else
         call_answer(call, call->success, text_map(call->arena, NULL, NULL));
 }
 

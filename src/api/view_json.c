@@ -8,6 +8,7 @@
 #include "base/scan.h"
 #include "ctl/cluster_views.h"
 #include "ctl/pods.h"
+#include "ctl/results.h"
 #include "ctl/views.h"
 #include "explain/view.h"
 #include "job/ids.h"

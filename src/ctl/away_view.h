@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct arena;
+struct ctl;
+struct live_job;
+
 struct away_view {
     const char *node, *why; /* why: as of nodes; NULL: not known */
     const char *tried;      /* to make sure that it is dead, in vain; NULL: nothing */
@@ -18,5 +22,17 @@ struct away_list {
     struct away_view *at;
     size_t n;
 };
+/* Those that have an agent of the job, in arena. */
+struct away_list nodes_away_of(const struct ctl *, struct arena *, const struct live_job *);
+
+struct node_outage {   /* a node that cannot be reached */
+    uint64_t since_ms; /* wall clock */
+    const char *why;
+    const char *note; /* what was tried since; "": nothing. Not in the records */
+};
+/* NULL: it can be. Until the next fact of it. */
+const struct node_outage *nodes_away(const struct ctl *, const char *node);
+/* "WHY; NOTE", in arena. */
+const char *nodes_why(struct arena *, const struct node_outage *);
 
 #endif

@@ -3,7 +3,7 @@
  * generation begins and when the job ends, because what they say is of processes. */
 #include "account/rights.h"
 #include "ctl/core.h"
-#include "ctl/views.h"
+#include "ctl/results.h"
 
 #include <string.h>
 

@@ -11,7 +11,5 @@ struct ctl;
 void charges_record(struct ctl *);
 void charges_release(struct ctl *, const struct live_job *); /* it is forgotten: holds nothing */
 void charges_resume(struct ctl *, const struct live_job *);  /* it was loaded, held that before */
-/* Queue and user by position into the job, when the tree changed since. */
-void charges_locate(struct ctl *, struct live_job *);
 
 #endif

@@ -6,8 +6,8 @@
 #include "ctl/allocations.h"
 #include "ctl/core.h"
 #include "ctl/nodes.h"
+#include "ctl/results.h"
 #include "ctl/tasks.h"
-#include "ctl/views.h"
 #include "rdzv/jobs/launcher_events.h"
 
 #include "base/mem.h"
@@ -237,7 +237,7 @@ static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_v
 }
 
 /* It is answered at the end of the turn: the job may be gone by then. */
-static struct job_view *state_view(const struct command *c, struct arena *arena)
+static struct job_result *state_of(const struct command *c, struct arena *arena)
 {
     char counts[JOB_ARRAY_TEXT];
     const struct live_array *array = array_find(c->ctl->arrays, c->row.id);
@@ -245,25 +245,25 @@ static struct job_view *state_view(const struct command *c, struct arena *arena)
     struct reader reader = reader_of(c->ctl->accounts, arena, c->owner);
     const char *reason =
         array ? job_array_counts(counts, array->counts) : reader_text(&reader, &row->reason);
-    struct job_view *view = ARENA_NEW(arena, struct job_view);
-    *view = (struct job_view){ .id = row->id,
-                               .number = row->number,
-                               .name = arena_strdup(arena, row->name),
-                               .owner = arena_strdup(arena, row->owner),
-                               .state = row->state,
-                               .outcome = row->outcome,
-                               .reason = arena_strdup(arena, reason),
-                               .array = array_number(row),
-                               .has_index = row->array != 0,
-                               .index = row->index,
-                               .members = row->members,
-                               .tasks = row->tasks,
-                               .gpu_milli = row->gpu_milli,
-                               .generation = row->generation,
-                               .restarts = row->restarts };
+    struct job_result *job = ARENA_NEW(arena, struct job_result);
+    *job = (struct job_result){ .id = row->id,
+                                .number = row->number,
+                                .name = arena_strdup(arena, row->name),
+                                .owner = arena_strdup(arena, row->owner),
+                                .state = row->state,
+                                .outcome = row->outcome,
+                                .reason = arena_strdup(arena, reason),
+                                .array = array_number(row),
+                                .has_index = row->array != 0,
+                                .index = row->index,
+                                .members = row->members,
+                                .tasks = row->tasks,
+                                .gpu_milli = row->gpu_milli,
+                                .generation = row->generation,
+                                .restarts = row->restarts };
     if (c->job)
-        view->away = nodes_away_of(c->ctl, arena, c->job);
-    return view;
+        job->away = nodes_away_of(c->ctl, arena, c->job);
+    return job;
 }
 
 void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb verb,
@@ -279,7 +279,7 @@ void ctl_command(struct ctl *ctl, const char *owner, uint64_t job, enum ctl_verb
     if (run(&c, answer, job, verb, &err))
         answer->err = err;
     else
-        answer->made.job = state_view(&c, answer->arena);
+        answer->made.job = state_of(&c, answer->arena);
     audit_job(ctl->accounts, owner, actions[(int)verb < CTL_PRIORITY ? (int)verb : CTL_PRIORITY],
               &c.row, &answer->err);
 }
@@ -378,7 +378,7 @@ void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done,
     answer->writes = true;
     answer->job = ask->job;
     if (restart(&c, ask, answer) == 0)
-        answer->made.job = state_view(&c, answer->arena);
+        answer->made.job = state_of(&c, answer->arena);
     audit_job(ctl->accounts, ask->owner, ask->how == RESTART_NEVER ? "job.fail" : "job.restart",
               &c.row, &answer->err);
 }

@@ -1,5 +1,5 @@
 /* What the core's files ask of it all the time: to be woken, to look at a job in this turn, to look
- * for places of its tasks, where data lie. Memory only. */
+ * for places of its tasks, where data lie; and what it hands out to be read. Memory only. */
 #include "ctl/core.h"
 
 void core_wake(struct ctl *ctl, uint64_t at_ms)
@@ -33,4 +33,20 @@ struct storage core_storage(const struct ctl *ctl, const char *work_dir)
                              .n_roots = ctl->config.n_roots,
                              .catalogue = ctl->catalogue,
                              .work_dir = work_dir };
+}
+
+struct contents ctl_contents(struct ctl *ctl)
+{
+    return (struct contents){ .ctl = ctl,
+                              .store = ctl->config.store,
+                              .dialects = ctl->config.dialects,
+                              .accounts = ctl->accounts,
+                              .live = ctl->live,
+                              .arrays = ctl->arrays,
+                              .cluster = ctl->cluster,
+                              .queues = ctl->queues,
+                              .run_times = ctl->run_times,
+                              .counters = &ctl->counters,
+                              .python = ctl->config.python,
+                              .last_id = ctl->last_id };
 }

@@ -6,6 +6,7 @@
 #ifndef CTL_CORE_H
 #define CTL_CORE_H
 
+#include "ctl/contents.h"
 #include "ctl/core_clock.h"
 #include "ctl/counters.h"
 #include "ctl/ctl.h"
@@ -96,10 +97,6 @@ void core_wants(struct ctl *, struct live_job *);
 void core_deadline(struct ctl *, const struct live_job *, uint64_t at_ms);
 uint64_t deadlines_first(const struct ctl *); /* when; 0: none */
 uint64_t deadlines_take(struct ctl *);        /* whose; there must be one */
-/* The job's row as stored (spec and site too), texts in arena. 0 or -1. */
-int core_row(struct ctl *, struct arena *, uint64_t id, struct job_row *);
-/* The canonical job, decoded when needed. NULL: its row cannot be read. */
-const struct job_spec *core_spec(struct ctl *, struct live_job *);
 
 /* Where URIs lead, for a submitter at work_dir. */
 struct storage core_storage(const struct ctl *, const char *work_dir);
@@ -176,9 +173,6 @@ void settle_end(struct ctl *, struct live_job *, enum job_event, const struct re
 /* ---- planning.c ---- */
 void planning_run(struct ctl *);
 void planning_join(struct ctl *, struct live_job *); /* it waits from now on */
-/* The tasks of a running job that want a place now, in arena; false: none. */
-bool planning_left(const struct ctl *, struct arena *, const struct live_job *,
-                   struct sched_more *);
 /* Gives one task its place in the current generation: rows, agent, launch due. */
 void planning_place(struct ctl *, struct live_job *, uint32_t flat, uint32_t seq);
 
@@ -232,8 +226,6 @@ void launch_say_left_out(struct ctl *, const struct live_job *);
 void launch_held_back(struct ctl *);
 /* Where the programs of a job of this account (NULL: the server's own) reach it; NULL: nowhere. */
 const char *launch_server(const struct ctl *, struct arena *, const struct account *);
-char *launch_dir(const struct ctl *, uint64_t number, uint32_t generation,
-                 const char *node); /* malloc'ed */
 
 /* ---- turn.c ---- */
 /* A new answer with an arena of its own; the pointer holds until the next one is made. */

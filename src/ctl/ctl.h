@@ -13,6 +13,7 @@
 #include "store/store.h"
 
 struct ctl;
+struct job_result;
 struct job_view;
 struct job_list;
 struct board_entry;
@@ -43,9 +44,9 @@ struct engine_sink ctl_sink(struct ctl *);
 /* ---- commands. Checked at once; the answer comes at the end of the turn, after the commit (or
  * with ERR_FULL). `done` is called exactly once; made or tree is the answer (in an arena that lives
  * during the call), nothing and NULL on error. report: field errors and warnings or NULL. ---- */
-struct ctl_result { /* what became of what the command is about; the others are NULL */
+struct ctl_result { /* what became of what the command is about (results.h); the others NULL */
     const struct submitted_view *submitted;
-    const struct job_view *job;
+    const struct job_result *job;
     const struct board_entry *entry; /* without its value */
     const struct user_view *user;    /* these three also of what was removed */
     const struct key_view *key;

@@ -18,11 +18,6 @@ struct report;
 int depend_work_resolve(struct ctl *, const char *owner, struct job_spec *, struct report *);
 /* What its row keeps of it: whether it waits for others or starts together with some. */
 void depend_work_note(const struct job_spec *, struct live_column *);
-/* Does a queued job still wait for others, or never can run? Then why; texts in arena. */
-bool depend_work_blocks(struct ctl *, struct arena *, struct live_job *, struct depend_answer *);
-/* The same of a job that is not there yet; its names are numbers (depend_work_resolve). */
-bool depend_work_would_block(const struct ctl *, struct arena *, const struct job_spec *,
-                             struct depend_answer *);
 /* Who waits no longer joins the queue, who never can run ends. false: nothing was asked. */
 bool depend_work_settle(struct ctl *);
 

@@ -150,6 +150,17 @@ static const struct closed_device *find_closed(const struct ctl *ctl, const char
     return string_map_get(ctl->closed, device_key(key, node, device));
 }
 
+bool devices_trouble(const struct ctl *ctl, const char *node, uint32_t device,
+                     struct device_trouble *trouble)
+{
+    const struct closed_device *closed = find_closed(ctl, node, device);
+    if (closed)
+        *trouble = (struct device_trouble){ .why = closed->why,
+                                            .subject = closed->subject,
+                                            .is = closed->is };
+    return closed != NULL;
+}
+
 const char *devices_why(const struct ctl *ctl, const char *node, uint32_t device)
 {
     const struct closed_device *closed = find_closed(ctl, node, device);

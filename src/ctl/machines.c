@@ -3,7 +3,6 @@
 #include "ctl/machines.h"
 
 #include "account/audit.h"
-#include "ctl/cluster_views.h"
 #include "ctl/core.h"
 #include "ctl/nodes.h"
 #include "live/row_json.h"

@@ -3,6 +3,7 @@
 #ifndef CTL_PASS_H
 #define CTL_PASS_H
 
+#include "ctl/contents.h"
 #include "ctl/snapshot.h"
 
 struct ctl;
@@ -12,9 +13,6 @@ struct live_job;
  * others are told whom they wait for. After it: the core wakes when waiting itself changes whose
  * turn it is. */
 void pass_begin(struct ctl *, struct arena *, struct sched_snapshot *);
-/* A snapshot to ask something of: records are read, but nothing is ended and nobody is told
- * anything. Jobs that cannot be read are not in it. */
-void pass_ask(struct ctl *, struct arena *, struct sched_snapshot *);
 /* What the next snapshot says of a job that holds something: after a commit that touched it. */
 void pass_note(struct ctl *, struct live_job *);
 

@@ -90,30 +90,13 @@ struct job_view {
     struct task_list task_list;
     struct event_list timeline;
 };
+/* What a command tells of its job. */
+struct job_result;
+struct job_view job_view_of(const struct job_result *);
 struct job_list {
     struct job_view *at;
     size_t n;
     uint64_t next; /* id before which the next page begins; 0: there is none */
-};
-struct board_entry { /* its version is 1 when it is put for the first time */
-    const char *key, *value;
-    uint64_t version;
-};
-struct board_list { /* by key */
-    struct board_entry *at;
-    size_t n;
-};
-struct submitted_view {
-    uint64_t id;
-    enum job_state state;
-    const char *name, *dialect, *title, *reason, *work_dir, *code_dir, *applied, *indices;
-    uint64_t number, roles, tasks, members, cpu_milli, memory, gpu_milli;
-    bool existing, dry_run;
-    const struct text_node *warnings; /* {path, what, hint, line, col} */
-    const struct job_spec *spec;      /* NULL: it was there already */
-    /* of a dry run, as the caller asked of it */
-    struct pairs places; /* task: node */
-    const struct explain_view *explain;
 };
 
 #endif

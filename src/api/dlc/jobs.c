@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/results.h"
 #include "ctl/search.h"
 #include "ctl/views.h"
 #include "text/json.h"

@@ -3,6 +3,7 @@
 #include "api/openpai/pai.h"
 
 #include "api/accounts.h"
+#include "ctl/results.h"
 #include "ctl/views.h"
 #include "text/detect.h"
 

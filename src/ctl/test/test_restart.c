@@ -7,7 +7,7 @@
 
 #include "ctl/test/world.h"
 
-#include "ctl/views.h"
+#include "ctl/results.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/views.h"
+#include "ctl/results.h"
 
 #include <stdio.h>
 #include <string.h>
