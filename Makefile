@@ -94,9 +94,9 @@ torture: ## kill -9 the server under load, then beside faults of disk, clock and
 	@tests/torture --kills $(KILLS) --agents --damage all
 	@tests/loaded_faults
 	@tests/torture_launch --times $(TIMES) $(ONLY)
-	@ninja -C build/release --quiet src/ctl/simulate_faults src/rdzv/test_rdzv_random
+	@ninja -C build/release --quiet src/ctl/test/simulate_faults src/rdzv/test_rdzv_random
 	@MUSTER_TRACES=$(SEEDS) build/release/src/rdzv/test_rdzv_random
-	@build/release/src/ctl/simulate_faults --seeds $(SEEDS) --jobs $$(nproc) --coverage 95
+	@build/release/src/ctl/test/simulate_faults --seeds $(SEEDS) --jobs $$(nproc) --coverage 95
 
 torture-machines: ## break machines and the network between them while jobs run, each fault in each state of a job twice (FAULTS=204; SEED=N: the same decisions)
 	@tools/setup all

@@ -7,11 +7,11 @@
  * end with 0 after 100 ms, those of a named role as it says; the role "first" is the first attempt
  * of the first task of a role in the first generation.
  */
+#include "answer/events.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/views.h"
 #include "sim_core.h"
 #include "text/json.h"
 
@@ -98,8 +98,8 @@ static int print_events(struct sim_core *core)
     struct arena *arena = arena_create();
     struct event_list list;
     struct err err;
-    const struct ctl_events ask = { .limit = 1000 };
-    int rc = ctl_events_view(core->ctl, arena, &ask, &list, &err);
+    const struct event_query ask = { .limit = 1000 };
+    int rc = answer_events_view(core->ctl, arena, &ask, &list, &err);
     for (size_t i = 0; rc == 0 && i < list.n; i++)
         print_event(arena, &list.at[i]);
     if (rc != 0)

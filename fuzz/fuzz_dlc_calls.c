@@ -3,10 +3,10 @@
  * param?query` and the body; a line that begins with # is asked by the admin, else by a user; @ is
  * the id of what was made last. What is answered prints and reads back, and is never a fault of the
  * server; what was kept is listed afterwards, whatever it says. */
+#include "answer/search.h"
 #include "api/dlc/test/desk.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "ctl/search.h"
 #include "text/json.h"
 
 #include <sodium.h>
@@ -195,7 +195,7 @@ static void drop_jobs(struct world *w, struct arena *a)
     const struct job_query all = { .limit = 1000 };
     struct search_page found = { .n = 0 };
     struct err err;
-    if (ctl_search(w->ctl, a, &root, &all, &found, &err))
+    if (answer_search(w->ctl, a, &root, &all, &found, &err))
         BUG("%s", err.what);
     for (size_t i = 0; i < found.n; i++)
         world_command_as(w, "root", found.ids[i], CTL_STOP);

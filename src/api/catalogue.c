@@ -2,8 +2,8 @@
  * several declarations; they are taken as a whole or not at all. */
 #include "api/call.h"
 
+#include "answer/cluster_views.h"
 #include "api/view_json.h"
-#include "ctl/cluster_views.h"
 
 static void on_done(void *arg, const struct ctl_answer *answer)
 {
@@ -59,7 +59,7 @@ static void queues(struct call *call, const char *name)
 {
     struct err err;
     struct queues_view view;
-    if (ctl_queues_view(call->api->config.ctl, call->arena, call->owner, name, &view, &err))
+    if (answer_queues_view(call->api->config.ctl, call->arena, call->owner, name, &view, &err))
         call_problem(call, &err, NULL);
     else
         call_answer(call, 200, view_put_queues(call->arena, &view));

@@ -4,9 +4,9 @@
 #include "api/view_json.h"
 #include "api/work.h"
 
+#include "answer/events.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/views.h"
 #include "text/json.h"
 
 #include <string.h>
@@ -68,11 +68,12 @@ static void pump(struct follower *f)
     bool all = false;
     while (!s->done && http_stream_room(f->call->request) > 0 && !all) {
         struct arena *page = arena_create();
-        const struct ctl_events ask = {
+        const struct event_query ask = {
             .reader = f->call->owner, .job = f->job, .after = s->after, .limit = PAGE
         };
         struct event_list list = { 0 };
-        all = ctl_events_view(f->call->api->config.ctl, page, &ask, &list, &err) || list.n < PAGE;
+        all =
+            answer_events_view(f->call->api->config.ctl, page, &ask, &list, &err) || list.n < PAGE;
         for (const struct event_view *e = list.at; e < list.at + list.n; e++) {
             if (visible(f->call, f->job, e))
                 write_event(s, view_put(page, NULL, NULL, VIEW_EVENT, e), e->seq);
@@ -113,11 +114,11 @@ static int add_events(void *arg, struct arena *arena, struct text_node *to, stru
 {
     struct long_events *l = arg;
     uint64_t most = l->left < LIST_PART ? l->left : LIST_PART;
-    const struct ctl_events ask = {
+    const struct event_query ask = {
         .reader = l->call->owner, .job = l->job, .after = l->after, .limit = most
     };
     struct event_list list;
-    if (ctl_events_view(l->call->api->config.ctl, arena, &ask, &list, err))
+    if (answer_events_view(l->call->api->config.ctl, arena, &ask, &list, err))
         return -1;
     for (size_t i = 0; i < list.n; i++)
         if (visible(l->call, l->job, &list.at[i]))

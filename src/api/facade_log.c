@@ -3,6 +3,7 @@
  * memory is bounded by what is answered. Or as a stream, which goes on while the log grows. */
 #include "api/facade.h"
 
+#include "answer/tasks.h"
 #include "api/log_text.h"
 #include "base/buf.h"
 #include "base/mem.h"
@@ -105,10 +106,10 @@ static void read_log(const struct facade_log *ask, const char *dir, struct buf *
 }
 
 /* The attempt that is asked for; NULL: none. */
-static const struct ctl_log *find(const struct facade_log *ask, const struct ctl_log *logs,
-                                  size_t n)
+static const struct attempt_log *find(const struct facade_log *ask, const struct attempt_log *logs,
+                                      size_t n)
 {
-    const struct ctl_log *last = NULL, *before = NULL;
+    const struct attempt_log *last = NULL, *before = NULL;
     for (size_t i = 0; i < n; i++) {
         if (strcmp(logs[i].role_name, ask->role) != 0 || logs[i].index != ask->index)
             continue;
@@ -121,19 +122,19 @@ static const struct ctl_log *find(const struct facade_log *ask, const struct ctl
 }
 
 /* NULL: there is none, or it is not the caller's to read. In arena. */
-static const struct ctl_log *look_up(struct call *call, struct arena *arena,
-                                     const struct facade_log *ask, struct err *err)
+static const struct attempt_log *look_up(struct call *call, struct arena *arena,
+                                         const struct facade_log *ask, struct err *err)
 {
     struct ctl *ctl = call->api->config.ctl;
-    struct ctl_log *logs;
+    struct attempt_log *logs;
     size_t n = 0;
     if (!ctl_may_read(ctl, &call->who, ask->job)) {
         err_set(err, ERR_NOT_FOUND, "no such job");
         return NULL;
     }
-    if (ctl_logs(ctl, arena, ask->job, &logs, &n, err) < 0)
+    if (answer_logs(ctl, arena, ask->job, &logs, &n, err) < 0)
         return NULL;
-    const struct ctl_log *log = find(ask, logs, n);
+    const struct attempt_log *log = find(ask, logs, n);
     if (!log)
         err_set(err, ERR_NOT_FOUND, "there is no output of %s/%u", ask->role, ask->index);
     return log;
@@ -142,7 +143,7 @@ static const struct ctl_log *look_up(struct call *call, struct arena *arena,
 int facade_log_text(struct call *call, const struct facade_log *ask, struct buf *out,
                     struct err *err)
 {
-    const struct ctl_log *log = look_up(call, call->arena, ask, err);
+    const struct attempt_log *log = look_up(call, call->arena, ask, err);
     if (!log || limit_check(call, LIMIT_LOG, err) < 0)
         return -1;
     read_log(ask, log->dir, out);
@@ -232,7 +233,7 @@ static bool over(struct log_stream *s)
     if (!s->ask.follow || follow_final(&s->follower, &state))
         return true;
     struct arena *arena = arena_create();
-    const struct ctl_log *log = look_up(s->follower.call, arena, &s->ask, &err);
+    const struct attempt_log *log = look_up(s->follower.call, arena, &s->ask, &err);
     bool final = !log || log->final;
     arena_destroy(arena);
     return final;
@@ -287,7 +288,7 @@ static void begin_at(struct log_stream *s)
 
 int facade_log_stream(struct call *call, const struct facade_log *ask, struct err *err)
 {
-    const struct ctl_log *log = look_up(call, call->arena, ask, err);
+    const struct attempt_log *log = look_up(call, call->arena, ask, err);
     if (!log || limit_check(call, LIMIT_LOG, err) < 0)
         return -1;
     struct log_stream *s = mem_new(sizeof *s);

@@ -4,8 +4,8 @@
  * slow client costs its own buffer only. */
 #include "api/call.h"
 
+#include "answer/jobs.h"
 #include "base/mem.h"
-#include "ctl/views.h"
 #include "text/json.h"
 
 #include <uv.h>
@@ -151,7 +151,7 @@ static bool look(const struct follower *f, struct job_view *job)
     struct err err;
     struct arena *a = arena_create();
     const struct job_ask ask = { .job = f->job, .owner = f->call->owner };
-    bool there = ctl_job_view(f->call->api->config.ctl, a, &ask, job, &err) == 0;
+    bool there = answer_job_view(f->call->api->config.ctl, a, &ask, job, &err) == 0;
     arena_destroy(a);
     return there;
 }

@@ -4,16 +4,17 @@
 #include "api/call.h"
 
 #include "account/rights.h"
+#include "answer/cluster_views.h"
+#include "answer/jobs.h"
+#include "answer/pages.h"
+#include "answer/pods.h"
+#include "answer/tasks.h"
 #include "api/accounts.h"
 #include "api/view_json.h"
 #include "api/work.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "ctl/cluster_views.h"
-#include "ctl/pages.h"
-#include "ctl/pods.h"
 #include "ctl/results.h"
-#include "ctl/views.h"
 #include "explain/drain.h"
 #include "explain/view.h"
 #include "text/json.h"
@@ -249,7 +250,7 @@ static bool read_array(struct call *call, const char *array, struct job_filter *
     struct err err;
     struct ctl *ctl = call->api->config.ctl;
     bool found = ctl_find_for(ctl, &call->who, array, &f->array, &err) == 0;
-    f->members = found ? ctl_members(ctl, f->array, NULL) : 0;
+    f->members = found ? answer_members(ctl, f->array, NULL) : 0;
     if (found && !f->members)
         err_set(&err, ERR_INPUT, "%.40s is no array", array);
     if (!f->members)
@@ -262,7 +263,7 @@ static struct text_node *list_tree(struct call *call, const struct job_filter *f
     struct arena *a = call->arena;
     struct job_list list;
     char next[JOB_ID_TEXT];
-    if (ctl_list_view(call->api->config.ctl, a, f, &list, err))
+    if (answer_list_view(call->api->config.ctl, a, f, &list, err))
         return NULL;
     struct text_node *tree = text_map(a, NULL, NULL), *jobs = text_list(a, tree, "jobs");
     for (size_t i = 0; i < list.n; i++)
@@ -277,7 +278,7 @@ static int add_total(struct call *call, const struct job_filter *f, struct text_
                      struct err *err)
 {
     uint64_t n;
-    if (ctl_list_count(call->api->config.ctl, f, &n, err) < 0)
+    if (answer_list_count(call->api->config.ctl, f, &n, err) < 0)
         return -1;
     text_int(call->arena, tree, "total", (int64_t)n);
     return 0;
@@ -317,7 +318,7 @@ void job_list(struct call *call)
 static int add_tasks(void *pages, struct arena *arena, struct text_node *to, struct err *err)
 {
     struct task_list list;
-    int more = ctl_pages_tasks(pages, arena, &list, err);
+    int more = answer_pages_tasks(pages, arena, &list, err);
     for (size_t i = 0; i < list.n; i++)
         view_put(arena, to, NULL, VIEW_TASK, &list.at[i]);
     return more;
@@ -326,7 +327,7 @@ static int add_tasks(void *pages, struct arena *arena, struct text_node *to, str
 static int add_timeline(void *pages, struct arena *arena, struct text_node *to, struct err *err)
 {
     struct event_list list;
-    int more = ctl_pages_timeline(pages, arena, &list, err);
+    int more = answer_pages_timeline(pages, arena, &list, err);
     for (size_t i = 0; i < list.n; i++)
         view_put(arena, to, NULL, VIEW_EVENT, &list.at[i]);
     return more;
@@ -334,14 +335,14 @@ static int add_timeline(void *pages, struct arena *arena, struct text_node *to, 
 
 static void close_pages(void *pages)
 {
-    ctl_pages_close(pages);
+    answer_pages_close(pages);
 }
 
 /* Its long lists are filled a page at a time. */
 static void answer_job(struct call *call, uint64_t id, const struct text_node *tree)
 {
     struct err err;
-    struct ctl_pages *pages = ctl_pages_open(call->api->config.ctl, id, call->owner, &err);
+    struct answer_pages *pages = answer_pages_open(call->api->config.ctl, id, call->owner, &err);
     const struct long_list lists[] = { { text_get(tree, "task_list"), add_tasks },
                                        { text_get(tree, "tasks"), add_tasks },
                                        { text_get(tree, "timeline"), add_timeline } };
@@ -363,7 +364,7 @@ static bool show_job(struct call *call, unsigned parts, struct job_view *job)
     struct err err;
     if (!call_job(call, &ask.job))
         return false;
-    if (ctl_job_view(call->api->config.ctl, call->arena, &ask, job, &err) == 0)
+    if (answer_job_view(call->api->config.ctl, call->arena, &ask, job, &err) == 0)
         return true;
     call_problem(call, &err, NULL);
     return false;
@@ -374,8 +375,8 @@ void job_show(struct call *call)
     struct job_view job;
     bool tasks = call_flag(call, "tasks"), timeline = call_flag(call, "timeline");
     unsigned parts = 0;
-    parts |= call_flag(call, "spec") ? CTL_SPEC : 0;
-    parts |= call_flag(call, "origin") ? CTL_ORIGIN : 0;
+    parts |= call_flag(call, "spec") ? JOB_SPEC : 0;
+    parts |= call_flag(call, "origin") ? JOB_ORIGIN : 0;
     if (!show_job(call, parts, &job))
         return;
     if (tasks && !job.members)
@@ -405,7 +406,7 @@ void job_tasks(struct call *call)
 void job_origin(struct call *call)
 {
     struct job_view job;
-    if (!show_job(call, CTL_ORIGIN, &job))
+    if (!show_job(call, JOB_ORIGIN, &job))
         return;
     const char *text = job.origin ? job.origin : "";
     call_text(call, 200, "text/plain; charset=utf-8", text, strlen(text));
@@ -581,7 +582,7 @@ void node_undrain(struct call *call)
 void nodes_list(struct call *call)
 {
     const struct api_config *c = &call->api->config;
-    const struct nodes_view view = ctl_nodes_view(c->ctl, call->arena);
+    const struct nodes_view view = answer_nodes_view(c->ctl, call->arena);
     const struct text_node *stores =
         c->image_stores.find ? c->image_stores.find(c->image_stores.arg, call->arena, c->state_dir)
                              : NULL;
@@ -600,7 +601,7 @@ static bool pods(struct call *call, const char *name, struct pod_list *list)
     struct pod_ask ask = { .owner = call->owner,
                            .namespace = http_query(call->request, "namespace", 0),
                            .name = name };
-    if (ctl_pods_view(call->api->config.ctl, call->arena, &ask, list, &err) == 0)
+    if (answer_pods_view(call->api->config.ctl, call->arena, &ask, list, &err) == 0)
         return true;
     call_problem(call, &err, NULL);
     return false;

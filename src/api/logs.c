@@ -4,6 +4,7 @@
  * sent. */
 #include "api/call.h"
 
+#include "answer/tasks.h"
 #include "api/log_text.h"
 #include "base/mem.h"
 #include "base/scan.h"
@@ -65,7 +66,7 @@ static const struct log_position *resume_point(const struct log_stream *s, const
     return NULL;
 }
 
-static bool known(const struct log_stream *s, const struct ctl_log *log)
+static bool known(const struct log_stream *s, const struct attempt_log *log)
 {
     for (size_t i = 0; i < s->sources.n; i++) {
         const struct source *x = &s->sources.at[i];
@@ -85,7 +86,7 @@ static void look_again(struct log_stream *s, uint64_t job, struct task_ref task)
             s->sources.at[i].idle = false;
 }
 
-static void add_source(struct log_stream *s, const struct ctl_log *log, const char *name)
+static void add_source(struct log_stream *s, const struct attempt_log *log, const char *name)
 {
     const struct log_position *from = resume_point(s, name);
     uint64_t offset = 0;
@@ -110,7 +111,7 @@ static void source_fini(struct source *x)
     free(x->name);
 }
 
-static bool is_newest(const struct ctl_log *logs, size_t n, size_t i)
+static bool is_newest(const struct attempt_log *logs, size_t n, size_t i)
 {
     for (size_t k = 0; k < n; k++)
         if (logs[k].job == logs[i].job && logs[k].role == logs[i].role &&
@@ -121,7 +122,7 @@ static bool is_newest(const struct ctl_log *logs, size_t n, size_t i)
 
 /* Of an array a member's index stands in front; alone when it has one task. */
 static const char *shown_name(const struct log_stream *s, struct arena *a,
-                              const struct ctl_log *log, const char *name)
+                              const struct attempt_log *log, const char *name)
 {
     if (!s->follower.members)
         return name;
@@ -132,11 +133,11 @@ static const char *shown_name(const struct log_stream *s, struct arena *a,
 /* job: the one that is followed, or of an array one member. */
 static void find_sources(struct log_stream *s, uint64_t job)
 {
-    struct ctl_log *logs;
+    struct attempt_log *logs;
     struct err err;
     size_t n = 0;
     struct arena *a = arena_create();
-    if (ctl_logs(s->follower.call->api->config.ctl, a, job, &logs, &n, &err) < 0)
+    if (answer_logs(s->follower.call->api->config.ctl, a, job, &logs, &n, &err) < 0)
         n = 0;
     for (size_t i = 0; i < n; i++) {
         const char *name = arena_printf(a, "%s/%u", logs[i].role_name, logs[i].index);
@@ -381,7 +382,7 @@ static int read_query(struct log_stream *s, struct call *call, struct err *err)
 static void read_members(struct log_stream *s)
 {
     struct ctl *ctl = s->follower.call->api->config.ctl;
-    uint32_t tasks, members = ctl_members(ctl, s->follower.job, &tasks);
+    uint32_t tasks, members = answer_members(ctl, s->follower.job, &tasks);
     s->follower.members = members;
     s->one_task = tasks == members;
 }

@@ -2,8 +2,8 @@
  * who knows the engine. */
 #include "api/machine_calls.h"
 
+#include "answer/cluster_views.h"
 #include "api/facade.h"
-#include "ctl/cluster_views.h"
 #include "ctl/machines.h"
 
 #include <sodium.h>
@@ -125,7 +125,7 @@ static void on_removed(void *arg, const struct ctl_answer *answer)
 /* A node of the server's own machine, declared or not, was never added. */
 static bool is_own(struct call *call)
 {
-    const struct nodes_view all = ctl_nodes_view(call->api->config.ctl, call->arena);
+    const struct nodes_view all = answer_nodes_view(call->api->config.ctl, call->arena);
     struct err err;
     size_t i = 0;
     while (i < all.nodes.n && strcmp(all.nodes.at[i].name, call->param[0]) != 0)
@@ -216,7 +216,7 @@ void machines_list(struct call *call)
         call_problem(call, &err, NULL);
         return;
     }
-    const struct nodes_view nodes = ctl_nodes_view(call->api->config.ctl, call->arena);
+    const struct nodes_view nodes = answer_nodes_view(call->api->config.ctl, call->arena);
     struct text_node *root = text_map(call->arena, NULL, NULL);
     struct text_node *list = text_list(call->arena, root, "machines");
     for (size_t i = 0; i < all.n; i++)

@@ -2,12 +2,12 @@
  * text. */
 #include "api/call.h"
 
+#include "answer/cluster_views.h"
 #include "api/view_json.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/turn_meter.h"
-#include "ctl/cluster_views.h"
 
 #include <string.h>
 
@@ -82,7 +82,7 @@ static void put_amounts(const struct text_node *queues, const char *metric, cons
 static void put_queues(struct call *call, struct buf *out)
 {
     struct queues_view view;
-    ctl_queues_view(call->api->config.ctl, call->arena, call->owner, NULL, &view, NULL);
+    answer_queues_view(call->api->config.ctl, call->arena, call->owner, NULL, &view, NULL);
     const struct text_node *tree = view_put_queues(call->arena, &view);
     const struct text_node *queues = text_get(tree, "queues");
     put_depth(queues, out);
@@ -172,7 +172,7 @@ static void put_devices(const struct text_node *nodes, struct buf *out)
 
 static void put_free(struct call *call, struct buf *out)
 {
-    const struct nodes_view view = ctl_nodes_view(call->api->config.ctl, call->arena);
+    const struct nodes_view view = answer_nodes_view(call->api->config.ctl, call->arena);
     const struct text_node *tree = view_put_nodes(call->arena, &view);
     const struct text_node *blocks = text_get(text_get(tree, "free"), "blocks");
     head(out, "free_gpu_blocks", "gauge",
@@ -234,7 +234,7 @@ static void put_turns(const struct turn_meter *meter, struct buf *out)
 void server_metrics(struct call *call)
 {
     AUTO_BUF struct buf out = BUF_INIT(64u << 20);
-    const struct stats_view view = ctl_stats_view(call->api->config.ctl);
+    const struct stats_view view = answer_stats_view(call->api->config.ctl);
     const struct text_node *stats = view_put(call->arena, NULL, NULL, VIEW_STATS, &view);
     const struct text_node *jobs = text_get(stats, "jobs");
     head(&out, "jobs", "gauge", "Jobs on record by state.");

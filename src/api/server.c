@@ -2,6 +2,7 @@
  * life. */
 #include "api/call.h"
 
+#include "answer/cluster_views.h"
 #include "api/accounts.h"
 #include "api/facade.h"
 #include "api/page.h"
@@ -10,7 +11,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/account.h"
-#include "ctl/cluster_views.h"
 #include "ctl/strangers.h"
 
 #include <sodium.h>
@@ -81,7 +81,7 @@ void server_info(struct call *call)
     text_str(a, tree, "jobs_run_as", jobs_run_as(ctl_accounts(c->ctl)));
     text_int(a, tree, "uptime_s", (int64_t)((clock_mono_ms() - c->started_up_ms) / 1000));
     text_int(a, tree, "connections", http_server_connections(call->api->server));
-    const struct stats_view stats = ctl_stats_view(c->ctl);
+    const struct stats_view stats = answer_stats_view(c->ctl);
     view_put(a, tree, "stats", VIEW_STATS, &stats);
     ctl_strangers_put(c->ctl, a, tree, "strangers");
     if (c->put_parts)

@@ -4,10 +4,10 @@
  * once: what a dying server did not record was not answered either. */
 #include "api/signals.h"
 
+#include "answer/jobs.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/objects.h"
-#include "ctl/views.h"
 #include "job/signals.h"
 
 #include <sodium.h>
@@ -58,9 +58,9 @@ static int choose(struct sending *s, struct err *err)
 {
     struct arena *a = s->call->arena;
     const struct words *tasks = &s->order.tasks;
-    const struct job_ask ask = { .job = s->order.job, .owner = s->call->owner, .parts = CTL_TASKS };
+    const struct job_ask ask = { .job = s->order.job, .owner = s->call->owner, .parts = JOB_TASKS };
     struct job_view job;
-    if (ctl_job_view(core(s), a, &ask, &job, err))
+    if (answer_job_view(core(s), a, &ask, &job, err))
         return -1;
     s->at = ARENA_ARRAY(a, TASKS_MAX, struct signalled_task);
     for (size_t i = 0; i < job.task_list.n; i++) {
@@ -96,7 +96,7 @@ static bool job_ended(struct sending *s)
 {
     const struct job_ask ask = { .job = s->order.job, .owner = s->call->owner };
     struct job_view job;
-    return ctl_job_view(core(s), s->call->arena, &ask, &job, NULL) || job_state_final(job.state);
+    return answer_job_view(core(s), s->call->arena, &ask, &job, NULL) || job_state_final(job.state);
 }
 
 /* The event of the job: what was sent, to whom, by whom. */

@@ -2,14 +2,14 @@
  * schema writer walk them, so answers and their description cannot drift apart. */
 #include "api/view_json.h"
 
+#include "answer/cluster_views.h"
+#include "answer/pods.h"
+#include "answer/views.h"
 #include "api/explain_json.h"
 #include "api/view_rows.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/cluster_views.h"
-#include "ctl/pods.h"
 #include "ctl/results.h"
-#include "ctl/views.h"
 #include "explain/view.h"
 #include "job/ids.h"
 

@@ -2,10 +2,10 @@
  * queues count. */
 #include "api/view_rows.h"
 
+#include "answer/cluster_views.h"
 #include "base/mem.h"
 #include "base/pairs.h"
 #include "base/scan.h"
-#include "ctl/cluster_views.h"
 #include "job/state.h"
 
 const char *view_job_word(unsigned state)

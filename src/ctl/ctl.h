@@ -14,8 +14,6 @@
 
 struct ctl;
 struct job_result;
-struct job_view;
-struct job_list;
 struct board_entry;
 struct board_list;
 struct submitted_view;
@@ -23,7 +21,6 @@ struct user_view;
 struct key_view;
 struct token_view;
 struct secret_view;
-struct event_list;
 
 struct ctl *ctl_create(const struct ctl_config *, struct err *);
 void ctl_destroy(struct ctl *);
@@ -171,7 +168,7 @@ struct ctl_signal {
 };
 int ctl_signal(struct ctl *, const struct ctl_signal *, struct err *);
 
-/* ---- reading: answers in the caller's arena, as ctl/views.h has them ---- */
+/* ---- reading (answer/ has the rest): answers in the caller's arena ---- */
 /* "12", "ddp" (newest live, else newest), a 13-character id, "dlc" + id; "12[3]", "ddp[3]": the
  * member of an array that has the index. -1 with ERR_UNAVAILABLE: that member is accepted, but its
  * row is still to be written; its id is told all the same. */
@@ -181,18 +178,6 @@ int ctl_find(struct ctl *, const char *job, uint64_t *id, struct err *);
 const char *ctl_storage_dir(struct ctl *, struct arena *, const char *uri, struct err *err);
 /* The newest of that owner that has exactly this name. */
 int ctl_find_owned(struct ctl *, const char *owner, const char *name, uint64_t *id, struct err *);
-/* The lists of tasks and events can be long: ctl/pages.h reads them in pages. */
-enum ctl_parts { CTL_TASKS = 1, CTL_SPEC = 2, CTL_ORIGIN = 4, CTL_TIMELINE = 8 };
-struct job_ask {
-    uint64_t job;
-    const char *owner; /* who asks; NULL: nobody that may change it */
-    unsigned parts;
-};
-int ctl_job_view(struct ctl *, struct arena *, const struct job_ask *, struct job_view *,
-                 struct err *);
-int ctl_list_view(struct ctl *, struct arena *, const struct job_filter *, struct job_list *,
-                  struct err *);
-int ctl_list_count(struct ctl *, const struct job_filter *, uint64_t *n, struct err *);
 struct entry_list { /* by name; entries are the core's own and hold until the next declaration */
     const struct entry *const *at;
     size_t n;
@@ -204,29 +189,7 @@ uint64_t ctl_last_of(struct ctl *, uint64_t job);
 uint64_t ctl_last_event(struct ctl *);
 const char *ctl_own_user(const struct ctl *); /* whose server it is */
 const struct dialects *ctl_dialects(const struct ctl *);
-struct ctl_events {
-    const char *reader;  /* told of other jobs only what it may read; NULL: everything */
-    uint64_t job, after; /* job 0: of all, also of those that the reader may not read */
-    size_t limit;
-};
-int ctl_events_view(struct ctl *, struct arena *, const struct ctl_events *, struct event_list *,
-                    struct err *);
 bool ctl_storage_full(const struct ctl *); /* a commit failed: submissions are refused for now */
-
-/* Logs of a task: attempts in order with the directory of each. */
-struct ctl_log {
-    uint64_t job; /* of an array: its member */
-    uint32_t role, index, attempt;
-    uint32_t member; /* index of that member */
-    const char *role_name;
-    const char *dir;
-    uint64_t end;
-    bool final;
-};
-int ctl_logs(struct ctl *, struct arena *, uint64_t job, struct ctl_log **, size_t *n,
-             struct err *);
-/* How many jobs follow this one as its members: their ids are the next ones. 0: no array. */
-uint32_t ctl_members(struct ctl *, uint64_t job, uint32_t *tasks /* in all; NULL: not asked */);
 
 /* Called after each commit (and for log growth) so that followers can look again. */
 struct ctl_watch {

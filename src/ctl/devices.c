@@ -1,5 +1,5 @@
-/* From positions of a node to numbers, files and names of its devices, and the list that answers
- * show. Reads the last report of the node's driver. */
+/* From positions of a node to numbers, files and names of its devices, and those that are not given
+ * out. Reads the last report of the node's driver. */
 #include "ctl/devices.h"
 
 #include "base/map.h"
@@ -37,12 +37,6 @@ static uint32_t *numbers_of(const struct gpu_report *report, struct arena *arena
                             const struct task_place *place)
 {
     return map_devices(report, arena, place, offsetof(struct gpu_device, number));
-}
-
-uint32_t *devices_numbers(const struct ctl *ctl, struct arena *arena,
-                          const struct task_place *place)
-{
-    return numbers_of(report_of(ctl, place), arena, place);
 }
 
 static const char **names_of(const struct gpu_report *report, struct arena *arena,
@@ -111,12 +105,6 @@ const char *devices_mps(const struct ctl *ctl, struct arena *arena, const struct
     if (!setting || !*setting)
         return NULL;
     return gpu_share_mps(arena, setting, account ? account->ids.uid : (uint32_t)geteuid());
-}
-
-static void put_text(struct arena *arena, struct text_node *map, const char *key, const char *text)
-{
-    if (*text)
-        text_str(arena, map, key, text);
 }
 
 /* ---- devices that are not given out ---- */
@@ -314,92 +302,4 @@ void ctl_devices(struct ctl *ctl, const char *node, struct gpu_report *report)
     map_destroy(ctl->possible); /* answers for the node of before */
     ctl->possible = map_create();
     ctl->plan_due = true;
-}
-
-/* ---- answers ---- */
-
-static void put_throttle(struct arena *arena, struct text_node *one, const struct gpu_number *bits)
-{
-    struct text_node *list = bits->has ? text_list(arena, one, "throttle") : NULL;
-    size_t at = 0;
-    for (const char *word; list && (word = gpu_throttle(bits->value, &at));)
-        text_str(arena, list, NULL, word);
-}
-
-static void put_processes(struct arena *arena, struct text_node *one,
-                          const struct gpu_device *device)
-{
-    struct text_node *list = text_list(arena, one, "process_list");
-    for (size_t i = 0; i < device->n_processes; i++) {
-        struct text_node *process = text_map(arena, list, NULL);
-        text_int(arena, process, "pid", device->processes[i].pid);
-        text_int(arena, process, "memory", (int64_t)device->processes[i].memory);
-    }
-}
-
-/* The sentence, and what it says of the device without its name. */
-static void put_closed(struct arena *arena, struct text_node *one,
-                       const struct closed_device *closed)
-{
-    if (!closed)
-        return;
-    put_text(arena, one, "closed", closed->why);
-    if (closed->subject)
-        put_text(arena, one, closed->is ? "closed_is" : "closed_says",
-                 closed->why + closed->subject + (closed->is ? sizeof " is " : sizeof ": ") - 1);
-}
-
-/* Figures that the driver does not say are left out. */
-static void put_device(const struct ctl *ctl, struct arena *arena, const struct node_spec *spec,
-                       const struct gpu_device *device, struct text_node *list)
-{
-    char label[GPU_LABEL_MAX];
-    struct text_node *one = text_map(arena, list, NULL);
-    text_int(arena, one, "number", device->number);
-    text_str(arena, one, "name", gpu_label(device, label));
-    if (device->offered)
-        text_int(arena, one, "slot", device->slot);
-    text_int(arena, one, "minor", device->minor);
-    put_text(arena, one, "model", device->model);
-    text_int(arena, one, "memory", (int64_t)device->memory);
-    put_text(arena, one, "uuid", device->uuid);
-    put_text(arena, one, "pci", device->pci);
-    if (device->divided)
-        text_bool(arena, one, "mig", true);
-    put_text(arena, one, "error", device->error);
-    for (size_t i = 0; i < GPU_FIGURE_N; i++)
-        if (device->figures[i].has)
-            text_int(arena, one, gpu_figure_key((enum gpu_figure)i),
-                     (int64_t)device->figures[i].value);
-    put_throttle(arena, one, &device->figures[GPU_THROTTLE]);
-    if (!*device->error && !*spec->report->error) {
-        text_int(arena, one, "processes", (int64_t)device->n_processes);
-        put_processes(arena, one, device);
-    }
-    if (device->offered)
-        put_closed(arena, one, find_closed(ctl, spec->name, device->slot));
-}
-
-struct text_node *devices_tree(const struct ctl *ctl, struct arena *arena,
-                               const struct node_spec *spec)
-{
-    struct text_node *list = text_list(arena, NULL, NULL);
-    for (size_t i = 0; i < spec->report->n; i++)
-        put_device(ctl, arena, spec, &spec->report->at[i], list);
-    return list;
-}
-
-struct text_node *devices_of_place(const struct ctl *ctl, struct arena *arena,
-                                   const struct task_place *place)
-{
-    uint32_t node = place->node ? cluster_find(ctl->cluster, place->node) : UINT32_MAX;
-    struct text_node *list = NULL;
-    for (uint32_t i = 0; node != UINT32_MAX && i < place->n_gpus; i++) {
-        const struct node_spec *spec = cluster_node(ctl->cluster, node).spec;
-        const struct gpu_device *device = gpu_in_slot(spec->report, place->gpus[i]);
-        list = device && !list ? text_list(arena, NULL, NULL) : list;
-        if (device)
-            put_device(ctl, arena, spec, device, list);
-    }
-    return list;
 }

@@ -7,7 +7,6 @@
 #include "job/gpu.h"
 #include "job/launch.h"
 #include "job/place.h"
-#include "text/tree.h"
 
 #include <stdint.h>
 
@@ -15,8 +14,6 @@ struct ctl;
 struct live_job;
 struct node_spec;
 
-/* place->n_gpus numbers, in arena; of declared devices their positions. */
-uint32_t *devices_numbers(const struct ctl *, struct arena *, const struct task_place *);
 /* What a launch says of a task's devices. place->n_gpus of each, in arena. */
 struct task_devices {
     uint32_t *numbers, *minors; /* of declared devices their positions */
@@ -60,9 +57,5 @@ const char *device_name(const struct ctl *, struct arena *, const struct task_pl
 struct job_spec;
 const char *devices_closed(const struct ctl *, struct arena *, const struct job_spec *,
                            const char *role);
-/* What the driver says of each, for answers. */
-struct text_node *devices_tree(const struct ctl *, struct arena *, const struct node_spec *);
-/* The same of those of a place; NULL: it has none, or none that a driver knows. */
-struct text_node *devices_of_place(const struct ctl *, struct arena *, const struct task_place *);
 
 #endif

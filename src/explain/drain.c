@@ -2,8 +2,8 @@
  * had to leave. On a copy of the cluster, by the scheduler's own code. */
 #include "explain/drain.h"
 
+#include "answer/question.h"
 #include "ctl/ctl.h"
-#include "ctl/question.h"
 #include "sched/wait_words.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #define EXPLAIN_PARTS_H
 
 #include "account/redact.h"
+#include "answer/question.h"
 #include "ctl/ctl.h"
-#include "ctl/question.h"
 #include "explain/start_forecast.h"
 #include "explain/view.h"
 #include "sched/wait_report.h"

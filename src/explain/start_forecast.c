@@ -3,11 +3,11 @@
  * not forecast. */
 #include "explain/start_forecast.h"
 
+#include "answer/question.h"
 #include "base/dice.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "ctl/ctl.h"
-#include "ctl/question.h"
 #include "queue/queues.h"
 
 /* Units of forecast_work(). A cluster of which one pass costs more than WORK_PASS is not forecast:

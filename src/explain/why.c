@@ -2,8 +2,8 @@
  * here writes. */
 #include "explain/parts.h"
 
+#include "answer/question.h"
 #include "ctl/account.h"
-#include "ctl/question.h"
 #include "ctl/wait_texts.h"
 #include "explain/start_estimate.h"
 #include "explain/variant.h"

@@ -3,6 +3,7 @@
  * there carries, so a server that is killed at any moment finds what it asked for. */
 #include "main/pilots.h"
 
+#include "answer/cluster_views.h"
 #include "api/child.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -14,7 +15,6 @@
 #include "base/scan.h"
 #include "cli/shared_home.h"
 #include "ctl/allocations.h"
-#include "ctl/cluster_views.h"
 #include "ctl/ctl.h"
 #include "ctl/objects.h"
 #include "engine/machines/machines.h"
@@ -168,7 +168,7 @@ static const struct node_answer *find_node(struct pilot_nodes *n, const char *na
         if (n->view_arena)
             arena_destroy(n->view_arena);
         n->view_arena = arena_create();
-        n->view = ctl_nodes_view(n->config.ctl, n->view_arena);
+        n->view = answer_nodes_view(n->config.ctl, n->view_arena);
         n->view_at = now;
     }
     for (size_t i = 0; i < n->view.nodes.n; i++)

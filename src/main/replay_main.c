@@ -2,13 +2,13 @@
  * moment, and in the end whether it came to the same state. */
 #include "main/replay_main.h"
 
+#include "answer/jobs.h"
 #include "api/view_json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/output.h"
 #include "cli/table.h"
-#include "ctl/views.h"
 #include "explain/view.h"
 #include "main/core_config.h"
 #include "main/nodes.h"
@@ -226,7 +226,7 @@ static void print_queue(struct playing *p, struct replay *replay)
     table_init(&table, p->arena, columns, ARRAY_LEN(columns), false);
     struct job_list page;
     do {
-        if (ctl_list_view(ctl, p->arena, &filter, &page, &err))
+        if (answer_list_view(ctl, p->arena, &filter, &page, &err))
             break;
         for (size_t i = 0; i < page.n; i++)
             if (p->ask->json)

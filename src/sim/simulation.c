@@ -6,10 +6,10 @@
  * makes of its calls is due at the same moment or later, so a moment may take several turns. */
 #include "sim/simulation.h"
 
+#include "answer/cluster_views.h"
 #include "base/dice.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "ctl/cluster_views.h"
 #include "engine/sim/sim.h"
 #include "sim/promises.h"
 
@@ -606,7 +606,7 @@ struct words simulation_warnings(struct simulation *sim, struct arena *arena)
 {
     struct queues_view queues = { 0 };
     struct err err;
-    ctl_queues_view(sim->ctl, arena, NULL, NULL, &queues, &err);
+    answer_queues_view(sim->ctl, arena, NULL, NULL, &queues, &err);
     return queues.warnings;
 }
 

@@ -49,12 +49,12 @@ static const char *dashboard_of(struct arena *a, const struct task_list *tasks)
  * token says no more than who may ask. */
 void dlc_dashboard(struct dlc_call *d)
 {
-    struct job_ask ask = { .owner = d->call->owner, .parts = CTL_TASKS | CTL_SPEC };
+    struct job_ask ask = { .owner = d->call->owner, .parts = JOB_TASKS | JOB_SPEC };
     struct job_view job = { 0 };
     struct err err;
     if (!dlc_job(d, d->param[0], &ask.job))
         return;
-    if (ctl_job_view(d->ctl, d->arena, &ask, &job, &err)) {
+    if (answer_job_view(d->ctl, d->arena, &ask, &job, &err)) {
         dlc_err(d, &err, NULL);
         return;
     }

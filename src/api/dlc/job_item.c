@@ -7,11 +7,11 @@
  * registry are never answered. Spelling is the vendor's: GmtSuccessedTime. */
 #include "api/dlc/documents.h"
 
+#include "answer/jobs.h"
+#include "answer/pages.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/pages.h"
-#include "ctl/views.h"
 #include "text/detect.h"
 #include "text/json.h"
 
@@ -226,7 +226,7 @@ static void put_requests(struct arena *a, struct text_node *out, const struct jo
 struct dlc_lists {
     struct dlc_call *d;
     uint64_t id;
-    struct ctl_pages *pages;
+    struct answer_pages *pages;
     struct text_node *history, *last; /* in the call's arena; last: its newest, or NULL */
 };
 
@@ -253,7 +253,7 @@ static int add_history(void *lists, struct arena *a, struct text_node *to, struc
 {
     struct dlc_lists *l = lists;
     struct event_list events;
-    int more = ctl_pages_timeline(l->pages, a, &events, err);
+    int more = answer_pages_timeline(l->pages, a, &events, err);
     for (size_t i = 0; i < events.n; i++)
         note_state(l, &events.at[i]);
     for (const struct text_node *one = more == 0 ? l->history->first : NULL; one; one = one->next)
@@ -296,7 +296,7 @@ int dlc_add_pods(void *lists, struct arena *a, struct text_node *to, struct err 
 {
     struct dlc_lists *l = lists;
     struct task_list tasks;
-    int more = ctl_pages_tasks(l->pages, a, &tasks, err);
+    int more = answer_pages_tasks(l->pages, a, &tasks, err);
     for (const struct task_view *task = tasks.at; task < tasks.at + tasks.n; task++) {
         const struct attempt_list *attempts = &task->attempts;
         if (!attempts->n)
@@ -311,7 +311,7 @@ int dlc_add_pods(void *lists, struct arena *a, struct text_node *to, struct err 
 
 static void lists_close(void *lists)
 {
-    ctl_pages_close(((struct dlc_lists *)lists)->pages);
+    answer_pages_close(((struct dlc_lists *)lists)->pages);
 }
 
 void dlc_ok_lists(struct dlc_call *d, uint64_t id, struct text_node *tree,
@@ -321,7 +321,7 @@ void dlc_ok_lists(struct dlc_call *d, uint64_t id, struct text_node *tree,
     struct dlc_lists *l = ARENA_NEW(d->arena, struct dlc_lists);
     *l = (struct dlc_lists){ .d = d,
                              .id = id,
-                             .pages = ctl_pages_open(d->ctl, id, d->call->owner, &err),
+                             .pages = answer_pages_open(d->ctl, id, d->call->owner, &err),
                              .history = text_list(d->arena, NULL, NULL) };
     if (!l->pages) {
         dlc_err(d, &err, NULL);
@@ -366,9 +366,9 @@ struct text_node *dlc_job_item(struct dlc_call *d, uint64_t id)
     char text[DLC_JOB_ID_TEXT];
     const struct job_ask ask = { .job = id,
                                  .owner = d->call->owner,
-                                 .parts = CTL_ORIGIN | CTL_SPEC };
+                                 .parts = JOB_ORIGIN | JOB_SPEC };
     struct job_view job;
-    if (ctl_job_view(d->ctl, a, &ask, &job, NULL))
+    if (answer_job_view(d->ctl, a, &ask, &job, NULL))
         return NULL;
     const char *owner = job.owner, *space = dlc_workspace(job.project);
     struct text_node *out = text_map(a, NULL, NULL);

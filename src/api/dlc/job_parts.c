@@ -4,6 +4,7 @@
  * is what is known. */
 #include "api/dlc/documents.h"
 
+#include "answer/events.h"
 #include "base/mem.h"
 #include "base/scan.h"
 
@@ -36,9 +37,9 @@ bool dlc_pod(struct dlc_call *d, struct dlc_pod *pod)
     *pod = (struct dlc_pod){ .id = d->param[1] };
     if (!dlc_job(d, d->param[0], &pod->job))
         return false;
-    const struct job_ask ask = { .job = pod->job, .owner = d->call->owner, .parts = CTL_TASKS };
+    const struct job_ask ask = { .job = pod->job, .owner = d->call->owner, .parts = JOB_TASKS };
     struct job_view job = { 0 };
-    ctl_job_view(d->ctl, d->arena, &ask, &job, &err);
+    answer_job_view(d->ctl, d->arena, &ask, &job, &err);
     for (size_t i = 0; i < job.task_list.n; i++) {
         const struct task_view *task = &job.task_list.at[i];
         if (strcasecmp(dlc_pod_id(d->arena, pod->job, task->role, task->index), pod->id) != 0)
@@ -127,11 +128,11 @@ static const char *sentence(struct dlc_call *d, uint64_t job, const struct event
 static void answer_events(struct dlc_call *d, struct events_ask *ask, struct text_node *out)
 {
     struct text_node *all = text_list(d->arena, NULL, NULL);
-    struct ctl_events of = { .reader = d->call->owner, .job = ask->job, .limit = EVENTS_PAGE };
+    struct event_query of = { .reader = d->call->owner, .job = ask->job, .limit = EVENTS_PAGE };
     struct event_list page;
     do {
         page.n = 0;
-        ctl_events_view(d->ctl, d->arena, &of, &page, NULL);
+        answer_events_view(d->ctl, d->arena, &of, &page, NULL);
         for (size_t i = 0; i < page.n; i++) {
             of.after = page.at[i].seq;
             if (page.at[i].at_ms && wanted(ask, &page.at[i]))

@@ -5,13 +5,13 @@
  * the question. */
 #include "api/dlc/documents.h"
 
+#include "answer/jobs.h"
+#include "answer/search.h"
 #include "api/accounts.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/results.h"
-#include "ctl/search.h"
-#include "ctl/views.h"
 #include "text/json.h"
 
 #include <string.h>
@@ -318,7 +318,7 @@ void dlc_list_jobs(struct dlc_call *d)
         l.q.since_ms = (l.q.until_ms ? l.q.until_ms : d->now_ms) - WEEK_MS;
     l.q.offset = page.offset;
     l.q.limit = page.limit;
-    if (ctl_search(d->ctl, d->arena, &d->call->who, &l.q, &found, &err)) {
+    if (answer_search(d->ctl, d->arena, &d->call->who, &l.q, &found, &err)) {
         dlc_err(d, &err, NULL);
         return;
     }
@@ -415,7 +415,7 @@ void dlc_update_job(struct dlc_call *d)
     uint64_t wanted = 0;
     if (!dlc_job(d, d->param[0], &ask.job))
         return;
-    bool there = ctl_job_view(d->ctl, d->arena, &ask, &job, NULL) == 0;
+    bool there = answer_job_view(d->ctl, d->arena, &ask, &job, NULL) == 0;
     const char *priority = dlc_text(d->body, "Priority");
     bool said = priority && scan_u64(priority, 0, UINT32_MAX, &wanted);
     if (!there || !said || wanted == job.priority) {

@@ -21,8 +21,8 @@ static const struct job_view *job_of(struct dlc_call *d, const struct object_vie
     struct job_view *job = ARENA_NEW(d->arena, struct job_view);
     if (!text || !job_id_parse(text, id))
         return NULL;
-    const struct job_ask ask = { .job = *id, .owner = d->call->owner, .parts = CTL_TASKS };
-    return ctl_job_view(d->ctl, d->arena, &ask, job, NULL) ? NULL : job;
+    const struct job_ask ask = { .job = *id, .owner = d->call->owner, .parts = JOB_TASKS };
+    return answer_job_view(d->ctl, d->arena, &ask, job, NULL) ? NULL : job;
 }
 
 static const char *status_of(const struct dlc_log_service *of, const struct job_view *job)

@@ -2,10 +2,10 @@
 #ifndef API_DLC_OP_H
 #define API_DLC_OP_H
 
+#include "answer/jobs.h"
 #include "api/facade.h"
 #include "api/work.h"
 #include "ctl/objects.h"
-#include "ctl/views.h"
 #include "dialect/dlc/dlc.h"
 
 enum dlc_service { DLC_JOBS, DLC_SPACES };

@@ -2,9 +2,9 @@
  * there is one. Reading only. */
 #include "api/dlc/op.h"
 
+#include "answer/cluster_views.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/cluster_views.h"
 
 #include <string.h>
 
@@ -42,7 +42,7 @@ static struct queue_list queues(struct dlc_call *d)
 {
     struct queues_view view = { 0 };
     struct err err;
-    ctl_queues_view(d->ctl, d->arena, d->call->owner, NULL, &view, &err);
+    answer_queues_view(d->ctl, d->arena, d->call->owner, NULL, &view, &err);
     return view.queues;
 }
 

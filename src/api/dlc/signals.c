@@ -154,9 +154,9 @@ static bool read_target(struct creating *c, const struct text_node *target)
     if (!key)
         return true;
     const struct text_node *words = dlc_list(target, key);
-    const struct job_ask ask = { .job = c->order.job, .owner = d->call->owner, .parts = CTL_TASKS };
+    const struct job_ask ask = { .job = c->order.job, .owner = d->call->owner, .parts = JOB_TASKS };
     struct job_view job = { 0 };
-    ctl_job_view(d->ctl, d->arena, &ask, &job, NULL);
+    answer_job_view(d->ctl, d->arena, &ask, &job, NULL);
     if (!words) {
         dlc_fail(d, 400, "MissingParameter", "Target.%s is missing", key);
         return false;

@@ -79,9 +79,10 @@ static const char *log_dir(struct dlc_call *d, const struct text_node *spec, str
 
 static void copy_mounts(struct dlc_call *d, const char *job, struct text_node *data)
 {
-    struct job_ask ask = { .owner = d->call->owner, .parts = CTL_SPEC };
+    struct job_ask ask = { .owner = d->call->owner, .parts = JOB_SPEC };
     struct job_view view;
-    if (!job || !job_id_parse(job, &ask.job) || ctl_job_view(d->ctl, d->arena, &ask, &view, NULL))
+    if (!job || !job_id_parse(job, &ask.job) ||
+        answer_job_view(d->ctl, d->arena, &ask, &view, NULL))
         return;
     const struct text_node *spec = view.spec;
     const struct text_node *inputs = spec ? text_get(spec, "inputs") : NULL;

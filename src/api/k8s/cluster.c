@@ -2,9 +2,9 @@
  * project: it is there as soon as one is named, and kept when one is made. */
 #include "api/k8s/kube.h"
 
+#include "answer/cluster_views.h"
 #include "base/map.h"
 #include "base/scan.h"
-#include "ctl/cluster_views.h"
 
 #include <string.h>
 
@@ -63,7 +63,7 @@ static void put_node(struct kube *k, const struct node_answer *node, struct kube
 int nodes_each(struct kube *k, struct kube_selection *want, struct kube_sink *sink)
 {
     struct arena *arena = arena_create();
-    const struct nodes_view view = ctl_nodes_view(k->ctl, arena);
+    const struct nodes_view view = answer_nodes_view(k->ctl, arena);
     for (size_t i = 0; i < view.nodes.n; i++) {
         if (!want->name || strcmp(view.nodes.at[i].name, want->name) == 0)
             put_node(k, &view.nodes.at[i], sink);

@@ -3,10 +3,10 @@
  * warnings become headers. */
 #include "api/k8s/kube.h"
 
+#include "answer/jobs.h"
 #include "api/accounts.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "ctl/views.h"
 #include "job/ids.h"
 #include "text/json.h"
 #include "text/remedies.h"
@@ -115,9 +115,9 @@ static const struct text_node *compared(struct kube *k)
     struct err err;
     struct text_node *body = text_copy(k->arena, NULL, NULL, k->body);
     struct text_node *metadata = text_get(body, "metadata");
-    const struct job_ask ask = { .job = k->job, .owner = k->call->owner, .parts = CTL_SPEC };
+    const struct job_ask ask = { .job = k->job, .owner = k->call->owner, .parts = JOB_SPEC };
     struct job_view job = { 0 };
-    ctl_job_view(k->ctl, k->arena, &ask, &job, &err);
+    answer_job_view(k->ctl, k->arena, &ask, &job, &err);
     const struct text_node *labels = job.spec ? text_get(job.spec, "labels") : NULL;
     kube_drop(metadata, "labels");
     if (labels)
@@ -330,7 +330,7 @@ void jobs_change(struct kube *k, const struct text_node *old, struct text_node *
     }
     const struct job_ask ask = { .job = k->job, .owner = k->call->owner };
     struct job_view view = { .owner = "" };
-    ctl_job_view(k->ctl, k->arena, &ask, &view, &err);
+    answer_job_view(k->ctl, k->arena, &ask, &view, &err);
     *c = (struct change){ .k = k, .old = old, .owner = view.owner };
     k->body = object;
     k->pending = c;

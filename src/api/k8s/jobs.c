@@ -27,7 +27,7 @@ static const char *word(const struct text_node *map, const char *key)
     return kube_in(map, key, NULL);
 }
 
-static struct kube_job job_of(struct kube *k, const struct ctl_list_row *listed)
+static struct kube_job job_of(struct kube *k, const struct listed_job *listed)
 {
     const struct job_row *row = &listed->row;
     char uuid[UUID_TEXT];
@@ -60,11 +60,11 @@ static bool is_wanted(const struct kube_job *job, const struct kube_selection *w
 static int one(struct kube *k, struct kube_selection *want, kube_job_fn *fn, void *arg)
 {
     struct arena *arena = arena_create();
-    struct ctl_list_row listed;
+    struct listed_job listed;
     struct err err;
     int rc = 0;
     if (ctl_may_read(k->ctl, &k->call->who, want->job) &&
-        ctl_listed(k->ctl, arena, want->job, k->call->owner, &listed, &err) == 0) {
+        answer_listed(k->ctl, arena, want->job, k->call->owner, &listed, &err) == 0) {
         struct kube_job job = job_of(k, &listed);
         if (is_wanted(&job, want) && (want->gone || job.shown))
             rc = tell(k, &job, fn, arg);
@@ -106,9 +106,9 @@ static uint64_t look_up(struct kube *k, const struct kube_selection *want)
     struct job_filter filter = { .limit = PAGE };
     filter_readable(ctl_accounts(k->ctl), arena, &k->call->who, &filter);
     for (size_t seen = 0; !id && seen < SCAN_MAX; seen += PAGE) {
-        struct ctl_list_row *jobs;
+        struct listed_job *jobs;
         size_t n = 0;
-        if (ctl_list(k->ctl, arena, &filter, &jobs, &n, &err) < 0)
+        if (answer_list(k->ctl, arena, &filter, &jobs, &n, &err) < 0)
             break;
         for (size_t i = 0; i < n && !id; i++) {
             struct kube_job job = job_of(k, &jobs[i]);
@@ -167,7 +167,7 @@ static bool is_enough(const struct walk *w)
            (want->until_us && w->looked_at && clock_mono_us() >= want->until_us);
 }
 
-static void walk_one(struct kube *k, struct walk *w, const struct ctl_list_row *listed)
+static void walk_one(struct kube *k, struct walk *w, const struct listed_job *listed)
 {
     struct kube_selection *want = w->want;
     if (is_enough(w)) {
@@ -189,10 +189,10 @@ static void walk_one(struct kube *k, struct walk *w, const struct ctl_list_row *
 static bool walk_page(struct kube *k, struct walk *w)
 {
     struct arena *arena = arena_create();
-    struct ctl_list_row *jobs;
+    struct listed_job *jobs;
     struct err err;
     size_t n = 0;
-    if (ctl_list(k->ctl, arena, &w->filter, &jobs, &n, &err) < 0)
+    if (answer_list(k->ctl, arena, &w->filter, &jobs, &n, &err) < 0)
         n = 0;
     for (size_t i = 0; i < n && w->rc == 0; i++)
         walk_one(k, w, &jobs[i]);
@@ -256,7 +256,7 @@ static struct text_node *document_of(struct kube *k, const struct json_span *tex
 }
 
 /* The document that is kept, with the values of variables for those only who may change the job. */
-static struct text_node *kept(struct kube *k, const struct ctl_documents *said, bool brief)
+static struct text_node *kept(struct kube *k, const struct job_documents *said, bool brief)
 {
     const struct json_span *text = &said->document;
     const struct dialect *dialect = dialect_find(ctl_dialects(k->ctl), DIALECT);
@@ -277,7 +277,8 @@ static const struct job_spec *canonical(struct kube *k, const struct kube_job *j
     struct report report;
     if (some)
         return job_decode_some(k->scratch, some);
-    const struct text_node *spec = ctl_spec_tree(k->ctl, k->scratch, job->listed, k->call->owner);
+    const struct text_node *spec =
+        answer_spec_tree(k->ctl, k->scratch, job->listed, k->call->owner);
     report_init(&report, k->scratch);
     return spec ? job_decode(k->scratch, spec, &report) : NULL;
 }
@@ -302,7 +303,7 @@ static struct text_node *written(struct kube *k, const struct kube_job *job,
 
 /* As its client left it, else as it was submitted; brief: at least its metadata. */
 static struct text_node *document(struct kube *k, const struct kube_job *job,
-                                  const struct ctl_documents *said, bool brief)
+                                  const struct job_documents *said, bool brief)
 {
     struct text_node *doc = kept(k, said, brief);
     if (!doc)
@@ -343,7 +344,7 @@ static const char *phase_of(struct kube *k, const struct job_row *row)
     return c && c->job_word ? c->job_word(row->state, true) : job_state_word(row->state);
 }
 
-static void put_status(struct kube *k, struct text_node *object, const struct ctl_list_row *job,
+static void put_status(struct kube *k, struct text_node *object, const struct listed_job *job,
                        bool brief)
 {
     struct arena *a = k->scratch;
@@ -357,14 +358,14 @@ static void put_status(struct kube *k, struct text_node *object, const struct ct
     text_str(a, one, "type", phase);
     text_str(a, one, "status", "True");
     text_str(a, one, "reason", arena_printf(a, "Job%s", phase));
-    text_str(a, one, "message", ctl_listed_reason(k->ctl, a, job, k->call->owner));
+    text_str(a, one, "message", answer_listed_reason(k->ctl, a, job, k->call->owner));
     text_str(a, inner, "startTime", facade_time(a, job->row.submitted_ms));
     if (job->row.ended_ms)
         text_str(a, inner, "completionTime", facade_time(a, job->row.ended_ms));
 }
 
 static struct text_node *object_of(struct kube *k, const struct kube_job *job,
-                                   const struct ctl_documents *said, bool brief)
+                                   const struct job_documents *said, bool brief)
 {
     const struct job_row *row = &job->listed->row;
     const struct text_node *doc = document(k, job, said, brief);
@@ -397,9 +398,9 @@ struct putting {
 static int put_job(struct kube *k, const struct kube_job *job, void *arg)
 {
     const struct putting *p = arg;
-    const struct ctl_saying ask = { k->call->owner, DIALECT, KUBE_DOCUMENT };
-    struct ctl_documents said = { 0 };
-    ctl_said(k->ctl, k->scratch, job->listed, &ask, &said);
+    const struct documents_ask ask = { k->call->owner, DIALECT, KUBE_DOCUMENT };
+    struct job_documents said = { 0 };
+    answer_said(k->ctl, k->scratch, job->listed, &ask, &said);
     p->sink->put(p->sink, object_of(k, job, &said, p->brief), said.last);
     return 0;
 }

@@ -3,13 +3,13 @@
 #ifndef API_K8S_KUBE_H
 #define API_K8S_KUBE_H
 
+#include "answer/job_list.h"
 #include "api/facade.h"
 #include "api/k8s/selector.h"
 #include "api/k8s/shape.h"
 #include "api/k8s/table.h"
 #include "base/pairs.h"
 #include "base/vec.h"
-#include "ctl/job_list.h"
 #include "ctl/objects.h"
 
 #define KUBE_GROUP       "elastic.iml.github.io"
@@ -163,7 +163,7 @@ void kube_owner(struct arena *, struct text_node *object, const char *name, cons
 
 /* ---- jobs.c: the jobs as they are shown there ---- */
 struct kube_job {
-    const struct ctl_list_row *listed;
+    const struct listed_job *listed;
     uint64_t id;
     const char *name, *ns, *uid;
     bool shown; /* false: it was stopped */

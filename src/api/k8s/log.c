@@ -2,11 +2,11 @@
  * is the server, the events of its job. */
 #include "api/k8s/kube.h"
 
+#include "answer/events.h"
+#include "answer/pods.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/scan.h"
-#include "ctl/pods.h"
-#include "ctl/views.h"
 
 #include <string.h>
 
@@ -28,7 +28,7 @@ static int find_place(struct kube *k, const struct kube_job *job, void *arg)
     struct err err;
     struct pod_ask ask = { .owner = k->call->owner, .job = job->listed, .like = k->name };
     struct pod_list list = { 0 };
-    ctl_pods_view(k->ctl, k->scratch, &ask, &list, &err);
+    answer_pods_view(k->ctl, k->scratch, &ask, &list, &err);
     for (size_t i = 0; i < list.n; i++) {
         const struct pod_view *pod = &list.at[i];
         if (strcmp(kube_name(k->scratch, pod->name), k->name) != 0)
@@ -72,10 +72,10 @@ static void master_log(struct kube *k, const struct pod_task *p)
 {
     struct err err;
     AUTO_BUF struct buf text = BUF_INIT(EVENTS_BYTES);
-    const struct ctl_events ask = { .reader = k->call->owner, .job = p->job, .limit = EVENTS_MAX };
+    const struct event_query ask = { .reader = k->call->owner, .job = p->job, .limit = EVENTS_MAX };
     struct event_list list = { 0 };
     char at[FMT_MAX];
-    ctl_events_view(k->ctl, k->arena, &ask, &list, &err);
+    answer_events_view(k->ctl, k->arena, &ask, &list, &err);
     for (const struct event_view *one = list.at; one < list.at + list.n; one++)
         buf_addf(&text, "%s %s%s%s %s\n", fmt_time(at, one->at_ms), one->type, one->task ? " " : "",
                  one->task ? one->task : "", one->text ? one->text : "");

@@ -2,9 +2,9 @@
  * system, and of the job itself. */
 #include "api/k8s/kube.h"
 
+#include "answer/events.h"
+#include "answer/pods.h"
 #include "base/buf.h"
-#include "ctl/pods.h"
-#include "ctl/views.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -198,7 +198,7 @@ static struct pod_list pods_of(struct kube *k, const struct kube_job *job, const
     ask.tasks = e->want->rests ? PART : 0;
     struct pod_list list = { 0 };
     if (job->shown)
-        ctl_pods_view(k->ctl, k->scratch, &ask, &list, &err);
+        answer_pods_view(k->ctl, k->scratch, &ask, &list, &err);
     if (job->shown && !list.whole && e->want->rests && job->listed->row.tasks > rest.first)
         vec_push(&e->want->rests->at, rest);
     return list;
@@ -294,9 +294,11 @@ static void put_job_events(struct kube *k, const struct kube_job *job, const str
 {
     struct arena *a = k->scratch;
     struct err err;
-    const struct ctl_events ask = { .reader = k->call->owner, .job = job->id, .limit = EVENTS_MAX };
+    const struct event_query ask = { .reader = k->call->owner,
+                                     .job = job->id,
+                                     .limit = EVENTS_MAX };
     struct event_list list = { 0 };
-    ctl_events_view(k->ctl, a, &ask, &list, &err);
+    answer_events_view(k->ctl, a, &ask, &list, &err);
     for (const struct event_view *one = list.at; one < list.at + list.n; one++) {
         if (strchr(one->type, '.') || is(one->type, "noted"))
             continue;

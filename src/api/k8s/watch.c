@@ -6,6 +6,7 @@
 #include "api/k8s/kube.h"
 #include "api/work.h"
 
+#include "answer/events.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -13,7 +14,6 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/vec.h"
-#include "ctl/views.h"
 #include "job/ids.h"
 #include "job/uuid.h"
 #include "text/json.h"
@@ -377,10 +377,10 @@ static void read_events(struct watch *w)
 {
     struct err err;
     struct arena *a = arena_create();
-    const struct ctl_events ask = { .reader = w->k->call->owner, .after = w->seen, .limit = PAGE };
+    const struct event_query ask = { .reader = w->k->call->owner, .after = w->seen, .limit = PAGE };
     struct event_list page = { 0 };
     uint64_t last = ctl_last_event(w->k->ctl);
-    bool read = ctl_events_view(w->k->ctl, a, &ask, &page, &err) == 0;
+    bool read = answer_events_view(w->k->ctl, a, &ask, &page, &err) == 0;
     w->behind = page.n == PAGE;
     if (read)
         w->seen = w->behind ? page.at[page.n - 1].seq : last; /* others are not for this reader */

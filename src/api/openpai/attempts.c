@@ -252,7 +252,7 @@ bool pai_find_task(struct pai *p, struct pai_place *place)
     uint64_t index;
     if (!pai_find_job(p))
         return false;
-    place->job = pai_job_view(p, CTL_TASKS);
+    place->job = pai_job_view(p, JOB_TASKS);
     if (!place->job)
         return false;
     if (pai_number_of(p->param[1], &place->n) && pai_number_of(p->param[3], &index) &&

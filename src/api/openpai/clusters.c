@@ -2,8 +2,8 @@
  * units (memory in MB) and as parts of the cluster. */
 #include "api/openpai/pai.h"
 
+#include "answer/cluster_views.h"
 #include "base/mem.h"
-#include "ctl/cluster_views.h"
 
 #include <string.h>
 
@@ -50,7 +50,7 @@ static double percent(struct amounts3 part, struct amounts3 all)
 static void put_nodes(const struct pai *p, struct text_node *out)
 {
     struct text_node *list = text_list(p->a, out, "nodeList");
-    const struct nodes_view view = ctl_nodes_view(p->ctl, p->a);
+    const struct nodes_view view = answer_nodes_view(p->ctl, p->a);
     for (size_t i = 0; i < view.nodes.n; i++)
         text_str(p->a, list, NULL, view.nodes.at[i].name);
 }
@@ -83,7 +83,7 @@ static void put_cluster(const struct pai *p, struct text_node *parent, const cha
 static void node_gpus(struct pai *p)
 {
     struct text_node *out = text_map(p->a, NULL, NULL);
-    const struct nodes_view view = ctl_nodes_view(p->ctl, p->a);
+    const struct nodes_view view = answer_nodes_view(p->ctl, p->a);
     for (const struct node_answer *one = view.nodes.at; one < view.nodes.at + view.nodes.n; one++) {
         uint64_t all = one->gpus, idle = one->gpu_idle;
         struct text_node *node = text_map(p->a, out, one->name);
@@ -102,7 +102,7 @@ void pai_clusters(struct pai *p)
         return;
     }
     struct queues_view view;
-    if (ctl_queues_view(p->ctl, p->a, p->me, NULL, &view, &err)) {
+    if (answer_queues_view(p->ctl, p->a, p->me, NULL, &view, &err)) {
         pai_err(p, &err, NULL);
         return;
     }
@@ -115,7 +115,7 @@ void pai_clusters(struct pai *p)
 /* The queue of the path among all; NULL: answered. */
 static const struct queue_view *find_queue(struct pai *p, struct queues_view *all)
 {
-    ctl_queues_view(p->ctl, p->a, p->me, NULL, all, NULL);
+    answer_queues_view(p->ctl, p->a, p->me, NULL, all, NULL);
     for (size_t i = 0; i < all->queues.n; i++)
         if (strcmp(all->queues.at[i].name, p->param[0]) == 0)
             return &all->queues.at[i];
@@ -172,7 +172,7 @@ void pai_skus(struct pai *p)
     if (p->param[0] && !find_queue(p, &all))
         return;
     struct text_node *out = text_map(p->a, NULL, NULL);
-    const struct nodes_view view = ctl_nodes_view(p->ctl, p->a);
+    const struct nodes_view view = answer_nodes_view(p->ctl, p->a);
     for (size_t i = 0; i < view.nodes.n; i++)
         put_sku(p, out, &view.nodes.at[i]);
     pai_answer(p, 200, out);

@@ -95,7 +95,7 @@ static void answer_written(struct pai *p, const struct text_node *spec)
 
 void pai_job_config(struct pai *p)
 {
-    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, CTL_ORIGIN | CTL_SPEC) : NULL;
+    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, JOB_ORIGIN | JOB_SPEC) : NULL;
     if (!job)
         return;
     if (strcmp(job->dialect, p->version == PAI_V1 ? "openpai-v1" : "openpai-v2") == 0) {
@@ -138,7 +138,7 @@ static void put_keys(struct pai *p, struct text_node *out)
 /* The ports of running tasks; what listens there is the tasks' own. Version 2 has no such thing. */
 void pai_job_ssh(struct pai *p)
 {
-    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, CTL_TASKS) : NULL;
+    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, JOB_TASKS) : NULL;
     if (!job)
         return;
     struct text_node *out = text_map(p->a, NULL, NULL), *list = text_list(p->a, out, "containers");

@@ -1,11 +1,12 @@
 /* One job: its detail in both versions, its earlier starts, its events. Exit codes and phrases are
  * those of the job's convention, whatever format it came in. */
+#include "answer/events.h"
 #include "api/openpai/pai.h"
 #include "api/work.h"
 
+#include "answer/pages.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "ctl/pages.h"
 #include "dialect/openpai/openpai.h"
 
 #include <ctype.h>
@@ -151,7 +152,7 @@ struct text_node *pai_detail(struct pai *p, const struct pai_start *start)
 struct detail {
     struct pai *p;
     struct pai_start start;
-    struct ctl_pages *pages;
+    struct answer_pages *pages;
     uint64_t failed_ms;          /* the culprit so far, */
     struct arena *found;         /* and the page that it is on, or NULL */
     const struct job_spec *spec; /* NULL: cannot be read */
@@ -173,21 +174,21 @@ static void detail_close(void *detail)
     drop_page(d);
     arena_destroy(d->found);
     d->found = NULL;
-    ctl_pages_close(d->pages);
+    answer_pages_close(d->pages);
     d->pages = NULL;
 }
 
 static bool open_pages(struct detail *d, struct err *err)
 {
     d->more = true;
-    d->pages = ctl_pages_open(d->p->ctl, d->p->id, d->p->as, err);
+    d->pages = answer_pages_open(d->p->ctl, d->p->id, d->p->as, err);
     return d->pages != NULL;
 }
 
 static int read_page(struct detail *d, struct err *err)
 {
     d->ahead = arena_create();
-    int more = ctl_pages_tasks(d->pages, d->ahead, &d->page, err);
+    int more = answer_pages_tasks(d->pages, d->ahead, &d->page, err);
     d->more = more > 0;
     return more < 0 ? -1 : 0;
 }
@@ -246,7 +247,7 @@ static bool find_culprit(void *detail)
     drop_page(d);
     if (!failed && d->more)
         return true;
-    ctl_pages_close(d->pages);
+    answer_pages_close(d->pages);
     if (failed || !open_pages(d, &err)) {
         d->pages = NULL;
         detail_close(d);
@@ -273,7 +274,7 @@ static void answer_detail(struct pai *p, const struct job_view *job, uint64_t n)
 
 void pai_job_detail(struct pai *p)
 {
-    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, CTL_SPEC) : NULL;
+    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, JOB_SPEC) : NULL;
     if (job)
         answer_detail(p, job, pai_attempt_of(job));
 }
@@ -293,7 +294,7 @@ void pai_job_attempt(struct pai *p)
 {
     const struct job_view *job;
     uint64_t n;
-    if (find_start(p, CTL_SPEC, &job, &n))
+    if (find_start(p, JOB_SPEC, &job, &n))
         answer_detail(p, job, n);
 }
 
@@ -372,7 +373,7 @@ static int add_start_tasks(void *starts, struct arena *arena, struct text_node *
     if (more != 0 || d->role < d->spec->n_roles || d->start.n == s->first)
         return more;
     drop_page(d);
-    ctl_pages_close(d->pages);
+    answer_pages_close(d->pages);
     d->start.n--;
     d->role = 0;
     return open_pages(d, err) ? 0 : -1;
@@ -468,7 +469,7 @@ static bool look_at_page(void *starts)
     drop_page(d);
     if (!failed && d->more)
         return true;
-    ctl_pages_close(TAKE(d->pages));
+    answer_pages_close(TAKE(d->pages));
     if (failed || !open_pages(d, &err)) {
         starts_close(s);
         pai_err(d->p, &err, NULL);
@@ -496,7 +497,7 @@ static void look_at_starts(struct pai *p, struct starts *like)
 
 void pai_job_attempts(struct pai *p)
 {
-    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, CTL_SPEC) : NULL;
+    const struct job_view *job = pai_find_job(p) ? pai_job_view(p, JOB_SPEC) : NULL;
     if (job)
         look_at_starts(p, &(struct starts){ .d.start.job = job, .n = pai_attempt_of(job) + 1 });
 }
@@ -504,7 +505,7 @@ void pai_job_attempts(struct pai *p)
 void pai_job_attempts_one(struct pai *p)
 {
     struct starts s = { .one = true, .n = 1 };
-    if (find_start(p, CTL_SPEC, &s.d.start.job, &s.first))
+    if (find_start(p, JOB_SPEC, &s.d.start.job, &s.first))
         look_at_starts(p, &s);
 }
 
@@ -564,7 +565,7 @@ static void put_event(struct pai *p, struct text_node *list, const struct event_
 struct job_events {
     struct pai *p;
     const char *type; /* of those that are asked for; NULL: all */
-    struct ctl_events ask;
+    struct event_query ask;
     const struct event_view **all; /* EVENTS_MAX, in turn */
     size_t n, kept, put;           /* found, told, put into the answer */
 };
@@ -595,7 +596,7 @@ static bool look_at_events(void *events)
 {
     struct job_events *e = events;
     struct event_list page = { 0 };
-    ctl_events_view(e->p->ctl, e->p->a, &e->ask, &page, NULL);
+    answer_events_view(e->p->ctl, e->p->a, &e->ask, &page, NULL);
     for (size_t i = 0; i < page.n; i++) {
         bool warning = warns(page.at[i].type);
         e->ask.after = page.at[i].seq;

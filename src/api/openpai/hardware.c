@@ -2,8 +2,8 @@
  * the members that those pages use are there. */
 #include "api/openpai/pai.h"
 
+#include "answer/cluster_views.h"
 #include "base/mem.h"
-#include "ctl/cluster_views.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void put_node(struct pai *p, struct text_node *items, const struct node_a
 void pai_kubernetes_nodes(struct pai *p)
 {
     struct text_node *items, *out = list_of(p, "NodeList", &items);
-    const struct nodes_view view = ctl_nodes_view(p->ctl, p->a);
+    const struct nodes_view view = answer_nodes_view(p->ctl, p->a);
     for (size_t i = 0; i < view.nodes.n; i++)
         put_node(p, items, &view.nodes.at[i]);
     pai_answer(p, 200, out);
@@ -99,11 +99,11 @@ void pai_kubernetes_pods(struct pai *p)
                             .limit = PODS_JOBS };
     struct err err;
     struct job_list jobs = { 0 };
-    ctl_list_view(p->ctl, p->a, &f, &jobs, &err);
+    answer_list_view(p->ctl, p->a, &f, &jobs, &err);
     for (size_t i = 0; i < jobs.n; i++) {
-        const struct job_ask ask = { .job = jobs.at[i].id, .owner = p->me, .parts = CTL_TASKS };
+        const struct job_ask ask = { .job = jobs.at[i].id, .owner = p->me, .parts = JOB_TASKS };
         struct job_view job = { 0 };
-        ctl_job_view(p->ctl, p->a, &ask, &job, &err);
+        answer_job_view(p->ctl, p->a, &ask, &job, &err);
         for (size_t k = 0; k < job.task_list.n; k++)
             put_pod(p, items, &job, &job.task_list.at[k]);
     }

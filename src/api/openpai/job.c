@@ -36,7 +36,7 @@ static bool found(struct pai *p, const char *user, const char *job)
             return false;
         const struct job_ask ask = { .job = p->id };
         struct job_view view;
-        if (ctl_job_view(p->ctl, p->a, &ask, &view, &err) || strcmp(view.owner, user) != 0)
+        if (answer_job_view(p->ctl, p->a, &ask, &view, &err) || strcmp(view.owner, user) != 0)
             return false;
     }
     p->as = ctl_may_read(p->ctl, &p->call->who, p->id) ? p->me : NULL;
@@ -79,8 +79,8 @@ const struct job_view *pai_job_view(struct pai *p, unsigned parts)
     struct err err;
     struct job_view *view = ARENA_NEW(p->a, struct job_view);
     const struct job_ask ask = { .job = p->id, .owner = p->as, .parts = parts };
-    if (ctl_job_view(p->ctl, p->a, &ask, view, &err) == 0 &&
-        ctl_listed(p->ctl, p->a, p->id, p->as, &p->row, &err) == 0)
+    if (answer_job_view(p->ctl, p->a, &ask, view, &err) == 0 &&
+        answer_listed(p->ctl, p->a, p->id, p->as, &p->row, &err) == 0)
         return view;
     pai_fail(p, PAI_NO_JOB, "Job %.600s is not found.", p->frame);
     return NULL;
@@ -94,7 +94,7 @@ static bool is(const char *text, const char *word)
 }
 
 /* RUNNING while a task runs; STOPPING is known to version 2, of a user's stop only. */
-const char *pai_job_word(unsigned version, const struct ctl_list_row *job)
+const char *pai_job_word(unsigned version, const struct listed_job *job)
 {
     enum job_state state = job->row.state;
     if (state == JOB_SUCCEEDED)
@@ -111,7 +111,7 @@ const char *pai_job_word(unsigned version, const struct ctl_list_row *job)
 }
 
 /* What lies behind `state` in the launcher of version 1 and in the controller of version 2. */
-const char *pai_sub_state(const struct ctl_list_row *job)
+const char *pai_sub_state(const struct listed_job *job)
 {
     static const char *const words[JOB_STATE_N] = {
         [JOB_SUSPENDED] = "AttemptCreationPending", [JOB_QUEUED] = "AttemptCreationPending",
@@ -192,7 +192,7 @@ struct words pai_tags_of(struct arena *a, const struct object_list *tags, const 
 
 /* ---- what is said everywhere ---- */
 
-void pai_write_status(struct pai_writer *out, unsigned version, const struct ctl_list_row *job)
+void pai_write_status(struct pai_writer *out, unsigned version, const struct listed_job *job)
 {
     const struct job_row *row = &job->row;
     bool stopped = row->outcome == OUTCOME_STOPPED || row->state == JOB_STOPPED;

@@ -174,7 +174,7 @@ static bool has(const struct words *tags, const struct words *words)
     return false;
 }
 
-static bool tagged(const struct list *l, const struct ctl_list_row *job)
+static bool tagged(const struct list *l, const struct listed_job *job)
 {
     const struct ask *ask = &l->ask;
     if (!ask->with.n && !ask->without.n)
@@ -193,7 +193,7 @@ static bool one_of(const struct words *words, const char *text)
     return !words->n || (text && words_have(words, text));
 }
 
-static bool wanted(const struct list *l, const struct ctl_list_row *job)
+static bool wanted(const struct list *l, const struct listed_job *job)
 {
     const struct ask *ask = &l->ask;
     const char *priority = pai_priority(job->row.priority);
@@ -209,7 +209,7 @@ static bool wanted(const struct list *l, const struct ctl_list_row *job)
 
 /* ---- items ---- */
 
-static void put_exit(struct pai_writer *out, unsigned version, const struct ctl_list_row *job)
+static void put_exit(struct pai_writer *out, unsigned version, const struct listed_job *job)
 {
     if (job->row.state == JOB_SUCCEEDED)
         pai_write_int(out, "appExitCode", 0);
@@ -219,7 +219,7 @@ static void put_exit(struct pai_writer *out, unsigned version, const struct ctl_
         pai_write_text(out, "appExitCode", NULL); /* the detail knows */
 }
 
-static void put_item(struct list *l, const struct ctl_list_row *job)
+static void put_item(struct list *l, const struct listed_job *job)
 {
     struct arena *a = l->scratch;
     unsigned version = l->p->version;
@@ -241,7 +241,7 @@ static void put_item(struct list *l, const struct ctl_list_row *job)
 }
 
 /* What the item is sorted by. A job that has not ended counts as the newest. */
-static void sort_key(const struct list *l, const struct ctl_list_row *job, struct line *line)
+static void sort_key(const struct list *l, const struct listed_job *job, struct line *line)
 {
     const struct job_row *row = &job->row;
     switch (l->ask.order) {
@@ -260,7 +260,7 @@ static void sort_key(const struct list *l, const struct ctl_list_row *job, struc
     line->word = arena_strdup(l->p->a, line->word);
 }
 
-static void take(struct list *l, const struct ctl_list_row *job)
+static void take(struct list *l, const struct listed_job *job)
 {
     struct line line = { .at = l->seen++, .from = l->text.len };
     if (!l->sorts && (line.at < l->ask.offset || l->lines.n >= l->ask.limit))
@@ -285,10 +285,10 @@ static bool read_page(struct list *l, struct err *err, bool *failed)
 {
     struct arena *a = arena_create();
     struct job_filter *f = &l->next;
-    struct ctl_list_row *jobs;
+    struct listed_job *jobs;
     size_t n = 0;
     f->limit = page_size(l);
-    *failed = ctl_list(l->p->ctl, a, f, &jobs, &n, err) < 0;
+    *failed = answer_list(l->p->ctl, a, f, &jobs, &n, err) < 0;
     for (size_t i = 0; i < n; i++) {
         if (wanted(l, &jobs[i]))
             take(l, &jobs[i]);
@@ -364,7 +364,7 @@ static bool read_on(void *arg)
         return true;
     uint64_t total = l->seen;
     if (!failed && l->ask.total && l->exact)
-        failed = ctl_list_count(l->p->ctl, &l->all, &total, &err) < 0;
+        failed = answer_list_count(l->p->ctl, &l->all, &total, &err) < 0;
     if (failed) {
         list_free(l);
         pai_err(l->p, &err, NULL);

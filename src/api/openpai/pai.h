@@ -3,11 +3,11 @@
 #ifndef API_OPENPAI_PAI_H
 #define API_OPENPAI_PAI_H
 
+#include "answer/job_list.h"
+#include "answer/jobs.h"
 #include "api/facade.h"
 #include "api/openpai/writer.h"
-#include "ctl/job_list.h"
 #include "ctl/objects.h"
-#include "ctl/views.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ struct pai {
     const char *frame;
     const char *cluster; /* that a submitted text names; NULL: none */
     uint64_t id;
-    struct ctl_list_row row; /* of that job, since pai_job_view */
+    struct listed_job row; /* of that job, since pai_job_view */
 };
 
 /* ---- answers (answer.c). Each is the last thing that is done with a request. ---- */
@@ -125,8 +125,8 @@ bool pai_find_job(struct pai *);
 /* The same, and one's own to command: `what` for the refusal, "remove". */
 bool pai_own_job(struct pai *, const char *what);
 const struct job_view *pai_job_view(struct pai *, unsigned parts); /* NULL: answered */
-const char *pai_job_word(unsigned version, const struct ctl_list_row *);
-const char *pai_sub_state(const struct ctl_list_row *);
+const char *pai_job_word(unsigned version, const struct listed_job *);
+const char *pai_sub_state(const struct listed_job *);
 const char *pai_task_word(enum task_state);
 const char *pai_attempt_word(enum attempt_state);
 const char *pai_priority(uint64_t priority); /* "prod"; NULL: none of the classes */
@@ -137,7 +137,7 @@ void pai_tags_load(const struct pai *, const char *job, struct object_list *);
 /* Those of the job with this id, in arena. */
 struct words pai_tags_of(struct arena *, const struct object_list *, const char *id);
 /* Members that list and detail have in common. */
-void pai_write_status(struct pai_writer *, unsigned version, const struct ctl_list_row *);
+void pai_write_status(struct pai_writer *, unsigned version, const struct listed_job *);
 
 /* ---- attempts (attempts.c): a job's start is its attempt n, from 0 ---- */
 uint64_t pai_attempt_of(const struct job_view *); /* the current one */

@@ -2,9 +2,9 @@
  * as it was sent; a form becomes the JSON that it stands for. */
 #include "api/openpai/pai.h"
 
+#include "answer/jobs.h"
 #include "api/accounts.h"
 #include "ctl/results.h"
-#include "ctl/views.h"
 #include "text/detect.h"
 
 #include <string.h>
@@ -125,7 +125,7 @@ static void on_submitted(void *arg, const struct ctl_answer *answer)
         return;
     }
     p->as = p->me;
-    const struct job_view *job = pai_job_view(p, CTL_TASKS);
+    const struct job_view *job = pai_job_view(p, JOB_TASKS);
     if (!job)
         return;
     if (p->call->request)

@@ -2,8 +2,8 @@
  * virtual cluster and every storage here, so these lists are the server's. */
 #include "api/openpai/pai.h"
 
+#include "answer/cluster_views.h"
 #include "base/mem.h"
-#include "ctl/cluster_views.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ void pai_put_rights(struct pai *p, struct text_node *out, const char *clusters,
 {
     struct text_node *names = text_list(p->a, out, clusters);
     struct queues_view view = { 0 };
-    ctl_queues_view(p->ctl, p->a, p->me, NULL, &view, NULL);
+    answer_queues_view(p->ctl, p->a, p->me, NULL, &view, NULL);
     for (size_t i = 0; i < view.queues.n; i++)
         text_str(p->a, names, NULL, view.queues.at[i].name);
     const struct entry_list data = ctl_catalogue_view(p->ctl, p->a, ENTRY_DATASET);

@@ -10,6 +10,7 @@
 
 #include "api/facade.h"
 
+#include "answer/tasks.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "ctl/test/world.h"
@@ -850,12 +851,12 @@ static void write_logs(void **state)
     struct fix *f = *state;
     with_client(state, start_out);
     struct arena *a = arena_create();
-    struct ctl_log *logs;
+    struct attempt_log *logs;
     struct err err;
     size_t n = 0;
     uint64_t job;
     assert_int_equal(ctl_find(f->world.ctl, "out", &job, &err), 0);
-    assert_int_equal(ctl_logs(f->world.ctl, a, job, &logs, &n, &err), 0);
+    assert_int_equal(answer_logs(f->world.ctl, a, job, &logs, &n, &err), 0);
     assert_int_equal(n, 2);
     put(logs[0].dir, RECORD_STDOUT, 1000000, "first\nsecond\n");
     put(logs[1].dir, RECORD_STDERR, 2000000, "between\n");

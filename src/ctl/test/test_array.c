@@ -7,10 +7,10 @@
 
 #include "ctl/test/world.h"
 
+#include "answer/jobs.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/views.h"
 #include "store/db.h"
 #include "store/deletion.h"
 
@@ -64,9 +64,10 @@ static unsigned in_state(struct world *w, uint64_t array, enum job_state wanted)
     struct arena *arena = arena_create();
     struct err err;
     struct job_view view;
-    assert_int_equal(
-        ctl_job_view(w->ctl, arena, &(struct job_ask){ .job = array, .owner = "ada" }, &view, &err),
-        0);
+    assert_int_equal(answer_job_view(w->ctl, arena,
+                                     &(struct job_ask){ .job = array, .owner = "ada" }, &view,
+                                     &err),
+                     0);
     unsigned count = view.member_states ? view.member_states[wanted] : 0;
     arena_destroy(arena);
     return count;
@@ -78,7 +79,7 @@ static uint64_t listed(struct world *w, uint64_t array, uint32_t members)
     struct arena *arena = arena_create();
     struct err err;
     struct job_list list;
-    assert_int_equal(ctl_list_view(w->ctl, arena, &filter, &list, &err), 0);
+    assert_int_equal(answer_list_view(w->ctl, arena, &filter, &list, &err), 0);
     arena_destroy(arena);
     return list.n;
 }

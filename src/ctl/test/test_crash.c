@@ -8,9 +8,9 @@
 
 #include "ctl/test/world.h"
 
+#include "answer/cluster_views.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "ctl/cluster_views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ static void submit_random(struct world *w, unsigned *seed)
 static void check(struct world *w)
 {
     struct arena *arena = arena_create();
-    const struct nodes_view view = ctl_nodes_view(w->ctl, arena);
+    const struct nodes_view view = answer_nodes_view(w->ctl, arena);
     for (size_t i = 0; i < view.nodes.n; i++) {
         assert_true(view.nodes.at[i].cpu_used_milli <= view.nodes.at[i].cpu_milli);
         assert_true(view.nodes.at[i].gpu_used_milli <= view.nodes.at[i].gpus * 1000);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/cluster_views.h"
+#include "answer/cluster_views.h"
 #include "ctl/test/world.h"
 #include "job/gpu.h"
 
@@ -343,11 +343,11 @@ static void what_is_closed_stays_with_its_task(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
     signal(SIGXFSZ, before_it);
     assert_int_not_equal(w->code, ERR_NONE);
-    assert_int_equal(ctl_stats_view(w->ctl).gpu_used_milli, 2000);
+    assert_int_equal(answer_stats_view(w->ctl).gpu_used_milli, 2000);
     assert_true(ctl_device_in_use(w->ctl, NODE, 0));
     world_pass(w, 1000);
     stop(w, job);
-    assert_int_equal(ctl_stats_view(w->ctl).gpu_used_milli, 0);
+    assert_int_equal(answer_stats_view(w->ctl).gpu_used_milli, 0);
 }
 
 static int start_noting(struct engine *engine, const struct launch *launch, struct err *err)

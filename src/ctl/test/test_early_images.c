@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "answer/jobs.h"
 #include "ctl/test/world.h"
-#include "ctl/views.h"
 #include "image/jobs/early_images.h"
 #include "image/jobs/images.h"
 #include "job/image_progress.h"
@@ -190,7 +190,7 @@ static void test_a_failure_changes_nothing(void **state)
     assert_int_equal(world_state(&f.world, job), JOB_QUEUED);
     struct job_view view;
     const struct job_ask ask = { .owner = "ada", .job = job };
-    assert_int_equal(ctl_job_view(f.world.ctl, arena, &ask, &view, NULL), 0);
+    assert_int_equal(answer_job_view(f.world.ctl, arena, &ask, &view, NULL), 0);
     assert_non_null(view.early_images);
     const struct text_node *one = view.early_images->first;
     assert_string_equal(text_get(one, "step")->str, "failed");

@@ -9,11 +9,12 @@
 #include "ctl/test/world.h"
 
 #include "account/rights.h"
+#include "answer/events.h"
+#include "answer/jobs.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/views.h"
 #include "text/json.h"
 
 #include <signal.h>
@@ -189,11 +190,12 @@ static void test_rights(void **state)
         struct job_list jobs;
         struct job_view view;
         uint64_t n = 9;
-        assert_int_equal(ctl_list_view(ctl_of(f), f->arena, &filter, &jobs, &err), 0);
+        assert_int_equal(answer_list_view(ctl_of(f), f->arena, &filter, &jobs, &err), 0);
         assert_int_equal(jobs.n, rows[i].reads);
-        assert_int_equal(ctl_list_count(ctl_of(f), &filter, &n, &err), 0);
+        assert_int_equal(answer_list_count(ctl_of(f), &filter, &n, &err), 0);
         assert_int_equal(n, rows[i].reads);
-        assert_int_equal(ctl_job_view(ctl_of(f), f->arena, &ask, &view, &err) == 0, rows[i].reads);
+        assert_int_equal(answer_job_view(ctl_of(f), f->arena, &ask, &view, &err) == 0,
+                         rows[i].reads);
     }
     world_command_as(&f->world, "eve", job, CTL_STOP);
     assert_int_equal(f->world.code, ERR_NOT_FOUND);
@@ -267,9 +269,9 @@ static void test_at_rest(void **state)
         assert_int_equal(n, 1);
         buf_puts(&text, rows[0].spec);
     }
-    const struct ctl_events all = { .limit = 100 };
+    const struct event_query all = { .limit = 100 };
     struct event_list events;
-    assert_int_equal(ctl_events_view(ctl_of(f), f->arena, &all, &events, &err), 0);
+    assert_int_equal(answer_events_view(ctl_of(f), f->arena, &all, &events, &err), 0);
     for (size_t i = 0; i < events.n; i++) {
         const struct event_view *event = &events.at[i];
         buf_addf(&text, "%s %s ", event->type, event->text ? event->text : "");

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "answer/jobs.h"
 #include "ctl/test/world.h"
-#include "ctl/views.h"
 #include "live/row_json.h"
 #include "store/find.h"
 
@@ -218,9 +218,9 @@ static void lost_agent_is_a_platform_failure(void **state)
     struct arena *arena = arena_create();
     const struct job_ask ask = { .job = job,
                                  .owner = "ada",
-                                 .parts = CTL_TASKS | CTL_SPEC | CTL_ORIGIN | CTL_TIMELINE };
+                                 .parts = JOB_TASKS | JOB_SPEC | JOB_ORIGIN | JOB_TIMELINE };
     struct job_view view;
-    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &view, NULL), 0);
+    assert_int_equal(answer_job_view(w->ctl, arena, &ask, &view, NULL), 0);
     const struct attempt_view *attempt = &view.task_list.at[0].attempts.at[0];
     assert_int_equal(attempt->state, ATTEMPT_LOST);
     assert_int_equal(attempt->class, END_PLATFORM);
@@ -355,7 +355,7 @@ static void dropping_ends_and_removes(void **state)
         struct err err;
         struct job_view view;
         const struct job_ask ask = { .job = gone[i] };
-        assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &view, &err), -1);
+        assert_int_equal(answer_job_view(w->ctl, arena, &ask, &view, &err), -1);
         assert_int_equal(err.code, ERR_NOT_FOUND);
     }
     arena_destroy(arena);
@@ -422,7 +422,7 @@ static void large_job_counts_its_tasks(void **state)
     assert_int_equal(store_task_counts(w->store, &row, &counts, NULL), 0);
     assert_int_equal(counts.succeeded, 400);
     const struct job_ask ask = { .job = job, .owner = "ada" };
-    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &view, NULL), 0);
+    assert_int_equal(answer_job_view(w->ctl, arena, &ask, &view, NULL), 0);
     assert_int_equal(view.tasks_succeeded, counts.succeeded);
     assert_int_equal(view.tasks_failed, counts.failed);
     assert_int_equal(view.tasks_running, 0);

@@ -7,7 +7,7 @@
 
 #include "ctl/test/world.h"
 
-#include "ctl/cluster_views.h"
+#include "answer/cluster_views.h"
 #include "engine/engine.h"
 #include "sched/cluster.h"
 
@@ -59,7 +59,7 @@ static void turns(struct world *w, enum engine_fact_kind kind, const char *why)
 /* NULL: it is not listed. */
 static const struct node_answer *listed(struct world *w, struct arena *arena)
 {
-    struct nodes_view view = ctl_nodes_view(w->ctl, arena);
+    struct nodes_view view = answer_nodes_view(w->ctl, arena);
     for (size_t i = 0; i < view.nodes.n; i++)
         if (strcmp(view.nodes.at[i].name, "gpu2") == 0)
             return &view.nodes.at[i];
@@ -84,7 +84,7 @@ static void a_machine_is_used(void **state)
     assert_string_equal(node->address, "10.0.0.2");
     assert_string_equal(node->engine, "machines");
     assert_string_equal(pairs_get(&node->labels, "zone"), "a");
-    assert_string_equal(ctl_nodes_view(w->ctl, arena).nodes.at[0].engine, "local");
+    assert_string_equal(answer_nodes_view(w->ctl, arena).nodes.at[0].engine, "local");
     arena_destroy(arena);
 }
 
@@ -194,10 +194,10 @@ static void what_left_is_gone_until_it_comes_again(void **state)
     struct arena *arena = arena_create();
     w->code_all = FAKE_RUNS;
     comes(w, 64);
-    size_t before = ctl_nodes_view(w->ctl, arena).nodes.n;
+    size_t before = answer_nodes_view(w->ctl, arena).nodes.n;
     turns(w, FACT_NODE_GONE, "removed");
     assert_null(listed(w, arena));
-    assert_int_equal(ctl_nodes_view(w->ctl, arena).nodes.n, before - 1);
+    assert_int_equal(answer_nodes_view(w->ctl, arena).nodes.n, before - 1);
     uint64_t job = world_submit(w, BIG);
     world_run(w);
     assert_int_not_equal(job ? world_state(w, job) : JOB_FAILED, JOB_RUNNING);

@@ -6,13 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "ctl/cluster_views.h"
+#include "answer/cluster_views.h"
 #include "ctl/test/world.h"
 #include "queue/test/quota.h"
 
+#include "answer/free_devices.h"
 #include "base/mem.h"
 #include "ctl/core.h"
-#include "ctl/free_devices.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -177,7 +177,7 @@ static void a_declaration_replaces_a_setting_until_it_goes(void **state)
 static struct queues_view all_queues(struct world *w, struct arena *arena)
 {
     struct queues_view view;
-    assert_int_equal(ctl_queues_view(w->ctl, arena, NULL, NULL, &view, NULL), 0);
+    assert_int_equal(answer_queues_view(w->ctl, arena, NULL, NULL, &view, NULL), 0);
     return view;
 }
 
@@ -491,13 +491,13 @@ static void the_tree_says_who_uses_what(void **state)
     world_pass(w, HOUR);
     struct queues_view one;
     struct err err;
-    assert_int_equal(ctl_queues_view(w->ctl, arena, NULL, "a", &one, &err), 0);
+    assert_int_equal(answer_queues_view(w->ctl, arena, NULL, "a", &one, &err), 0);
     const struct queue_user_view *user = &queue_in(&one, "a")->users.at[0];
     assert_string_equal(user->name, "ada");
     assert_int_equal(user->held.gpu_milli, 2000);
     assert_int_equal(user->cap.gpu_milli, 3000);
     near(user->usage, 500000, 2000);
-    assert_int_equal(ctl_queues_view(w->ctl, arena, NULL, "defautl", &one, &err), -1);
+    assert_int_equal(answer_queues_view(w->ctl, arena, NULL, "defautl", &one, &err), -1);
     assert_string_equal(err.hint, "default");
     arena_destroy(arena);
 }
@@ -506,13 +506,14 @@ static void what_is_free_comes_in_blocks(void **state)
 {
     struct world *w = *state;
     struct arena *arena = arena_create();
-    struct free_sum sum = free_sum(w->ctl, free_nodes(w->ctl, arena));
+    const struct contents core = ctl_contents(w->ctl);
+    struct free_sum sum = free_sum(&core, free_nodes(&core, arena));
     assert_true(sum.idle == 4 && sum.blocks[2] == 2 && sum.blocks[3] == 0);
     world_submit(w,
                  "{\"name\":\"s\",\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"gpu\":0.5}}}}");
     world_run(w);
-    struct free_node *nodes = free_nodes(w->ctl, arena);
-    sum = free_sum(w->ctl, nodes);
+    struct free_node *nodes = free_nodes(&core, arena);
+    sum = free_sum(&core, nodes);
     assert_int_equal(sum.gpu_milli, 3500);
     assert_true(sum.idle == 3 && sum.blocks[2] == 1 && sum.blocks[3] == 1);
     assert_true(nodes[0].idle + nodes[1].idle == 3);

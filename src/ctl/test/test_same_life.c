@@ -8,11 +8,11 @@
 
 #include "ctl/test/world.h"
 
+#include "answer/jobs.h"
 #include "base/buf.h"
 #include "base/dice.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "ctl/views.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -155,7 +155,7 @@ static void tell_promises(struct life *l)
     for (size_t i = 0; i < l->n; i++) {
         const struct job_ask ask = { .job = l->jobs[i], .owner = "ada" };
         struct job_view view;
-        if (ctl_job_view(l->world.ctl, arena, &ask, &view, NULL) == 0 && view.promised_ms)
+        if (answer_job_view(l->world.ctl, arena, &ask, &view, NULL) == 0 && view.promised_ms)
             buf_addf(&l->told, "j%zu promised %" PRIu64 "\n", i, view.promised_ms - BEGIN);
     }
     arena_destroy(arena);

@@ -7,9 +7,10 @@
 
 #include "ctl/test/world.h"
 
+#include "answer/jobs.h"
+#include "answer/tasks.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "ctl/views.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -270,13 +271,13 @@ static void others_see_no_secrets(void **state)
         w, "{\"name\":\"x\",\"roles\":{\"w\":{\"run\":\"x\",\"env\":{\"K\":\"hunter2\"}}}}");
     struct arena *arena = arena_create();
     struct err err;
-    struct job_ask ask = { .job = job, .owner = "ada", .parts = CTL_SPEC | CTL_ORIGIN };
+    struct job_ask ask = { .job = job, .owner = "ada", .parts = JOB_SPEC | JOB_ORIGIN };
     struct job_view mine, theirs;
-    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &mine, &err), 0);
+    assert_int_equal(answer_job_view(w->ctl, arena, &ask, &mine, &err), 0);
     ask.owner = NULL;
-    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &theirs, &err), 0);
+    assert_int_equal(answer_job_view(w->ctl, arena, &ask, &theirs, &err), 0);
     ask.owner = "bob";
-    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &theirs, &err), -1);
+    assert_int_equal(answer_job_view(w->ctl, arena, &ask, &theirs, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);
     assert_non_null(strstr(mine.origin, "hunter2"));
     assert_null(strstr(theirs.origin, "hunter2"));
@@ -295,14 +296,14 @@ static void lists(void **state)
         world_submit(w, ONE);
     struct job_filter filter = { .limit = 3 };
     struct job_list list;
-    assert_int_equal(ctl_list_view(w->ctl, arena, &filter, &list, &err), 0);
+    assert_int_equal(answer_list_view(w->ctl, arena, &filter, &list, &err), 0);
     assert_int_equal(list.n, 3);
     assert_int_equal(list.at[0].number, 5);
     assert_true(list.next == list.at[2].id);
     world_run(w);
-    struct ctl_log *logs;
+    struct attempt_log *logs;
     size_t n = 0;
-    assert_int_equal(ctl_logs(w->ctl, arena, w->job, &logs, &n, &err), 0);
+    assert_int_equal(answer_logs(w->ctl, arena, w->job, &logs, &n, &err), 0);
     assert_int_equal(n, 1);
     assert_non_null(strstr(logs[0].dir, "/5/g1/n"));
     arena_destroy(arena);
@@ -362,7 +363,7 @@ static void full_disk(void **state)
     struct arena *arena = arena_create();
     struct err err;
     struct job_list list;
-    assert_int_equal(ctl_list_view(w->ctl, arena, &filter, &list, &err), 0);
+    assert_int_equal(answer_list_view(w->ctl, arena, &filter, &list, &err), 0);
     assert_int_equal(list.n, 2);
     arena_destroy(arena);
 }
@@ -387,7 +388,7 @@ static void names_may_have_to_be_new(void **state)
     assert_true(second != 0);
     struct arena *arena = arena_create();
     struct job_view view;
-    assert_int_equal(ctl_job_view(w->ctl, arena, &(struct job_ask){ .job = first }, &view, &err),
+    assert_int_equal(answer_job_view(w->ctl, arena, &(struct job_ask){ .job = first }, &view, &err),
                      0);
     const char *name = view.name;
     assert_int_equal(ctl_find_owned(w->ctl, "ada", name, &found, &err), 0);

@@ -2,11 +2,11 @@
  * clock. A crash ends the core without closing anything; agents live on. */
 #include "ctl/test/world.h"
 
+#include "answer/cluster_views.h"
+#include "answer/jobs.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ctl/cluster_views.h"
-#include "ctl/views.h"
 #include "store/seal.h"
 
 #include <stdio.h>
@@ -296,8 +296,8 @@ const char *world_reason(struct world *w, uint64_t job)
     static char text[400];
     struct arena *arena = arena_create();
     struct job_view view;
-    bool there = ctl_job_view(w->ctl, arena, &(struct job_ask){ .job = job, .owner = "ada" }, &view,
-                              NULL) == 0;
+    bool there = answer_job_view(w->ctl, arena, &(struct job_ask){ .job = job, .owner = "ada" },
+                                 &view, NULL) == 0;
     snprintf(text, sizeof text, "%s", there && view.reason ? view.reason : "");
     arena_destroy(arena);
     return text;
@@ -305,7 +305,7 @@ const char *world_reason(struct world *w, uint64_t job)
 
 uint64_t world_used(struct world *w)
 {
-    const struct stats_view stats = ctl_stats_view(w->ctl);
+    const struct stats_view stats = answer_stats_view(w->ctl);
     return stats.cpu_used_milli + stats.gpu_used_milli;
 }
 

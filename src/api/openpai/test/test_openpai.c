@@ -716,9 +716,9 @@ static void words_of_jobs(void **state)
     struct arena *a = arena_create();
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct ctl_list_row job = { .row = { .state = cases[i].state,
-                                                   .outcome = cases[i].outcome },
-                                          .running = cases[i].running };
+        const struct listed_job job = { .row = { .state = cases[i].state,
+                                                 .outcome = cases[i].outcome },
+                                        .running = cases[i].running };
         assert_string_equal(pai_job_word(PAI_V1, &job), cases[i].v1);
         assert_string_equal(pai_job_word(PAI_V2, &job), cases[i].v2);
     }

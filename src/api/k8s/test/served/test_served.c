@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
+#include "answer/pods.h"
 #include "api/k8s/k8s.h"
 #include "api/k8s/kube.h"
 #include "api/test/served.h"
 #include "base/mem.h"
-#include "ctl/pods.h"
 #include "dialect/elasticjob/elasticjob.h"
 #include "text/json.h"
 
@@ -550,20 +550,20 @@ static void one_pod(void **state)
     struct ctl *ctl = f->served.world.ctl;
     struct arena *a = arena_create();
     struct job_filter all = { .limit = 1 };
-    struct ctl_list_row *job;
+    struct listed_job *job;
     struct pod_list list;
     struct err err;
     size_t n;
     with_client(state, pods_of_a_job);
-    assert_int_equal(ctl_list(ctl, a, &all, &job, &n, &err), 0);
+    assert_int_equal(answer_list(ctl, a, &all, &job, &n, &err), 0);
     assert_int_equal(n, 1);
     struct pod_ask ask = { .job = job, .like = "p-edljob-worker-1", .events = true };
-    assert_int_equal(ctl_pods_view(ctl, a, &ask, &list, &err), 0);
+    assert_int_equal(answer_pods_view(ctl, a, &ask, &list, &err), 0);
     assert_true(list.whole);
     assert_int_equal(list.n, 2); /* the job's master is always there */
     assert_string_equal(list.at[1].name, ask.like);
     ask.like = "p-edljob-worker"; /* no number: any */
-    assert_int_equal(ctl_pods_view(ctl, a, &ask, &list, &err), 0);
+    assert_int_equal(answer_pods_view(ctl, a, &ask, &list, &err), 0);
     assert_false(list.whole);
     assert_int_equal(list.n, 3);
     arena_destroy(a);

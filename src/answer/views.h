@@ -1,8 +1,8 @@
-/* What the core answers of jobs, tasks, attempts, events and boards: one struct an answer. What is
+/* What is answered of jobs, tasks, attempts and events: one struct an answer. What is
  * zero, NULL or false is not known, or was not asked for. All of it lies in the arena that it was
  * asked with, and says what was so then. */
-#ifndef CTL_VIEWS_H
-#define CTL_VIEWS_H
+#ifndef ANSWER_VIEWS_H
+#define ANSWER_VIEWS_H
 
 #include "base/pairs.h"
 #include "ctl/away_view.h"
@@ -13,6 +13,7 @@
 #include "text/tree.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct number_list {
@@ -90,9 +91,6 @@ struct job_view {
     struct task_list task_list;
     struct event_list timeline;
 };
-/* What a command tells of its job. */
-struct job_result;
-struct job_view job_view_of(const struct job_result *);
 struct job_list {
     struct job_view *at;
     size_t n;

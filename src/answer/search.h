@@ -1,6 +1,6 @@
 /* Jobs that somebody may read, searched and paged as people ask for them. */
-#ifndef CTL_SEARCH_H
-#define CTL_SEARCH_H
+#ifndef ANSWER_SEARCH_H
+#define ANSWER_SEARCH_H
 
 #include "account/identity.h"
 #include "ctl/ctl.h"
@@ -12,7 +12,7 @@ struct search_page {
     uint64_t total; /* on all pages */
 };
 /* The query's reader and projects are set here: what *who may read. 0 or -1. */
-int ctl_search(struct ctl *, struct arena *, const struct identity *who, const struct job_query *,
-               struct search_page *, struct err *);
+int answer_search(struct ctl *, struct arena *, const struct identity *who,
+                  const struct job_query *, struct search_page *, struct err *);
 
 #endif

@@ -3,16 +3,16 @@
  * Inputs: rows, and what lives in memory. Effects: none. Nothing of it is stored: names and words
  * are the convention's, events of placing and starting come from the attempts, and why a pod waits
  * is asked of the scheduler again (times and counts are those of its looks). */
-#include "ctl/pods.h"
+#include "answer/pods.h"
 
 #include "account/rights.h"
+#include "answer/job_list.h"
+#include "answer/tasks.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/core.h"
-#include "ctl/job_list.h"
-#include "ctl/tasks.h"
+#include "ctl/ctl.h"
 #include "live/row_json.h"
 #include "text/remedies.h"
 
@@ -25,7 +25,7 @@
 #define NAME_WHOLE 253 /* shorter names of pods are whole everywhere */
 
 struct pods {
-    struct ctl *ctl;
+    struct contents core;
     struct arena *arena;
     const struct pod_ask *ask;
     bool labels, details, events; /* of each pod: labels; what it asks for; its events */
@@ -63,10 +63,10 @@ static const struct unfits *unfits_of(struct pods *p)
     struct sched_more more;
     if (p->unfits)
         return p->unfits;
-    if (!planning_left(p->ctl, p->arena, p->live, &more))
+    if (!planning_left(p->core.ctl, p->arena, p->live, &more))
         more = (struct sched_more){ .spec = p->spec };
     struct unfits *found = ARENA_NEW(p->arena, struct unfits);
-    *found = sched_unfit(p->ctl->cluster, &more, p->arena);
+    *found = sched_unfit(p->core.cluster, &more, p->arena);
     p->unfits = found;
     return found;
 }
@@ -81,8 +81,8 @@ static void put_waiting(struct pods *p, struct pod_view *pod)
                                     .reason = "FailedScheduling",
                                     .from = p->words->scheduler,
                                     .count = r->count,
-                                    .first_ms = core_date_of(p->ctl, r->first_ms),
-                                    .last_ms = core_date_of(p->ctl, r->last_ms) };
+                                    .first_ms = ctl_date_of(p->core.ctl, r->first_ms),
+                                    .last_ms = ctl_date_of(p->core.ctl, r->last_ms) };
     event.message =
         p->live->waits ? p->words->rejected(p->arena, p->spec, u) : p->words->unfit(p->arena, u);
     put_event(p, pod, &event);
@@ -237,7 +237,7 @@ static void put_attempt(struct pods *p, struct pod_view *pod, const struct task_
     pod->ended_ms = a->ended_ms;
     pod->restarts = now->attempts - 1;
     if (attempt_state_final(a->state)) {
-        phrase = dialect_classify(p->ctl->config.dialects, p->spec, &a->ending).phrase;
+        phrase = dialect_classify(p->core.dialects, p->spec, &a->ending).phrase;
         pod->has_exit_code = a->ending.exited;
         pod->exit_code = a->ending.code;
     }
@@ -299,9 +299,9 @@ static const struct task_now *tasks_now(struct pods *p, uint32_t role, uint32_t 
     struct task_row *tasks;
     struct attempt_row *attempts;
     size_t n_tasks = 0, n_attempts = 0;
-    if (store_tasks_in(p->ctl->config.store, p->arena, &range, &tasks, &n_tasks, NULL))
+    if (store_tasks_in(p->core.store, p->arena, &range, &tasks, &n_tasks, NULL))
         n_tasks = 0;
-    if (store_attempts_in(p->ctl->config.store, p->arena, &range, &attempts, &n_attempts, NULL))
+    if (store_attempts_in(p->core.store, p->arena, &range, &attempts, &n_attempts, NULL))
         n_attempts = 0;
     for (size_t i = 0; i < n_tasks; i++)
         now[tasks[i].ref.index - first].task = &tasks[i];
@@ -355,12 +355,13 @@ static void put_job(struct pods *p, uint64_t id)
 {
     struct job_row *row = ARENA_NEW(p->arena, struct job_row);
     struct live_column notes = { 0 };
-    if (core_row(p->ctl, p->arena, id, row) || !user_may_read(p->ctl->accounts, p->ask->owner, row))
+    if (core_row(p->core.ctl, p->arena, id, row) ||
+        !user_may_read(p->core.accounts, p->ask->owner, row))
         return;
     p->row = row;
     p->unfits = NULL;
-    p->live = live_find(p->ctl->live, row->id);
-    p->spec = tasks_spec(p->ctl, p->arena, row);
+    p->live = live_find(p->core.live, row->id);
+    p->spec = tasks_spec(&p->core, p->arena, row);
     enum job_state state = p->live ? p->live->row.state : row->state;
     if (!p->spec || state == JOB_STOPPED)
         return;
@@ -383,14 +384,14 @@ static void put_jobs(struct pods *p, const char *dialect)
     struct string_map *seen = string_map_create();
     struct job_filter filter = { .dialect = dialect, .limit = PAGE };
     const struct identity who = { .name = p->ask->owner,
-                                  .role = user_role_of(p->ctl->accounts, p->ask->owner) };
+                                  .role = user_role_of(p->core.accounts, p->ask->owner) };
     if (who.name)
-        filter_readable(p->ctl->accounts, p->arena, &who, &filter);
+        filter_readable(p->core.accounts, p->arena, &who, &filter);
     struct job_row *rows;
     size_t n = PAGE, all = 0;
     while (n == PAGE && all < JOBS_MAX) {
         n = 0;
-        if (store_list(p->ctl->config.store, p->arena, &filter, &rows, &n, NULL))
+        if (store_list(p->core.store, p->arena, &filter, &rows, &n, NULL))
             break;
         for (size_t i = 0; i < n; i++) {
             const char *key = arena_printf(p->arena, "%s/%s", rows[i].project, rows[i].name);
@@ -408,9 +409,9 @@ static void put_jobs(struct pods *p, const char *dialect)
 
 /* Of a job in any format: in the words of the first convention that has pods, unless its own has.
  * An array has none. */
-static void put_one(struct pods *p, const struct ctl_list_row *job)
+static void put_one(struct pods *p, const struct listed_job *job)
 {
-    const struct dialects *all = p->ctl->config.dialects;
+    const struct dialects *all = p->core.dialects;
     const struct convention *own = convention_find(all, job->row.dialect);
     p->words = own ? own->pods : NULL;
     for (size_t i = 0; i < all->n_conventions && !p->words; i++)
@@ -433,15 +434,16 @@ static int check_one(const struct pods *p, struct err *err)
     return err_hint(err, "-n %.60s, for one of them", p->list->at[0].namespace);
 }
 
-int ctl_pods_view(struct ctl *ctl, struct arena *arena, const struct pod_ask *ask,
-                  struct pod_list *list, struct err *err)
+int answer_pods_view(struct ctl *ctl, struct arena *arena, const struct pod_ask *ask,
+                     struct pod_list *list, struct err *err)
 {
-    struct pods p = { .ctl = ctl, .arena = arena, .ask = ask, .list = list };
+    const struct contents core = ctl_contents(ctl);
+    struct pods p = { .core = core, .arena = arena, .ask = ask, .list = list };
     *list = (struct pod_list){ 0 };
     p.details = ask->name || ask->details;
     p.labels = p.details || ask->labels;
     p.events = ask->name || ask->events;
-    const struct dialects *all = ctl->config.dialects;
+    const struct dialects *all = core.dialects;
     if (ask->job) {
         put_one(&p, ask->job);
         return 0;

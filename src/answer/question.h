@@ -1,8 +1,8 @@
 /* Questions to the planner, from outside the core: the snapshot of a pass, and what is known of the
  * jobs in it. Nothing here changes what anybody sees. What is answered lies in the arena that was
  * asked with or is the core's own, and holds until the core's next turn. */
-#ifndef CTL_QUESTION_H
-#define CTL_QUESTION_H
+#ifndef ANSWER_QUESTION_H
+#define ANSWER_QUESTION_H
 
 #include "ctl/away_view.h"
 #include "job/sentence.h"
@@ -16,12 +16,12 @@ struct run_times;
 
 /* All that waits and runs, as a pass would find it now. Jobs that cannot be read are not in it. */
 void question_snapshot(struct ctl *, struct arena *, struct sched_snapshot *);
-struct queues *question_queues(const struct ctl *);
-const struct run_times *question_run_times(const struct ctl *);
-uint64_t question_next_id(const struct ctl *); /* of a job that would be submitted now */
+struct queues *question_queues(struct ctl *);
+const struct run_times *question_run_times(struct ctl *);
+uint64_t question_next_id(struct ctl *); /* of a job that would be submitted now */
 
 /* Of a job that has not ended; NULL and UINT32_MAX of others, and where it cannot be read. */
-const struct job_row *question_row(const struct ctl *, uint64_t job);
+const struct job_row *question_row(struct ctl *, uint64_t job);
 const struct job_spec *question_spec(struct ctl *, uint64_t job);
 uint32_t question_queue(struct ctl *, uint64_t job); /* position of its queue */
 
@@ -48,9 +48,9 @@ int question_about(struct ctl *, const struct reader *, uint64_t job, struct ask
 /* For which jobs one that is not there yet would wait, its names being numbers; text NULL: for
  * none.
  */
-struct sentence question_would_wait(const struct ctl *, struct arena *, const struct job_spec *);
+struct sentence question_would_wait(struct ctl *, struct arena *, const struct job_spec *);
 /* Of an array: its first member that waits to start, one that has its turn before one that has not;
  * the id itself when none does, and of other jobs. */
-uint64_t question_member(const struct ctl *, uint64_t job);
+uint64_t question_member(struct ctl *, uint64_t job);
 
 #endif

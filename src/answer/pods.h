@@ -1,7 +1,7 @@
 /* Tasks as the pods of the system that their job is written for. All of an answer lies in the arena
  * that it was asked with. */
-#ifndef CTL_PODS_H
-#define CTL_PODS_H
+#ifndef ANSWER_PODS_H
+#define ANSWER_PODS_H
 
 #include "base/pairs.h"
 #include "job/state.h"
@@ -12,7 +12,7 @@
 
 struct arena;
 struct ctl;
-struct ctl_list_row;
+struct listed_job;
 struct err;
 
 struct pod_event_view {
@@ -48,15 +48,15 @@ struct pod_list {
  * one, with labels and events; ERR_NOT_FOUND when there is none, ERR_INPUT when several namespaces
  * have it. */
 struct pod_ask {
-    const char *owner;              /* who asks; NULL: nobody, all is shown */
-    const char *namespace, *name;   /* NULL: all */
-    const struct ctl_list_row *job; /* of this one only, in any format; name then does not matter */
+    const char *owner;            /* who asks; NULL: nobody, all is shown */
+    const char *namespace, *name; /* NULL: all */
+    const struct listed_job *job; /* of this one only, in any format; name then does not matter */
     const char *like; /* of a job: only pods that may be called so, found by the number at the end
                        * of it; NULL: all */
     uint32_t first, tasks;        /* of a job: so many of its tasks from that one; tasks 0: all */
     bool labels, details, events; /* of all: labels; requests and commands as well; events */
 };
-int ctl_pods_view(struct ctl *, struct arena *, const struct pod_ask *, struct pod_list *,
-                  struct err *);
+int answer_pods_view(struct ctl *, struct arena *, const struct pod_ask *, struct pod_list *,
+                     struct err *);
 
 #endif

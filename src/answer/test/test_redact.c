@@ -10,10 +10,10 @@
 
 #include "account/redact.h"
 #include "account/rights.h"
+#include "answer/jobs.h"
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/views.h"
 #include "depend/wording.h"
 
 #include <stdio.h>
@@ -140,10 +140,10 @@ static void test_where_read(void **state)
     assert_true(user_may_read(f->world.ctl->accounts, "bob", &row));
     struct job_ask ask = { .job = waits, .owner = "bob" };
     struct job_view job;
-    assert_int_equal(ctl_job_view(f->world.ctl, f->arena, &ask, &job, &err), 0);
+    assert_int_equal(answer_job_view(f->world.ctl, f->arena, &ask, &job, &err), 0);
     assert_string_equal(job.reason, "waits for another user's job to end well: it is suspended");
     ask.owner = "alice";
-    assert_int_equal(ctl_job_view(f->world.ctl, f->arena, &ask, &job, &err), 0);
+    assert_int_equal(answer_job_view(f->world.ctl, f->arena, &ask, &job, &err), 0);
     assert_string_equal(job.reason, "waits for job 1 (j) to end well: it is suspended");
 }
 

@@ -1,8 +1,8 @@
 /* A job's timeline out of its events, read a page at a time. Which kinds of events belong to it is
  * decided here. */
-#include "ctl/timeline.h"
+#include "answer/timeline.h"
 
-#include "ctl/views.h"
+#include "answer/events.h"
 
 #include <string.h>
 
@@ -17,11 +17,11 @@ static bool tells(const struct event_view *event)
 int timeline_read(struct ctl *ctl, struct arena *arena, struct timeline *line, size_t look,
                   struct event_list *list)
 {
-    const struct ctl_events ask = {
+    const struct event_query ask = {
         .reader = line->reader, .job = line->job, .after = line->after, .limit = look
     };
     *list = (struct event_list){ 0 };
-    if (ctl_events_view(ctl, arena, &ask, list, NULL))
+    if (answer_events_view(ctl, arena, &ask, list, NULL))
         return 0;
     bool all = list->n < look;
     size_t kept = 0;

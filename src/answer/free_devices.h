@@ -1,9 +1,9 @@
 /* What is free of each node, device by device, from the places that live jobs hold. */
-#ifndef CTL_FREE_DEVICES_H
-#define CTL_FREE_DEVICES_H
+#ifndef ANSWER_FREE_DEVICES_H
+#define ANSWER_FREE_DEVICES_H
 
-#include "ctl/cluster_views.h"
-#include "ctl/ctl.h"
+#include "answer/cluster_views.h"
+#include "ctl/contents.h"
 
 struct free_node {
     uint64_t *device; /* thousandths that are free of each */
@@ -12,7 +12,7 @@ struct free_node {
 };
 
 /* In the cluster's order; in arena. */
-struct free_node *free_nodes(const struct ctl *, struct arena *);
-struct free_sum free_sum(const struct ctl *, const struct free_node *);
+struct free_node *free_nodes(const struct contents *, struct arena *);
+struct free_sum free_sum(const struct contents *, const struct free_node *);
 
 #endif

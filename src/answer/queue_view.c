@@ -1,9 +1,12 @@
 /* The queues as an answer: the tree with shares, what is used and borrowed, who waits and why.
  * Reads live jobs once and adds up the tree; changes nothing. */
-#include "ctl/cluster_views.h"
+#include "answer/cluster_views.h"
 
-#include "ctl/core.h"
+#include "ctl/contents.h"
+#include "ctl/ctl.h"
 #include "ctl/wait_texts.h"
+#include "live/live.h"
+#include "queue/queues.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -16,7 +19,7 @@ struct sums { /* of one queue; used with everything below it, jobs only its own 
     const struct live_job *first; /* of those that wait */
 };
 struct looking {
-    struct ctl *ctl;
+    struct contents core;
     struct arena *arena;
     const struct queue_tree *tree;
     struct sums *sums;
@@ -41,7 +44,7 @@ static struct sums *add_up(struct looking *l)
     struct sums *sums = ARENA_ARRAY(l->arena, l->tree->n, struct sums);
     size_t cursor = 0;
     struct live_job *job;
-    while (live_next(l->ctl->live, &cursor, &job)) {
+    while (live_next(l->core.live, &cursor, &job)) {
         struct sums *own = &sums[queue_tree_position(l->tree, job->row.queue)];
         own->waiting += waits(job);
         own->states[job->row.state]++;
@@ -49,8 +52,8 @@ static struct sums *add_up(struct looking *l)
         if (waits(job) && (!own->first || comes_before(job, own->first)))
             own->first = job;
     }
-    for (size_t i = 0; i < queues_user_count(l->ctl->queues); i++) {
-        const struct queue_user user = queues_user_at(l->ctl->queues, (uint32_t)i);
+    for (size_t i = 0; i < queues_user_count(l->core.queues); i++) {
+        const struct queue_user user = queues_user_at(l->core.queues, (uint32_t)i);
         vector_add(&sums[user.queue].used, &user.held);
     }
     for (size_t i = l->tree->n; i-- > 0;) /* children come after their parents */
@@ -82,7 +85,7 @@ static struct vector borrowed(const struct looking *l, size_t queue)
 static struct queue_head *first_of(struct looking *l, const struct live_job *job)
 {
     struct queue_head *first = ARENA_NEW(l->arena, struct queue_head);
-    const struct sentence why = reason_of(l->ctl, &l->reader, job);
+    const struct sentence why = reason_of(l->core.ctl, &l->reader, job);
     *first = (struct queue_head){ .name = HIDDEN_JOB,
                                   .priority = job->row.priority,
                                   .since_ms = job->row.submitted_ms };
@@ -102,7 +105,7 @@ static bool count_users(const struct looking *l, size_t queue, const char *owner
     size_t cursor = 0;
     struct live_job *job;
     bool known = l->reader.all || strcmp(owner, l->reader.name) == 0;
-    while (live_next(l->ctl->live, &cursor, &job)) {
+    while (live_next(l->core.live, &cursor, &job)) {
         if (strcmp(job->row.owner, owner) != 0 ||
             queue_tree_position(l->tree, job->row.queue) != queue)
             continue;
@@ -115,16 +118,16 @@ static bool count_users(const struct looking *l, size_t queue, const char *owner
 
 static struct queue_user_list users_of(const struct looking *l, size_t queue)
 {
-    size_t n = queues_user_count(l->ctl->queues);
+    size_t n = queues_user_count(l->core.queues);
     struct queue_user_list list = { .at = ARENA_ARRAY(l->arena, n + 1, struct queue_user_view) };
     struct queue_user_view rest = { .name = "other users", .cap = VECTOR_ANY };
-    uint64_t now = core_now(l->ctl);
+    uint64_t now = ctl_now(l->core.ctl);
     for (size_t i = 0; i < n; i++) {
-        const struct queue_user user = queues_user_at(l->ctl->queues, (uint32_t)i);
+        const struct queue_user user = queues_user_at(l->core.queues, (uint32_t)i);
         if (user.queue != queue)
             continue;
         struct queue_user_view view = { .name = user.owner,
-                                        .usage = queues_usage(l->ctl->queues, (uint32_t)i, now),
+                                        .usage = queues_usage(l->core.queues, (uint32_t)i, now),
                                         .held = user.held,
                                         .cap = l->tree->specs[queue].user_most };
         if (!count_users(l, queue, user.owner, &view)) {
@@ -176,7 +179,7 @@ static struct words warnings(const struct looking *l)
     const struct queue_tree *tree = l->tree;
     struct words list = { .at = ARENA_ARRAY(l->arena, tree->n_problems + QUEUE_AMOUNTS,
                                             const char *) };
-    const struct vector usable = queue_tree_usable(l->ctl->cluster);
+    const struct vector usable = queue_tree_usable(l->core.cluster);
     char sure[64], there[64];
     for (size_t i = 0; i < tree->n_problems; i++)
         list.at[list.n++] = arena_strdup(l->arena, tree->problems[i].what);
@@ -207,13 +210,14 @@ static int find(const struct looking *l, const char *name, uint32_t *at, struct 
     return near ? err_hint(err, "%s", near) : err_remedy(err, REMEDY_LIST_QUEUES);
 }
 
-int ctl_queues_view(struct ctl *ctl, struct arena *arena, const char *reader, const char *name,
-                    struct queues_view *view, struct err *err)
+int answer_queues_view(struct ctl *ctl, struct arena *arena, const char *reader, const char *name,
+                       struct queues_view *view, struct err *err)
 {
-    struct looking l = { .ctl = ctl,
+    const struct contents core = ctl_contents(ctl);
+    struct looking l = { .core = core,
                          .arena = arena,
-                         .tree = queues_tree(ctl->queues),
-                         .reader = reader_of(ctl->accounts, arena, reader) };
+                         .tree = queues_tree(core.queues),
+                         .reader = reader_of(core.accounts, arena, reader) };
     const struct vector none = { 0 };
     uint32_t only = UINT32_MAX;
     if (name && find(&l, name, &only, err))

@@ -1,23 +1,24 @@
 /* Jobs of lists as plain values. Rows are the truth; what lives in memory is newer. Nothing here
  * writes. */
-#include "ctl/job_list.h"
+#include "answer/job_list.h"
 
 #include "account/rights.h"
-#include "ctl/core.h"
-#include "ctl/depend_work.h"
+#include "ctl/contents.h"
 #include "ctl/wait_texts.h"
 #include "depend/dependency.h"
 #include "job/image_progress.h"
 #include "live/lines.h"
+#include "live/live.h"
 #include "live/wording.h"
 
 #include <string.h>
 
-void job_list_fill(const struct ctl *ctl, const struct job_row *stored, struct ctl_list_row *out)
+void job_list_fill(struct ctl *ctl, const struct job_row *stored, struct listed_job *out)
 {
-    const struct live_job *live = live_find(ctl->live, stored->id);
-    const struct live_array *array = stored->members ? array_find(ctl->arrays, stored->id) : NULL;
-    *out = (struct ctl_list_row){ .row = array ? array->row : live ? live->row : *stored };
+    const struct contents core = ctl_contents(ctl);
+    const struct live_job *live = live_find(core.live, stored->id);
+    const struct live_array *array = stored->members ? array_find(core.arrays, stored->id) : NULL;
+    *out = (struct listed_job){ .row = array ? array->row : live ? live->row : *stored };
     struct job_row *row = &out->row;
     row->name = stored->name;
     row->owner = stored->owner;
@@ -32,25 +33,27 @@ void job_list_fill(const struct ctl *ctl, const struct job_row *stored, struct c
         out->running = live_in_phase(live, PHASE_RUNNING);
 }
 
-int ctl_list(struct ctl *ctl, struct arena *arena, const struct job_filter *filter,
-             struct ctl_list_row **jobs, size_t *n, struct err *err)
+int answer_list(struct ctl *ctl, struct arena *arena, const struct job_filter *filter,
+                struct listed_job **jobs, size_t *n, struct err *err)
 {
+    const struct contents core = ctl_contents(ctl);
     struct job_row *rows;
     size_t count = 0;
-    if (store_list(ctl->config.store, arena, filter, &rows, &count, err))
+    if (store_list(core.store, arena, filter, &rows, &count, err))
         return -1;
-    *jobs = ARENA_ARRAY(arena, count, struct ctl_list_row);
+    *jobs = ARENA_ARRAY(arena, count, struct listed_job);
     *n = count;
     for (size_t i = 0; i < count; i++)
         job_list_fill(ctl, &rows[i], &(*jobs)[i]);
     return 0;
 }
 
-int ctl_listed(struct ctl *ctl, struct arena *arena, uint64_t id, const char *owner,
-               struct ctl_list_row *out, struct err *err)
+int answer_listed(struct ctl *ctl, struct arena *arena, uint64_t id, const char *owner,
+                  struct listed_job *out, struct err *err)
 {
+    const struct contents core = ctl_contents(ctl);
     struct job_row row;
-    if (core_row(ctl, arena, id, &row) || !user_may_read(ctl->accounts, owner, &row))
+    if (core_row(ctl, arena, id, &row) || !user_may_read(core.accounts, owner, &row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
     row.spec = row.site = row.live = NULL;
     job_list_fill(ctl, &row, out);
@@ -68,44 +71,47 @@ static const char *told(struct reader *reader, const struct reason *reason)
 }
 
 /* A waiting job has its line's reason; what was not looked at, its place in the queue. */
-static const char *line_reason(const struct ctl *ctl, struct reader *reader, struct live_job *live)
+static const char *line_reason(const struct contents *core, struct reader *reader,
+                               struct live_job *live)
 {
     enum wait_why why = live->line ? live->line->why.why : live->why.why;
-    size_t ahead = live_wait_position(ctl->live, live);
+    size_t ahead = live_wait_position(core->live, live);
     if ((why == WAIT_AHEAD || why == WAIT_PENDING) && ahead > 0)
         return told(reader, &(struct reason){ .kind = REASON_BEHIND, .n = (uint32_t)ahead });
-    const struct sentence said = reason_of(ctl, reader, live);
+    const struct sentence said = reason_of(core->ctl, reader, live);
     return arena_strdup(reader->arena, reader_text(reader, &said));
 }
 
-static const char *wait_reason(struct ctl *ctl, struct reader *reader, struct live_job *live)
+static const char *wait_reason(const struct contents *core, struct reader *reader,
+                               struct live_job *live)
 {
     struct depend_answer answer;
-    uint32_t at_once = array_bound(ctl->arrays, &live->row);
+    uint32_t at_once = array_bound(core->arrays, &live->row);
     if (live->waits)
-        return line_reason(ctl, reader, live);
+        return line_reason(core, reader, live);
     if (at_once)
         return told(reader, &(struct reason){ .kind = REASON_SLOT, .n = at_once });
-    if (!depend_work_blocks(ctl, reader->arena, live, &answer))
+    if (!depend_work_blocks(core->ctl, reader->arena, live, &answer))
         return NULL;
     return told(reader, &(struct reason){ .kind = REASON_DEPENDS, .depend = &answer });
 }
 
-const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct ctl_list_row *job,
-                              const char *owner)
+const char *answer_listed_reason(struct ctl *ctl, struct arena *arena, const struct listed_job *job,
+                                 const char *owner)
 {
-    struct reader reader = reader_of(ctl->accounts, arena, owner);
+    const struct contents core = ctl_contents(ctl);
+    struct reader reader = reader_of(core.accounts, arena, owner);
     const struct job_row *row = &job->row;
-    struct live_job *live = live_find(ctl->live, row->id);
+    struct live_job *live = live_find(core.live, row->id);
     const char *reason = NULL;
     if (row->members && !job_state_final(row->state)) {
         uint32_t counts[JOB_STATE_N];
         char text[JOB_ARRAY_TEXT];
-        array_counts(ctl->arrays, row, counts);
+        array_counts(core.arrays, row, counts);
         return arena_strdup(arena, job_array_counts(text, counts));
     }
     if (live && live->row.state == JOB_QUEUED)
-        reason = wait_reason(ctl, &reader, live);
+        reason = wait_reason(&core, &reader, live);
     if (!reason)
         reason = reader_text(&reader, &row->reason);
     return reason ? reason : "";
@@ -114,7 +120,7 @@ const char *ctl_listed_reason(struct ctl *ctl, struct arena *arena, const struct
 /* ---- what it says ---- */
 
 /* Members of an array have its body. */
-static uint64_t body_of(const struct ctl_list_row *job)
+static uint64_t body_of(const struct listed_job *job)
 {
     return job->row.array ? job->row.array : job->row.id;
 }
@@ -142,13 +148,14 @@ struct text_node *job_list_spec(struct arena *arena, const char *text, bool may)
     return tree;
 }
 
-struct text_node *ctl_spec_tree(struct ctl *ctl, struct arena *arena,
-                                const struct ctl_list_row *job, const char *owner)
+struct text_node *answer_spec_tree(struct ctl *ctl, struct arena *arena,
+                                   const struct listed_job *job, const char *owner)
 {
+    const struct contents core = ctl_contents(ctl);
     const char *spec = NULL;
-    if (store_get_spec(ctl->config.store, arena, body_of(job), &spec, NULL) != 1)
+    if (store_get_spec(core.store, arena, body_of(job), &spec, NULL) != 1)
         return NULL;
-    return job_list_spec(arena, spec, user_may_change(ctl->accounts, owner, &job->row));
+    return job_list_spec(arena, spec, user_may_change(core.accounts, owner, &job->row));
 }
 
 /* The spec of an object as ctl/objects.c keeps it. */
@@ -161,18 +168,19 @@ static struct json_span spec_of(const char *object)
     return found;
 }
 
-int ctl_said(struct ctl *ctl, struct arena *arena, const struct ctl_list_row *job,
-             const struct ctl_saying *ask, struct ctl_documents *said)
+int answer_said(struct ctl *ctl, struct arena *arena, const struct listed_job *job,
+                const struct documents_ask *ask, struct job_documents *said)
 {
+    const struct contents core = ctl_contents(ctl);
     struct said_row row;
     bool sent = strcmp(job->row.dialect, ask->dialect) == 0;
-    bool may = user_may_change(ctl->accounts, ask->owner, &job->row);
+    bool may = user_may_change(core.accounts, ask->owner, &job->row);
     struct said_ask of = { .job = body_of(job), .kind = ask->kind, .name = ask->dialect };
     if (sent)
         of.text = may ? SAID_ORIGIN : SAID_MASKED;
-    if (store_get_said(ctl->config.store, arena, &of, &row, NULL) != 1)
+    if (store_get_said(core.store, arena, &of, &row, NULL) != 1)
         return -1;
-    *said = (struct ctl_documents){ .last = row.last, .may = may, .document = spec_of(row.object) };
+    *said = (struct job_documents){ .last = row.last, .may = may, .document = spec_of(row.object) };
     if (row.text)
         *(sent ? &said->sent : &said->canonical) = (struct json_span){ row.text, strlen(row.text) };
     return 0;

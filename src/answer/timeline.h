@@ -1,7 +1,7 @@
 /* What a person wants to see of a job's life: its own events, and tasks that failed, came back or
  * were given other ports than they asked for; the first TIMELINE_MAX. */
-#ifndef CTL_TIMELINE_H
-#define CTL_TIMELINE_H
+#ifndef ANSWER_TIMELINE_H
+#define ANSWER_TIMELINE_H
 
 #include "ctl/ctl.h"
 
@@ -9,7 +9,7 @@
 
 struct timeline { /* how far it was read; zero at the beginning */
     uint64_t job;
-    const char *reader; /* as in struct ctl_events */
+    const char *reader; /* as in struct event_query */
     uint64_t after;     /* event */
     size_t told;
 };

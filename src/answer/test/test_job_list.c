@@ -5,13 +5,13 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/job_list.h"
+#include "answer/job_list.h"
 
+#include "answer/jobs.h"
+#include "answer/pages.h"
 #include "base/mem.h"
 #include "ctl/objects.h"
-#include "ctl/pages.h"
 #include "ctl/test/world.h"
-#include "ctl/views.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static void is_text(const char *said, const char *value)
     assert_string_equal(said ? said : "", value ? value : "");
 }
 
-static void is_the_same(struct world *w, struct arena *arena, const struct ctl_list_row *job,
+static void is_the_same(struct world *w, struct arena *arena, const struct listed_job *job,
                         const struct job_view *view)
 {
     const struct job_row *row = &job->row;
@@ -62,7 +62,7 @@ static void is_the_same(struct world *w, struct arena *arena, const struct ctl_l
     is_text(view->dialect, row->dialect);
     assert_int_equal(view->state, row->state);
     assert_int_equal(view->outcome, row->outcome);
-    is_text(view->reason, ctl_listed_reason(w->ctl, arena, job, NULL));
+    is_text(view->reason, answer_listed_reason(w->ctl, arena, job, NULL));
     assert_int_equal(view->restarts, row->restarts);
     assert_int_equal(view->tasks, row->tasks);
     if (!row->members) /* of an array the view counts what its members run */
@@ -77,7 +77,7 @@ static void are_their_views(void **state)
     struct world *w = *state;
     struct arena *arena = arena_create();
     struct err err;
-    struct ctl_list_row *jobs, one;
+    struct listed_job *jobs, one;
     size_t n = 0;
     submit(w, "ended", 1, "");
     world_run(w);
@@ -91,25 +91,25 @@ static void are_their_views(void **state)
     world_run(w);
     world_command(w, first, CTL_STOP);
     const struct job_filter filter = { .limit = 100 };
-    assert_int_equal(ctl_list(w->ctl, arena, &filter, &jobs, &n, &err), 0);
+    assert_int_equal(answer_list(w->ctl, arena, &filter, &jobs, &n, &err), 0);
     struct job_list list;
     struct job_view view;
-    assert_int_equal(ctl_list_view(w->ctl, arena, &filter, &list, &err), 0);
+    assert_int_equal(answer_list_view(w->ctl, arena, &filter, &list, &err), 0);
     unsigned running = 0, waits = 0;
     for (size_t i = 0; i < n; i++) {
         const struct job_ask ask = { .job = jobs[i].row.id, .owner = "ada" };
         is_the_same(w, arena, &jobs[i], &list.at[i]);
-        assert_int_equal(ctl_listed(w->ctl, arena, jobs[i].row.id, "ada", &one, &err), 0);
-        assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &view, &err), 0);
+        assert_int_equal(answer_listed(w->ctl, arena, jobs[i].row.id, "ada", &one, &err), 0);
+        assert_int_equal(answer_job_view(w->ctl, arena, &ask, &view, &err), 0);
         is_the_same(w, arena, &one, &view);
         running += one.running;
-        waits += strncmp(ctl_listed_reason(w->ctl, arena, &one, NULL), "cpu: ", 5) == 0;
+        waits += strncmp(answer_listed_reason(w->ctl, arena, &one, NULL), "cpu: ", 5) == 0;
     }
     assert_int_equal(list.n, n);
     assert_int_equal(n, 45);
     assert_true(running > 0 && waits > 0);
-    assert_int_equal(ctl_listed(w->ctl, arena, first, "eve", &one, &err), -1);
-    assert_int_equal(ctl_listed(w->ctl, arena, 1, "ada", &one, &err), -1);
+    assert_int_equal(answer_listed(w->ctl, arena, first, "eve", &one, &err), -1);
+    assert_int_equal(answer_listed(w->ctl, arena, 1, "ada", &one, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);
     arena_destroy(arena);
 }
@@ -130,23 +130,23 @@ static void texts_are_masked(void **state)
     struct world *w = *state;
     struct arena *arena = arena_create();
     struct err err;
-    struct ctl_list_row job;
-    struct ctl_documents said;
+    struct listed_job job;
+    struct job_documents said;
     uint64_t id = submit(w, "a", 1, "\"labels\":{\"x\":\"y\"}");
-    assert_int_equal(ctl_listed(w->ctl, arena, id, "ada", &job, &err), 0);
-    assert_string_equal(env_of(ctl_spec_tree(w->ctl, arena, &job, "ada")), "hush");
-    assert_string_equal(env_of(ctl_spec_tree(w->ctl, arena, &job, NULL)), "***");
-    struct ctl_saying ask = { "ada", "plain", "job.document" };
-    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), 0);
+    assert_int_equal(answer_listed(w->ctl, arena, id, "ada", &job, &err), 0);
+    assert_string_equal(env_of(answer_spec_tree(w->ctl, arena, &job, "ada")), "hush");
+    assert_string_equal(env_of(answer_spec_tree(w->ctl, arena, &job, NULL)), "***");
+    struct documents_ask ask = { "ada", "plain", "job.document" };
+    assert_int_equal(answer_said(w->ctl, arena, &job, &ask, &said), 0);
     assert_false(hushed(&said.sent));
     assert_null(said.canonical.at);
     assert_null(said.document.at);
     assert_int_equal(said.last, ctl_last_of(w->ctl, id));
     ask.owner = NULL;
-    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), 0);
+    assert_int_equal(answer_said(w->ctl, arena, &job, &ask, &said), 0);
     assert_true(hushed(&said.sent));
     ask.dialect = "other";
-    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), 0);
+    assert_int_equal(answer_said(w->ctl, arena, &job, &ask, &said), 0);
     assert_null(said.sent.at);
     assert_false(hushed(&said.canonical));
     arena_destroy(arena);
@@ -163,10 +163,10 @@ static void documents_are_their_specs(void **state)
     struct arena *arena = arena_create();
     bool good = false;
     struct err err;
-    struct ctl_list_row job;
-    struct ctl_documents said;
+    struct listed_job job;
+    struct job_documents said;
     uint64_t id = submit(w, "a", 1, "");
-    assert_int_equal(ctl_listed(w->ctl, arena, id, "ada", &job, &err), 0);
+    assert_int_equal(answer_listed(w->ctl, arena, id, "ada", &job, &err), 0);
     struct text_node *spec = text_map(arena, NULL, NULL);
     text_str(arena, spec, "spec", "x\"");
     struct ctl_object object = { "job.document", job.id, "plain", spec };
@@ -174,15 +174,15 @@ static void documents_are_their_specs(void **state)
                     &good);
     ctl_turn(w->ctl);
     assert_true(good);
-    struct ctl_saying ask = { "ada", "plain", "job.document" };
-    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), 0);
+    struct documents_ask ask = { "ada", "plain", "job.document" };
+    assert_int_equal(answer_said(w->ctl, arena, &job, &ask, &said), 0);
     assert_string_equal(arena_strndup(arena, said.document.at, said.document.n),
                         "{\"spec\":\"x\\\"\"}");
     ask.kind = "job.note";
-    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), 0);
+    assert_int_equal(answer_said(w->ctl, arena, &job, &ask, &said), 0);
     assert_null(said.document.at);
     job.row.id = 1;
-    assert_int_equal(ctl_said(w->ctl, arena, &job, &ask, &said), -1);
+    assert_int_equal(answer_said(w->ctl, arena, &job, &ask, &said), -1);
     arena_destroy(arena);
 }
 
@@ -227,7 +227,7 @@ static void expect_event(const struct event_view *a, const struct event_view *b)
 }
 
 /* All pages are the list. How many these are. */
-static unsigned expect_tasks(struct ctl_pages *pages, struct arena *arena,
+static unsigned expect_tasks(struct answer_pages *pages, struct arena *arena,
                              const struct task_list *all)
 {
     struct task_list page;
@@ -236,7 +236,7 @@ static unsigned expect_tasks(struct ctl_pages *pages, struct arena *arena,
     size_t at = 0;
     int more;
     do {
-        more = ctl_pages_tasks(pages, arena, &page, &err);
+        more = answer_pages_tasks(pages, arena, &page, &err);
         assert_true(more >= 0 && page.n <= all->n - at);
         for (size_t i = 0; i < page.n; i++)
             expect_task(&page.at[i], &all->at[at++]);
@@ -246,7 +246,7 @@ static unsigned expect_tasks(struct ctl_pages *pages, struct arena *arena,
     return n;
 }
 
-static unsigned expect_events(struct ctl_pages *pages, struct arena *arena,
+static unsigned expect_events(struct answer_pages *pages, struct arena *arena,
                               const struct event_list *all)
 {
     struct event_list page;
@@ -255,7 +255,7 @@ static unsigned expect_events(struct ctl_pages *pages, struct arena *arena,
     size_t at = 0;
     int more;
     do {
-        more = ctl_pages_timeline(pages, arena, &page, &err);
+        more = answer_pages_timeline(pages, arena, &page, &err);
         assert_true(more >= 0 && page.n <= all->n - at);
         for (size_t i = 0; i < page.n; i++)
             expect_event(&page.at[i], &all->at[at++]);
@@ -288,15 +288,15 @@ static void pages_are_the_lists(void **state)
     world_run(w);
     world_pass(w, 60000);
     assert_int_equal(world_state(w, id), JOB_SUCCEEDED);
-    const struct job_ask ask = { .job = id, .parts = CTL_TASKS | CTL_TIMELINE };
+    const struct job_ask ask = { .job = id, .parts = JOB_TASKS | JOB_TIMELINE };
     struct job_view view;
-    assert_int_equal(ctl_job_view(w->ctl, arena, &ask, &view, &err), 0);
+    assert_int_equal(answer_job_view(w->ctl, arena, &ask, &view, &err), 0);
     assert_int_equal(view.task_list.n, 153);
-    struct ctl_pages *pages = ctl_pages_open(w->ctl, id, NULL, &err);
+    struct answer_pages *pages = answer_pages_open(w->ctl, id, NULL, &err);
     /* pages of 64, and of fewer after many attempts */
     assert_true(expect_tasks(pages, arena, &view.task_list) > 3);
     assert_true(expect_events(pages, arena, &view.timeline) > 1);
-    ctl_pages_close(pages);
+    answer_pages_close(pages);
     arena_destroy(arena);
 }
 
@@ -308,15 +308,15 @@ static void pages_end_with_their_job(void **state)
     struct event_list events;
     struct err err;
     uint64_t id = submit(w, "a", 1, "");
-    struct ctl_pages *pages = ctl_pages_open(w->ctl, id, NULL, &err);
+    struct answer_pages *pages = answer_pages_open(w->ctl, id, NULL, &err);
     world_command(w, id, CTL_STOP);
     world_run(w);
     world_command(w, id, CTL_DELETE);
-    assert_int_equal(ctl_pages_tasks(pages, arena, &tasks, &err), -1);
+    assert_int_equal(answer_pages_tasks(pages, arena, &tasks, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);
-    assert_int_equal(ctl_pages_timeline(pages, arena, &events, &err), -1);
-    assert_null(ctl_pages_open(w->ctl, id, NULL, &err));
-    ctl_pages_close(pages);
+    assert_int_equal(answer_pages_timeline(pages, arena, &events, &err), -1);
+    assert_null(answer_pages_open(w->ctl, id, NULL, &err));
+    answer_pages_close(pages);
     arena_destroy(arena);
 }
 

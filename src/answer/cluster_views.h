@@ -1,7 +1,7 @@
 /* What the core answers of nodes, what is free, queues and its own figures. Lists lie in the arena
  * that was asked with; texts are the core's own and hold until its next turn. */
-#ifndef CTL_CLUSTER_VIEWS_H
-#define CTL_CLUSTER_VIEWS_H
+#ifndef ANSWER_CLUSTER_VIEWS_H
+#define ANSWER_CLUSTER_VIEWS_H
 
 #include "base/pairs.h"
 #include "job/job.h"
@@ -52,7 +52,7 @@ struct nodes_view {
     struct node_list nodes; /* in the cluster's order */
     struct free_sum free;
 };
-struct nodes_view ctl_nodes_view(struct ctl *, struct arena *);
+struct nodes_view answer_nodes_view(struct ctl *, struct arena *);
 
 struct queue_user_view {
     const char *name; /* other users: together, those whose jobs the reader may not read */
@@ -90,8 +90,8 @@ struct queues_view {
 };
 /* With a name only that one, with its users. Jobs and users that are not the reader's to see are
  * there without their names; NULL: all have them. */
-int ctl_queues_view(struct ctl *, struct arena *, const char *reader, const char *name,
-                    struct queues_view *, struct err *);
+int answer_queues_view(struct ctl *, struct arena *, const char *reader, const char *name,
+                       struct queues_view *, struct err *);
 
 struct plan_times { /* in microseconds; passes not longer than each bound, and longer than the last
                      */
@@ -108,6 +108,6 @@ struct stats_view {
     struct plan_times plan_time;
     bool storage_full;
 };
-struct stats_view ctl_stats_view(struct ctl *);
+struct stats_view answer_stats_view(struct ctl *);
 
 #endif
