@@ -7,11 +7,11 @@
 #include "api/file_drop.h"
 #include "api/work.h"
 
+#include "answer/archives.h"
 #include "base/mem.h"
 #include "base/tar.h"
 #include "base/turn_meter.h"
 #include "base/vec.h"
-#include "ctl/archives.h"
 #include "ctl/backup.h"
 #include "job/job.h"
 #include "text/json.h"
@@ -89,7 +89,7 @@ static bool list_one(struct backup *b)
         return false;
     }
     if (strlen(entry->d_name) == HASH_LEN && !has_archive(b, entry->d_name) &&
-        ctl_needs_archive(c->ctl, arena_printf(a, CODE_ARCHIVE "%s", entry->d_name)))
+        answer_needs_archive(c->ctl, arena_printf(a, CODE_ARCHIVE "%s", entry->d_name)))
         vec_push(&b->archives, arena_strdup(a, entry->d_name));
     return true;
 }

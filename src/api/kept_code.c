@@ -2,11 +2,11 @@
  * uploads. An archive is as old as the last submission that named it (its time of change). */
 #include "api/kept_code.h"
 
+#include "answer/archives.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "ctl/archives.h"
 #include "job/job.h"
 
 #include <dirent.h>
@@ -143,7 +143,7 @@ static bool is_needed(struct call *call, const struct file *f)
 {
     char archive[sizeof CODE_ARCHIVE + HASH_LEN];
     snprintf(archive, sizeof archive, CODE_ARCHIVE "%s", strrchr(f->path, '/') + 1);
-    return f->kept && ctl_needs_archive(call->api->config.ctl, archive);
+    return f->kept && answer_needs_archive(call->api->config.ctl, archive);
 }
 
 int kept_code_make_room(struct call *call, const struct kept_code *k, uint64_t more,

@@ -27,20 +27,4 @@ void allocations_hear(struct ctl *, const struct engine_fact *);
 /* After a commit: whoever makes allocations is told that there may be something to do. */
 void allocations_acted(struct ctl *);
 
-struct allocation_request {
-    uint64_t job, number;
-    const char *owner, *queue;
-    const struct job_spec *spec; /* the core's own, until the next turn */
-    bool begun;                  /* it has tasks in an allocation */
-    bool lacks;                  /* it has nodes, and they are too few for it: */
-    const char *reason;          /* what the last plan said then; NULL: nothing */
-    bool ran;                    /* its tasks have had a place before */
-};
-struct allocation_requests {
-    struct allocation_request *at; /* in arena, by id */
-    size_t n;
-};
-/* All that are to have one now: one that has, and is not here, gives it back. */
-struct allocation_requests ctl_allocations(struct ctl *, struct arena *);
-
 #endif

@@ -84,7 +84,7 @@ struct ctl_config {
                                 launches wait for it. Never calls back at once. NULL: nobody looks,
                                 and nothing waits */
     void *look_arg;
-    void (*allocate)(void *arg); /* asks for a look at ctl_allocations(). Never calls back at once.
+    void (*allocate)(void *arg); /* asks for a look at who is to have one. Never calls back at once.
                                     NULL: nobody looks */
     void *allocate_arg;
     uint32_t slice;              /* tasks of a job that one turn handles; 0: SLICE_TASKS */

@@ -16,6 +16,7 @@ struct ctl;
 struct depend_answer;
 struct device_trouble;
 struct dialects;
+struct images;
 struct job_row;
 struct job_spec;
 struct live;
@@ -37,6 +38,8 @@ struct contents { /* to be read */
     struct queues *queues;
     const struct run_times *run_times;
     const struct counters *counters;
+    struct images *images;
+    const char *state_dir;
     const char *python; /* interpreter of tasks for which none was chosen; NULL: none */
     uint64_t last_id;   /* of a job */
 };

@@ -47,6 +47,8 @@ struct contents ctl_contents(struct ctl *ctl)
                               .queues = ctl->queues,
                               .run_times = ctl->run_times,
                               .counters = &ctl->counters,
+                              .images = ctl->images,
+                              .state_dir = ctl->config.state_dir,
                               .python = ctl->config.python,
                               .last_id = ctl->last_id };
 }

@@ -2,11 +2,11 @@
  * that came back to a server that does not know it yet would be told to leave. */
 #include "main/agents.h"
 
+#include "answer/archives.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/archives.h"
 #include "image/jobs/images.h"
 #include "link/agent_listener.h"
 #include "tls/identity.h"
@@ -80,9 +80,9 @@ static int open_code(void *arg, struct generation of, const char *hash)
 {
     const struct agents *agents = arg;
     struct arena *arena = arena_create();
-    const char *path = ctl_code_path(agents->ctl, arena, of.job, hash);
+    const char *path = answer_code_path(agents->ctl, arena, of.job, hash);
     if (!path)
-        path = ctl_packed_image(agents->ctl, arena, of.job, hash);
+        path = answer_packed_image(agents->ctl, arena, of.job, hash);
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     arena_destroy(arena);
     return fd;

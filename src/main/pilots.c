@@ -3,6 +3,7 @@
  * there carries, so a server that is killed at any moment finds what it asked for. */
 #include "main/pilots.h"
 
+#include "answer/allocations.h"
 #include "answer/cluster_views.h"
 #include "api/child.h"
 #include "base/clock.h"
@@ -14,7 +15,6 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/shared_home.h"
-#include "ctl/allocations.h"
 #include "ctl/ctl.h"
 #include "ctl/objects.h"
 #include "engine/machines/machines.h"
@@ -660,7 +660,7 @@ static void on_own(uv_timer_t *timer)
     struct arena *arena = arena_create();
     const struct pilot *p;
     if (n->asking == 0) {
-        const struct allocation_requests list = ctl_allocations(n->config.ctl, arena);
+        const struct allocation_requests list = answer_allocations(n->config.ctl, arena);
         uint32_t waiting = count_waiting(n);
         for (size_t i = 0; (p = pilots_at(n->pilots, i)); i++)
             if (p->job && !is_wanted(&list, p->job) &&

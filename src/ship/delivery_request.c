@@ -2,9 +2,9 @@
  * are none of it. */
 #include "ship/delivery_request.h"
 
+#include "answer/archives.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "ctl/archives.h"
 #include "ship/backup_file.h"
 #include "ship/deliver.h"
 #include "text/json.h"
@@ -30,7 +30,7 @@ static void put_reach(struct arena *a, struct text_node *map, const struct store
 static void put_code(const struct shipper_config *config, struct arena *a, struct text_node *ask)
 {
     uint64_t *marks;
-    size_t n = ctl_code_marks(config->ctl, a, &marks);
+    size_t n = answer_code_marks(config->ctl, a, &marks);
     struct text_node *list = text_list(a, ask, "code");
     text_bool(a, ask, "all_code", n > MARKS_MOST);
     for (size_t i = 0; i < n && n <= MARKS_MOST; i++)

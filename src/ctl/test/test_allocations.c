@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "answer/allocations.h"
 #include "ctl/allocations.h"
 #include "ctl/test/world.h"
 #include "job/node_spec.h"
@@ -65,7 +66,7 @@ static void settles(struct world *w)
 
 static struct allocation_requests wanted(struct world *w, struct arena *arena)
 {
-    return ctl_allocations(w->ctl, arena);
+    return answer_allocations(w->ctl, arena);
 }
 
 static size_t count(struct world *w)

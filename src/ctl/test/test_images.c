@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/archives.h"
+#include "answer/archives.h"
 #include "ctl/test/world.h"
 #include "image/jobs/images.h"
 #include "job/image_progress.h"
@@ -229,15 +229,15 @@ static void test_machines_get_it_of_the_server(void **state)
     assert_string_equal(f.question, BY(FIRST));
     assert_int_equal(f.world.fake.starts, 0);
     assert_non_null(strstr(world_reason(&f.world, job), "waits until the server has its image"));
-    assert_null(ctl_packed_image(f.world.ctl, f.labels, job, FIRST));
+    assert_null(answer_packed_image(f.world.ctl, f.labels, job, FIRST));
     const struct image_progress ready = { .step = IMAGE_READY, .name = BY(FIRST), .digest = FIRST };
     say(job, ready, 0, "");
     assert_string_equal(f.launched, BY(FIRST));
-    const char *path = ctl_packed_image(f.world.ctl, f.labels, job, FIRST);
+    const char *path = answer_packed_image(f.world.ctl, f.labels, job, FIRST);
     assert_non_null(path);
     assert_non_null(strstr(path, "/" IMAGES_PACKED "/" FIRST));
-    assert_null(ctl_packed_image(f.world.ctl, f.labels, job, OTHER));
-    assert_null(ctl_packed_image(f.world.ctl, f.labels, job + 1, FIRST));
+    assert_null(answer_packed_image(f.world.ctl, f.labels, job, OTHER));
+    assert_null(answer_packed_image(f.world.ctl, f.labels, job + 1, FIRST));
     arena_destroy(f.labels);
 }
 
