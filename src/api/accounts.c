@@ -253,7 +253,7 @@ void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *
     if (who.of.job) { /* as its own job */
         struct ctl_submit child = *ask;
         child.parent = who.of_number;
-        child.account = ctl_account_of_job(ctl, call->arena, who.of.job);
+        child.account = answer_account_of_job(ctl, call->arena, who.of.job);
         ctl_submit(ctl, &child, done, arg);
         return;
     }

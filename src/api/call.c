@@ -155,7 +155,7 @@ bool call_flag(struct call *call, const char *name)
 bool call_job(struct call *call, uint64_t *id)
 {
     struct err err;
-    if (ctl_find_for(call->api->config.ctl, &call->who, call->param[0], id, &err) == 0)
+    if (answer_find_for(call->api->config.ctl, &call->who, call->param[0], id, &err) == 0)
         return true;
     if (strcmp(http_method(call->request), "GET") != 0)
         caller_refused(call, NULL, "request",

@@ -2,6 +2,7 @@
 #ifndef API_CALL_H
 #define API_CALL_H
 
+#include "answer/job_rights.h"
 #include "api/api.h"
 #include "api/page_session.h"
 #include "api/rates.h"

@@ -28,7 +28,7 @@ static bool visible(const struct call *call, uint64_t job, const struct event_vi
         return false;
     if (job || call->who.role == ROLE_ADMIN)
         return true;
-    return event->job && ctl_may_read(call->api->config.ctl, &call->who, event->job);
+    return event->job && answer_may_read(call->api->config.ctl, &call->who, event->job);
 }
 
 /* seq 0: the closing record, which is no event */

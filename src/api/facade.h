@@ -7,6 +7,7 @@
 #ifndef API_FACADE_H
 #define API_FACADE_H
 
+#include "answer/job_rights.h"
 #include "api/call.h"
 #include "ctl/account.h"
 #include "wire/record.h"

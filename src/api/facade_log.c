@@ -128,7 +128,7 @@ static const struct attempt_log *look_up(struct call *call, struct arena *arena,
     struct ctl *ctl = call->api->config.ctl;
     struct attempt_log *logs;
     size_t n = 0;
-    if (!ctl_may_read(ctl, &call->who, ask->job)) {
+    if (!answer_may_read(ctl, &call->who, ask->job)) {
         err_set(err, ERR_NOT_FOUND, "no such job");
         return NULL;
     }

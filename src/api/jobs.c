@@ -133,7 +133,7 @@ static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err
     }
     if (!read_python(call, s, err) || (is_envelope(call) && !open_envelope(call, s, err)))
         return false;
-    if (like && ctl_find_for(call->api->config.ctl, &call->who, like, &s->like, err) < 0)
+    if (like && answer_find_for(call->api->config.ctl, &call->who, like, &s->like, err) < 0)
         return false;
     if (like)
         s->text = NULL;
@@ -249,7 +249,7 @@ static bool read_array(struct call *call, const char *array, struct job_filter *
 {
     struct err err;
     struct ctl *ctl = call->api->config.ctl;
-    bool found = ctl_find_for(ctl, &call->who, array, &f->array, &err) == 0;
+    bool found = answer_find_for(ctl, &call->who, array, &f->array, &err) == 0;
     f->members = found ? answer_members(ctl, f->array, NULL) : 0;
     if (found && !f->members)
         err_set(&err, ERR_INPUT, "%.40s is no array", array);

@@ -248,7 +248,7 @@ static bool permitted_to_job(struct call *call, const struct route *route)
         if (others)
             return true;
     } else if (others || route->flags & ROUTE_OF_JOB) {
-        if (ctl_find_for(call->api->config.ctl, who, call->param[0], &id, &err) == 0 &&
+        if (answer_find_for(call->api->config.ctl, who, call->param[0], &id, &err) == 0 &&
             (others || id == who->of.job))
             return true;
     }

@@ -1,11 +1,9 @@
 /* The core's side of accounts: gives them store and clocks, runs what changes them in a turn, and
- * answers after the commit; asks their rights of a job that is given by its id. */
+ * answers after the commit. */
 #include "ctl/account.h"
 
-#include "account/rights.h"
 #include "ctl/core.h"
 #include "ctl/job_token.h"
-#include "live/row_json.h"
 #include "secret/secrets.h"
 
 #include "base/log.h"
@@ -67,51 +65,6 @@ bool ctl_identity_lives(struct ctl *ctl, const struct identity *who)
     if (who->of.job)
         return job_token_lives(ctl, who->of) != NULL;
     return identity_holds(ctl->accounts, who);
-}
-
-const struct account *ctl_account_of_job(struct ctl *ctl, struct arena *arena, uint64_t job)
-{
-    struct job_row row;
-    struct site_record site = { .account = NULL };
-    if (core_row(ctl, arena, job, &row) == 0)
-        row_json_read_site(arena, row.site, &site);
-    return site.account;
-}
-
-bool ctl_may_read(struct ctl *ctl, const struct identity *who, uint64_t job)
-{
-    struct job_row row;
-    if (who->role == ROLE_ADMIN)
-        return true;
-    struct arena *arena = arena_create();
-    bool may = core_row(ctl, arena, job, &row) == 0 && identity_may_read(ctl->accounts, who, &row);
-    arena_destroy(arena);
-    return may;
-}
-
-bool ctl_may_write(struct ctl *ctl, const struct identity *who, uint64_t job)
-{
-    struct job_row row;
-    struct arena *arena = arena_create();
-    bool may =
-        core_row(ctl, arena, job, &row) == 0 && user_may_change(ctl->accounts, who->name, &row);
-    arena_destroy(arena);
-    return may;
-}
-
-int ctl_find_for(struct ctl *ctl, const struct identity *who, const char *job, uint64_t *id,
-                 struct err *err)
-{
-    struct err other = { 0 };
-    if (who->role == ROLE_ADMIN)
-        return ctl_find(ctl, job, id, err);
-    if (ctl_find(ctl, job, id, &other) == 0 && ctl_may_read(ctl, who, *id))
-        return 0;
-    /* The newest of that name may be another's, and there is one of their own before it. */
-    if (store_find_name(ctl->config.store, job, who->name, id) == 1)
-        return 0;
-    err_set(err, ERR_NOT_FOUND, "no job \"%.120s\"", job);
-    return err_remedy(err, REMEDY_LIST_ALL);
 }
 
 /* ---- commands ---- */

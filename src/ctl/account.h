@@ -1,5 +1,5 @@
-/* The core and accounts (account/accounts.h): commands that change them in a turn, what they may of
- * a job by its id, and who is a program of a job. */
+/* The core and accounts (account/accounts.h): commands that change them in a turn, and whether who
+ * asks may still. */
 #ifndef CTL_ACCOUNT_H
 #define CTL_ACCOUNT_H
 
@@ -19,15 +19,6 @@ int core_check_secrets(struct ctl *, const char *owner, const struct job_spec *,
 /* ---- who is it ---- */
 /* identity_holds(), also for programs of jobs: does their generation live? */
 bool ctl_identity_lives(struct ctl *, const struct identity *);
-/* The account that the job runs as, in the arena; NULL: the server's own. */
-const struct account *ctl_account_of_job(struct ctl *, struct arena *, uint64_t job);
-
-/* ---- may they ---- */
-bool ctl_may_read(struct ctl *, const struct identity *, uint64_t job);
-bool ctl_may_write(struct ctl *, const struct identity *, uint64_t job);
-/* ctl_find() among the jobs that they may read; the same error for those they may not. */
-int ctl_find_for(struct ctl *, const struct identity *, const char *job, uint64_t *id,
-                 struct err *err);
 
 /* ---- commands, answered at the end of the turn like those of ctl.h ---- */
 void ctl_user_put(struct ctl *, const struct user_change *, ctl_done *, void *arg); /* made.user */

@@ -105,7 +105,7 @@ void dlc_web_terminal(struct dlc_call *d)
         dlc_fail(d, 400, "BadRequest", "pod \"%.100s\" does not run", d->param[1]);
         return;
     }
-    if (!ctl_may_write(d->ctl, &d->call->who, pod.job)) {
+    if (!answer_may_write(d->ctl, &d->call->who, pod.job)) {
         dlc_fail(d, 403, "Forbidden.RAM", "job \"%.40s\" is not yours", d->param[0]);
         return;
     }

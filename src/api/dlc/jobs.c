@@ -32,7 +32,7 @@ bool dlc_by_token(struct dlc_call *d, uint64_t id)
         token = dlc_query(d, "token");
     if (!token || identify_by_token(ctl_accounts(d->ctl), d->arena, token, &who, &err) ||
         !who.job || !job_id_parse(who.job, &meant) || meant != id ||
-        !ctl_may_read(d->ctl, &who, id))
+        !answer_may_read(d->ctl, &who, id))
         return false;
     facade_admit(d->call, &who);
     return true;
@@ -43,7 +43,8 @@ bool dlc_job(struct dlc_call *d, const char *text, uint64_t *id)
     const struct identity *who = &d->call->who;
     uint64_t meant;
     if (job_id_parse(text, id) && (!who->job || (job_id_parse(who->job, &meant) && meant == *id)) &&
-        (ctl_may_read(d->ctl, who, *id) || (!(d->op->flags & DLC_WRITES) && dlc_by_token(d, *id))))
+        (answer_may_read(d->ctl, who, *id) ||
+         (!(d->op->flags & DLC_WRITES) && dlc_by_token(d, *id))))
         return true;
     dlc_fail(d, 404, "NotFound", "no job \"%.100s\"", text);
     return false;

@@ -168,7 +168,7 @@ static bool visible(struct dlc_call *d, const struct object_view *object)
     const char *runs = dlc_text(dlc_spec(object), "Runs");
     uint64_t id;
     return dlc_own(d, object) ||
-           (runs && job_id_parse(runs, &id) && ctl_may_read(d->ctl, &d->call->who, id));
+           (runs && job_id_parse(runs, &id) && answer_may_read(d->ctl, &d->call->who, id));
 }
 
 /* By a token of the job it runs as, too (GetToken of a TensorBoard). */

@@ -187,7 +187,7 @@ void dlc_signal_create(struct dlc_call *d)
         dlc_fail(d, 400, "InvalidParameter", "Signal is \"%.40s\", not one of " SIGNAL_WORDS, word);
         return;
     }
-    if (!ctl_may_write(d->ctl, &d->call->who, c->order.job)) {
+    if (!answer_may_write(d->ctl, &d->call->who, c->order.job)) {
         dlc_fail(d, 403, "Forbidden.RAM", "job \"%.40s\" is not yours", d->param[0]);
         return;
     }

@@ -323,7 +323,7 @@ void jobs_change(struct kube *k, const struct text_node *old, struct text_node *
     const struct text_node *notes = text_get(text_get(old, "metadata"), "annotations");
     bool foreign = notes && text_get(notes, "muster/from");
     k->job = kube_uid_job(old);
-    if (!k->job || !ctl_may_write(k->ctl, &k->call->who, k->job)) {
+    if (!k->job || !answer_may_write(k->ctl, &k->call->who, k->job)) {
         err_set(&err, ERR_DENIED, "the job \"%.100s\" belongs to another user", k->name);
         kube_problem(k, &err, NULL);
         return;

@@ -63,7 +63,7 @@ static int one(struct kube *k, struct kube_selection *want, kube_job_fn *fn, voi
     struct listed_job listed;
     struct err err;
     int rc = 0;
-    if (ctl_may_read(k->ctl, &k->call->who, want->job) &&
+    if (answer_may_read(k->ctl, &k->call->who, want->job) &&
         answer_listed(k->ctl, arena, want->job, k->call->owner, &listed, &err) == 0) {
         struct kube_job job = job_of(k, &listed);
         if (is_wanted(&job, want) && (want->gone || job.shown))

@@ -39,7 +39,7 @@ static bool found(struct pai *p, const char *user, const char *job)
         if (answer_job_view(p->ctl, p->a, &ask, &view, &err) || strcmp(view.owner, user) != 0)
             return false;
     }
-    p->as = ctl_may_read(p->ctl, &p->call->who, p->id) ? p->me : NULL;
+    p->as = answer_may_read(p->ctl, &p->call->who, p->id) ? p->me : NULL;
     return p->as || p->open;
 }
 
@@ -68,7 +68,7 @@ bool pai_own_job(struct pai *p, const char *what)
 {
     if (!pai_find_job(p))
         return false;
-    if (ctl_may_write(p->ctl, &p->call->who, p->id))
+    if (answer_may_write(p->ctl, &p->call->who, p->id))
         return true;
     pai_fail(p, PAI_FORBIDDEN, "User %s is not allowed to %s job %.600s.", p->me, what, p->frame);
     return false;

@@ -122,7 +122,7 @@ static bool allowed(const struct pai *p, const struct facade_log *ask)
     const char *job = p->call->who.job;
     const char *good = arena_printf(p->a, "openpai-log:%llu", (unsigned long long)ask->job);
     return (!job || strcmp(job, good) == 0) &&
-           (p->open || ctl_may_read(p->ctl, &p->call->who, ask->job));
+           (p->open || answer_may_read(p->ctl, &p->call->who, ask->job));
 }
 
 void pai_log_file(struct pai *p)

@@ -114,7 +114,7 @@ static int other_say(struct call *call, const struct words *path, struct buf *ou
         log.index = call_flag(call, "second");
         log.max = call_flag(call, "short") ? 9 : 0;
         if (!call_u64(call, "lines", 0, 100, &log.lines, err) ||
-            ctl_find_for(call->api->config.ctl, &call->who, "out", &log.job, err) < 0 ||
+            answer_find_for(call->api->config.ctl, &call->who, "out", &log.job, err) < 0 ||
             facade_log_lines(call, &log, &lines, err) < 0)
             return -1;
         for (size_t i = 0; i < lines.n; i++)

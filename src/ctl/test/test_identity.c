@@ -10,6 +10,7 @@
 
 #include "account/rights.h"
 #include "answer/events.h"
+#include "answer/job_rights.h"
 #include "answer/jobs.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -178,9 +179,9 @@ static void test_rights(void **state)
                  { "nobody-knows", false, false } };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct identity who = named(f, rows[i].name);
-        assert_int_equal(ctl_may_read(ctl_of(f), &who, job), rows[i].reads);
-        assert_int_equal(ctl_may_write(ctl_of(f), &who, job), rows[i].writes);
-        int rc = ctl_find_for(ctl_of(f), &who, "j", &found, &err);
+        assert_int_equal(answer_may_read(ctl_of(f), &who, job), rows[i].reads);
+        assert_int_equal(answer_may_write(ctl_of(f), &who, job), rows[i].writes);
+        int rc = answer_find_for(ctl_of(f), &who, "j", &found, &err);
         assert_int_equal(rc == 0, rows[i].reads);
         if (!rows[i].reads)
             assert_int_equal(err.code, ERR_NOT_FOUND);
@@ -216,7 +217,7 @@ static void test_own_name(void **state)
     uint64_t mine = submit(f, "alice", "default");
     submit(f, "bob", "default");
     struct identity who = named(f, "alice");
-    assert_int_equal(ctl_find_for(ctl_of(f), &who, "j", &found, &err), 0);
+    assert_int_equal(answer_find_for(ctl_of(f), &who, "j", &found, &err), 0);
     assert_int_equal(found, mine);
 }
 
