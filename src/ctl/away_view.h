@@ -32,6 +32,7 @@ struct node_outage {   /* a node that cannot be reached */
 };
 /* NULL: it can be. Until the next fact of it. */
 const struct node_outage *nodes_away(const struct ctl *, const char *node);
+bool nodes_any_away(const struct ctl *);
 /* "WHY; NOTE", in arena. */
 const char *nodes_why(struct arena *, const struct node_outage *);
 

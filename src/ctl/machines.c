@@ -178,44 +178,6 @@ void ctl_machine_fence(struct ctl *ctl, const char *name, const char *reason, ct
     audit_add(ctl->accounts, &(struct audit_entry){ .action = "machine.fence", .object = object });
 }
 
-/* Does something of the job there keep it from going on, or from its end? */
-static bool waits_for(const struct ctl *ctl, const struct live_job *job,
-                      const struct live_agent *agent, uint64_t silent_ms)
-{
-    bool waits = live_closing(job);
-    if (!agent->silent_ms || core_now(ctl) - agent->silent_ms < silent_ms)
-        return false;
-    for (uint32_t flat = 0; !waits && flat < job->row.tasks; flat++) {
-        const struct live_task *task = &job->tasks[flat];
-        waits = live_attempt(task) && !task->left && strcmp(task->place.node, agent->node) == 0;
-    }
-    return waits;
-}
-
-struct machine_wait ctl_machines_waited(struct ctl *ctl, struct arena *arena, uint64_t silent_ms)
-{
-    struct machine_list all;
-    struct machine_wait out = { .cut_off = true };
-    if (string_map_count(ctl->away) == 0 || ctl_machines(ctl, arena, &all, NULL))
-        return out;
-    out.names.at = ARENA_ARRAY(arena, all.n, const char *);
-    out.cut_off = all.n > 1;
-    for (size_t i = 0; i < all.n; i++) {
-        bool waited = false;
-        uint32_t at = cluster_find(ctl->cluster, all.at[i].name);
-        if (at != UINT32_MAX && cluster_node(ctl->cluster, at).up)
-            out.cut_off = false;
-        for (size_t k = 0; !waited && k < live_active(ctl->live); k++) {
-            const struct live_job *job = live_active_at(ctl->live, k);
-            const struct live_agent *agent = job->silent ? live_agent(job, all.at[i].name) : NULL;
-            waited = agent && waits_for(ctl, job, agent, silent_ms);
-        }
-        if (waited)
-            out.names.at[out.names.n++] = all.at[i].name;
-    }
-    return out;
-}
-
 void ctl_machine_note(struct ctl *ctl, const char *name, const char *note)
 {
     nodes_note(ctl, name, note);

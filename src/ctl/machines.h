@@ -32,14 +32,6 @@ void ctl_machine_remove(struct ctl *, const char *name, bool force, ctl_done *, 
 /* Nothing lives there, somebody made sure of it: an entry of the audit record. ERR_NOT_FOUND. */
 void ctl_machine_fence(struct ctl *, const char *name, const char *reason, ctl_done *, void *arg);
 
-/* Machines that have been silent for so long and that a job waits for: it cannot go on, or end,
- * without them. In arena. */
-struct machine_wait {
-    struct words names;
-    bool
-        cut_off; /* there are several machines, and none is heard: that may be the server's fault */
-};
-struct machine_wait ctl_machines_waited(struct ctl *, struct arena *, uint64_t silent_ms);
 /* Said with why it cannot be reached, until it can be. */
 void ctl_machine_note(struct ctl *, const char *name, const char *note);
 

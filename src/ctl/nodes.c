@@ -62,6 +62,11 @@ const struct node_outage *nodes_away(const struct ctl *ctl, const char *node)
     return string_map_get(ctl->away, node);
 }
 
+bool nodes_any_away(const struct ctl *ctl)
+{
+    return string_map_count(ctl->away) > 0;
+}
+
 /* They come after those of the configuration. */
 bool nodes_have_machines(const struct ctl *ctl)
 {

@@ -2,35 +2,12 @@
  * not see is replaced by one that names nobody. */
 #include "ctl/wait_texts.h"
 
-#include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/devices.h"
 #include "depend/wording.h"
 #include "sched/wait_words.h"
 
 #include <string.h>
-
-static const char *const words[] = {
-    [WAIT_RESOURCE] = "resource",
-    [WAIT_PORTS] = "ports",
-    [WAIT_LABELS] = "labels",
-    [WAIT_AHEAD] = "ahead",
-    [WAIT_TIME] = "time",
-    [WAIT_AFTER] = "after",
-    [WAIT_NODES_DOWN] = "nodes_down",
-    [WAIT_QUOTA] = "quota",
-    [WAIT_USER] = "user",
-    [WAIT_RESERVED] = "reserved",
-    [WAIT_EVICTING] = "evicting",
-    [WAIT_PENDING] = "pending",
-    [WAIT_TOPOLOGY] = "topology",
-    [WAIT_ALLOCATION] = "allocation",
-};
-
-const char *reason_word(enum wait_why why)
-{
-    return why < ARRAY_LEN(words) ? words[why] : NULL;
-}
 
 bool reason_is_of_nodes(enum wait_why why)
 {

@@ -8,7 +8,6 @@
 struct ctl;
 struct live_job;
 
-const char *reason_word(enum wait_why); /* "resource", "quota" ...; NULL: WAIT_NONE */
 /* The nodes as they are have no place for it; more of them would cure that. */
 bool reason_is_of_nodes(enum wait_why);
 /* The line of a reason of that job's, which names the other job that it is about; in arena. */

@@ -17,6 +17,29 @@
 
 /* ---- pieces ---- */
 
+static const char *const wait_names[] = {
+    [WAIT_RESOURCE] = "resource",
+    [WAIT_PORTS] = "ports",
+    [WAIT_LABELS] = "labels",
+    [WAIT_AHEAD] = "ahead",
+    [WAIT_TIME] = "time",
+    [WAIT_AFTER] = "after",
+    [WAIT_NODES_DOWN] = "nodes_down",
+    [WAIT_QUOTA] = "quota",
+    [WAIT_USER] = "user",
+    [WAIT_RESERVED] = "reserved",
+    [WAIT_EVICTING] = "evicting",
+    [WAIT_PENDING] = "pending",
+    [WAIT_TOPOLOGY] = "topology",
+    [WAIT_ALLOCATION] = "allocation",
+};
+
+/* NULL: of WAIT_NONE. */
+static const char *reason_word(enum wait_why why)
+{
+    return why < ARRAY_LEN(wait_names) ? wait_names[why] : NULL;
+}
+
 static struct other_job named(struct explain *e, uint64_t job)
 {
     const struct job_row *row = question_row(e->ctl, job);

@@ -4,6 +4,7 @@
  * several machines and none is heard, the server itself may be cut off: then none is fenced. */
 #include "main/fencer.h"
 
+#include "answer/machine_wait.h"
 #include "api/child.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -149,7 +150,7 @@ static void on_look(uv_timer_t *timer)
     struct fencer *fencer = timer->data;
     struct arena *arena = arena_create();
     const struct machine_wait waited =
-        ctl_machines_waited(fencer->config.ctl, arena, fencer->config.after_ms);
+        answer_machines_waited(fencer->config.ctl, arena, fencer->config.after_ms);
     for (size_t i = 0; i < waited.names.n; i++)
         consider(fencer, waited.names.at[i], waited.cut_off);
     forget_others(fencer);

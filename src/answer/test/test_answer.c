@@ -1,6 +1,5 @@
 /* Answers over a core with a fake engine: a timeline in pages, searches by rights, what a command
- * tells of its job, figures, devices that are free, jobs as pods where no format has any, and what
- * explanations ask. */
+ * tells of its job, jobs as pods where no format has any, what explanations ask, and logs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +7,6 @@
 #include <cmocka.h>
 
 #include "account/redact.h"
-#include "answer/cluster_views.h"
-#include "answer/free_devices.h"
 #include "answer/jobs.h"
 #include "answer/pods.h"
 #include "answer/question.h"
@@ -140,32 +137,6 @@ static void test_commanded(void **state)
     assert_int_equal(f->told, JOB_STOPPED);
 }
 
-static void test_figures(void **state)
-{
-    struct fix *f = *state;
-    submit(f, "ada", "j", ",\"suspend\":true");
-    const struct stats_view stats = answer_stats_view(f->ctl);
-    const struct nodes_view nodes = answer_nodes_view(f->ctl, f->arena);
-    const struct contents core = ctl_contents(f->ctl);
-    const struct free_node *free = free_nodes(&core, f->arena);
-    uint64_t cpu = 0, idle = 0;
-    assert_int_equal(stats.live, 1);
-    assert_int_equal(stats.jobs[JOB_SUSPENDED], 1);
-    assert_int_equal(stats.submitted, 1);
-    assert_false(stats.storage_full);
-    assert_int_equal(nodes.nodes.n, f->world.n_nodes);
-    for (size_t i = 0; i < nodes.nodes.n; i++) {
-        assert_int_equal(nodes.nodes.at[i].state, NODE_UP);
-        assert_int_equal(nodes.nodes.at[i].gpu_free.n, f->world.nodes[i].gpus);
-        assert_int_equal(free[i].idle, f->world.nodes[i].gpus);
-        cpu += nodes.nodes.at[i].cpu_milli;
-        idle += free[i].idle;
-    }
-    assert_int_equal(stats.cpu_milli, cpu);
-    assert_int_equal(nodes.free.cpu_milli, cpu);
-    assert_int_equal(nodes.free.idle, idle);
-}
-
 static void test_no_pods(void **state)
 {
     struct fix *f = *state;
@@ -229,7 +200,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_timeline, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_search, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_commanded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_figures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_pods, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_question, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_logs, set_up, tear_down),
