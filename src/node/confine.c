@@ -67,9 +67,30 @@ static int leave_keys(void)
     return joined < 0 && errno != ENOSYS && errno != EPERM ? -1 : 0;
 }
 
-static int take_account(const struct account *account)
+static int take_groups(const struct confine *confine, const uint32_t *own, size_t n)
 {
-    if (leave_keys() != 0 || setgroups(account->ids.n_groups, account->ids.groups) != 0 ||
+    AUTO_FREE gid_t *all = mem_new((n + confine->n_more_groups + 1) * sizeof *all);
+    for (size_t i = 0; i < n; i++)
+        all[i] = own[i];
+    for (size_t i = 0; i < confine->n_more_groups; i++)
+        all[n + i] = confine->more_groups[i];
+    return setgroups(n + confine->n_more_groups, all);
+}
+
+/* Without an account: an agent that is not root can take none. */
+static void add_groups(const struct confine *confine)
+{
+    gid_t own[ACCOUNT_GROUPS_MAX];
+    int n = getgroups(ACCOUNT_GROUPS_MAX, own);
+    if (n >= 0)
+        (void)!take_groups(confine, own, (size_t)n);
+}
+
+static int take_account(const struct confine *confine)
+{
+    const struct account *account = confine->account;
+    if (leave_keys() != 0 ||
+        take_groups(confine, account->ids.groups, account->ids.n_groups) != 0 ||
         setresgid(account->ids.gid, account->ids.gid, account->ids.gid) != 0)
         return -1;
     return setresuid(account->ids.uid, account->ids.uid, account->ids.uid);
@@ -98,8 +119,10 @@ int confine_drop(const struct confine *confine)
         bound_capabilities();
     if (inside && account && account->ids.uid != 0 && !confine->user_ns)
         ids_writer_start(&writer, &confine->ids, account->ids.uid, account->ids.gid);
-    if (account && take_account(account) != 0)
+    if (account && take_account(confine) != 0)
         return -1;
+    if (!account && confine->n_more_groups > 0)
+        add_groups(confine);
     if (inside && geteuid() != 0 && become_root_inside(confine, &writer) != 0)
         return -1;
     if (!confine->sandbox && !inside)

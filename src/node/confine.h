@@ -9,6 +9,8 @@
 #include "node/ids.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct confine {
     bool sandbox;                  /* else only the account is changed */
@@ -17,6 +19,8 @@ struct confine {
                                     * root outside: for images */
     struct ids ids;                /* of that namespace, besides the account */
     const int *user_ns;            /* that namespace, of somebody who is in it; NULL: a new one */
+    const uint32_t *more_groups;   /* besides the account's, where the agent is root */
+    size_t n_more_groups;
 };
 /* The account's user and groups; with a sandbox the capabilities of a container (none for an
  * ordinary account) and no core file unless it asks for one. 0, or -1 and errno. */

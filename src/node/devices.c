@@ -26,17 +26,12 @@ static const char *const usual[] = { "null", "zero",       "full",   "random",  
                                      "net",  "infiniband", "gdrdrv", "knem",      "xpmem" };
 #define ANYWHERE 11u /* of them: up to "log" */
 /* What the driver shares between all of its devices: only who has one gets it. */
-static const char *const with_gpus[] = { "nvidiactl",
-                                         "nvidia-uvm",
-                                         "nvidia-uvm-tools",
-                                         "nvidia-modeset",
-                                         "nvidia-caps-imex-channels",
-                                         "nvidia-fs0",
-                                         "kfd",
-                                         "dri",
-                                         "davinci_manager",
-                                         "devmm_svm",
-                                         "hisi_hdc" };
+static const char *const with_gpus[] = {
+    "nvidia-caps-imex-channels", "nvidia-fs0",     "nvidiactl", "nvidia-uvm",
+    "nvidia-uvm-tools",          "nvidia-modeset", "kfd",       "dri",
+    "davinci_manager",           "devmm_svm",      "hisi_hdc"
+};
+#define OTHER_KINDS 2u /* of them: of which specifications of GPUs say nothing */
 
 static const struct {
     const char *name, *to;
@@ -62,7 +57,7 @@ static void add(struct device_files *all, const char *name)
     for (size_t i = 0; i < all->n; i++)
         if (strcmp(all->at[i].name, name) == 0)
             return; /* instances of one device share its file */
-    if (all->n == SHOWN_MAX)
+    if (all->n == SHOWN_MAX || strlen(name) >= NAME_SIZE)
         return;
     struct device_file *one = &all->at[all->n];
     snprintf(path, sizeof path, "/dev/%s", name);
@@ -78,13 +73,9 @@ static void add(struct device_files *all, const char *name)
     all->n++;
 }
 
-static void collect(const struct devices *devices, struct device_files *all)
+static void collect_by_number(const struct devices *devices, struct device_files *all)
 {
     char name[NAME_SIZE];
-    for (size_t i = 0; i < ARRAY_LEN(usual); i++)
-        add(all, usual[i]);
-    for (size_t i = 0; devices->n_gpus > 0 && i < ARRAY_LEN(with_gpus); i++)
-        add(all, with_gpus[i]);
     for (size_t i = 0; i < devices->n_gpus; i++) {
         snprintf(name, sizeof name, "nvidia%u", devices->gpus[i]);
         add(all, name);
@@ -95,6 +86,19 @@ static void collect(const struct devices *devices, struct device_files *all)
             add(all, name);
         }
     }
+}
+
+static void collect(const struct devices *devices, struct device_files *all)
+{
+    const struct words *nodes = devices->nodes;
+    for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+        add(all, usual[i]);
+    for (size_t i = 0; devices->n_gpus > 0 && i < (nodes ? OTHER_KINDS : ARRAY_LEN(with_gpus)); i++)
+        add(all, with_gpus[i]);
+    for (size_t i = 0; nodes && i < nodes->n; i++)
+        add(all, nodes->at[i]);
+    if (!nodes)
+        collect_by_number(devices, all);
 }
 
 /* ---- by number ---- */
@@ -162,11 +166,26 @@ size_t devices_names(const struct devices *devices, char (*out)[DEVICES_NAME], s
     return found;
 }
 
+/* Those that its name has. */
+static int make_folders(char *at)
+{
+    for (char *slash = strchr(at + sizeof "/dev/", '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        int rc = mkdir(at, 0755);
+        *slash = '/';
+        if (rc != 0 && errno != EEXIST)
+            return -1;
+    }
+    return 0;
+}
+
 static int show_one(const struct device_file *one)
 {
     char from[48], at[NAME_SIZE + 8];
     snprintf(from, sizeof from, "/proc/self/fd/%d", one->fd);
     snprintf(at, sizeof at, "/dev/%s", one->name);
+    if (make_folders(at) != 0)
+        return -1;
     if (one->dir) {
         if (mkdir(at, 0755) != 0)
             return -1;
@@ -198,8 +217,6 @@ int devices_show(const struct devices *devices, bool is_private)
         return -1;
     collect(devices, &all);
     int rc = mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755,size=256k");
-    if (rc == 0 && devices->parts) /* for files of instances */
-        rc = mkdir("/dev/" CAPS, 0755);
     for (size_t i = 0; i < all.n; i++) {
         if (rc == 0)
             rc = show_one(&all.at[i]);

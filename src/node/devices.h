@@ -4,6 +4,7 @@
 #define NODE_DEVICES_H
 
 #include "job/gpu.h"
+#include "job/words.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +15,8 @@ struct devices {
     const uint32_t *gpus; /* numbers that the task holds */
     size_t n_gpus;
     const struct gpu_part *parts; /* of each, which instance of MIG; NULL: none is one */
+    const struct words *nodes;    /* below /dev, of accelerators these in their place, as a
+                                   * specification says them; NULL: there is none */
 };
 /* A device as the kernel numbers it. */
 struct device {

@@ -147,8 +147,16 @@ static void put_passed_on(struct pairs *out, struct arena *arena, const struct e
         put_account(out, arena, from->account, from->work_dir);
 }
 
+static void put_entries(struct pairs *out, struct arena *arena, const struct words *entries)
+{
+    for (size_t i = 0; entries && i < entries->n; i++) {
+        const char *entry = entries->at[i], *equals = strchr(entry, '=');
+        pairs_set(out, arena, arena_strndup(arena, entry, (size_t)(equals - entry)), equals + 1);
+    }
+}
+
 /* In an image a task is root, whoever it is outside. */
-static void put_image(struct pairs *out, struct arena *arena, const struct image_config *image)
+static void put_image(struct pairs *out, struct arena *arena, const struct environment *from)
 {
     for (size_t i = 0; i < sizeof passed_into_images / sizeof passed_into_images[0]; i++) {
         const char *value = getenv(passed_into_images[i]);
@@ -156,10 +164,8 @@ static void put_image(struct pairs *out, struct arena *arena, const struct image
             pairs_set(out, arena, passed_into_images[i], value);
     }
     pairs_set(out, arena, "HOME", "/root");
-    for (size_t i = 0; i < image->env.n; i++) {
-        const char *entry = image->env.at[i], *equals = strchr(entry, '=');
-        pairs_set(out, arena, arena_strndup(arena, entry, (size_t)(equals - entry)), equals + 1);
-    }
+    put_entries(out, arena, &from->image->env);
+    put_entries(out, arena, from->devices);
 }
 
 char **environment_make(struct arena *arena, const struct environment *from)
@@ -167,7 +173,7 @@ char **environment_make(struct arena *arena, const struct environment *from)
     struct arena *scratch = arena_create();
     struct pairs out = { .at = NULL };
     if (from->image)
-        put_image(&out, scratch, from->image);
+        put_image(&out, scratch, from);
     else
         put_passed_on(&out, scratch, from);
     const char *term = pairs_get(&out, "TERM");

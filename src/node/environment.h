@@ -21,9 +21,10 @@ struct environment {
     const char *own_dir;              /* of the job on this node, for shares (node/gpu_share.h) */
     const struct image_config *image; /* it runs in one: what that says takes the place of what is
                                        * passed on; NULL: on the host */
-    const char *client;               /* muster's package for Python, or NULL */
-    bool secret;                      /* own has values of secrets: no copy is left behind */
-    bool tty;                         /* the task is on a terminal: TERM is that of one */
+    const struct words *devices;   /* "NAME=value" that its devices bring, in an image; or NULL */
+    const char *client;            /* muster's package for Python, or NULL */
+    bool secret;                   /* own has values of secrets: no copy is left behind */
+    bool tty;                      /* the task is on a terminal: TERM is that of one */
     const struct account *account; /* whose HOME, USER, LOGNAME and SHELL; NULL: this process's */
     char *const *before; /* another task's list, to share its texts; same arena; or NULL */
 };

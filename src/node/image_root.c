@@ -34,7 +34,8 @@ const char *image_work_dir(const struct launch *launch, const struct image *imag
     return *of_image && strcmp(of_image, "/") != 0 ? of_image : own_dir;
 }
 
-bool image_root_has_gpus(const struct launch_task *task)
+/* Is the driver of the node's devices shown to it? */
+static bool has_gpus(const struct launch_task *task)
 {
     return task->gpu_hold && task->n_gpus > 0;
 }
@@ -160,16 +161,24 @@ static void add_apt(struct list *list, const struct image_root *r, struct arena 
 /* With the socket of the daemon that holds tasks to their shares. */
 static void add_driver(struct list *list, const struct image_root *r, struct arena *arena)
 {
-    if (!image_root_has_gpus(r->task))
+    const struct cdi_edits *edits = r->edits;
+    if (!has_gpus(r->task))
         return;
-    list->n += driver_binds(arena, r->image->tree, list->at + list->n);
+    for (size_t i = 0; edits && i < edits->n_mounts; i++)
+        list->at[list->n++] = (struct root_bind){ .from = edits->mounts[i].from,
+                                                  .at = edits->mounts[i].at,
+                                                  .read_only = edits->mounts[i].read_only,
+                                                  .may_miss = true };
+    if (!edits)
+        list->n += driver_binds(arena, r->image->tree, list->at + list->n);
     add(list, pairs_get(&r->task->env, MPS), false, true);
 }
 
 static struct list list_all(const struct image_root *r, struct arena *arena)
 {
     const struct launch *launch = r->launch;
-    struct list list = { .at = ARENA_ARRAY(arena, launch->n_mounts + OWN_MOST, struct root_bind),
+    size_t most = launch->n_mounts + OWN_MOST + (r->edits ? r->edits->n_mounts : 0);
+    struct list list = { .at = ARENA_ARRAY(arena, most, struct root_bind),
                          .user = account_files(launch->account) };
     AUTO_FREE char *share = gpu_share_dir(r->site->user_dir);
     add_hosts(&list, launch, arena);
@@ -198,7 +207,8 @@ static const struct container *plan_container(const struct image_root *r, struct
     const struct launch_task *task = r->task;
     const struct devices devices = { .gpus = task->gpus,
                                      .n_gpus = task->gpu_hold ? task->n_gpus : 0,
-                                     .parts = task->parts };
+                                     .parts = task->parts,
+                                     .nodes = r->edits ? &r->edits->nodes : NULL };
     char(*names)[DEVICES_NAME] = arena_alloc(arena, DEVICES_MOST * sizeof *names);
     const char **binds = ARENA_ARRAY(arena, DEVICES_MOST, const char *);
     char holder[CONTAINER_PATH];
@@ -231,4 +241,14 @@ int image_root_make(const struct image_root *r, struct arena *arena, struct root
                           .container = container,
                           .own_pids = (!container || container_is_bare(container)) && pids_work() };
     return 0;
+}
+
+void image_root_stage(const struct image_root *r, const struct root *root, struct stage *stage)
+{
+    stage->root = root;
+    stage->own_pids = root->own_pids;
+    stage->edits = r->edits;
+    stage->libraries = has_gpus(r->task);
+    stage->devices.own = r->site->confine.sandbox; /* no way leads to another /dev */
+    stage->devices.nodes = r->edits ? &r->edits->nodes : NULL;
 }

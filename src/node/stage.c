@@ -7,6 +7,7 @@
  * process namespace, what follows its beginning happens in its program's own process. */
 #include "node/stage.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "node/runtime/container.h"
 #include "node/runtime/pids.h"
@@ -18,6 +19,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -174,19 +176,40 @@ static void make_root(const struct stage *stage, pid_t holder, int status, pid_t
         fail(status, errno, "cannot make a /dev of its own");
 }
 
+/* With the rights of the task: whatever ways there are in its root lead nowhere else. */
+static void make_links(const struct cdi_edits *edits)
+{
+    for (size_t i = 0; edits && i < edits->n_links; i++) {
+        AUTO_FREE char *at = mem_strdup(edits->links[i].at);
+        *strrchr(at, '/') = '\0';
+        if (*at)
+            (void)file_mkdirs(at, 0755, NULL);
+        if (symlink(edits->links[i].to, edits->links[i].at) == 0 || errno != EEXIST)
+            continue;
+        if (unlink(edits->links[i].at) == 0)
+            (void)!symlink(edits->links[i].to, edits->links[i].at);
+    }
+}
+
 /* As the image itself does it; one that has no ldconfig finds them where they are. */
-static void tell_loader(char *const *env)
+static void tell_loader(const struct cdi_edits *edits, char *const *env)
 {
     static const char program[] = "/sbin/ldconfig";
+    size_t n = edits ? edits->folders.n : 0;
+    char **argv = mem_new((n + 2) * sizeof *argv);
+    argv[0] = (char *)(uintptr_t) "ldconfig";
+    for (size_t i = 0; i < n; i++)
+        argv[i + 1] = (char *)(uintptr_t)edits->folders.at[i];
     pid_t pid = access(program, X_OK) == 0 ? fork() : -1;
     if (pid == 0) {
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
         (void)(dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0);
-        execve(program, (char *[]){ (char[]){ "ldconfig" }, NULL }, env);
+        execve(program, argv, env);
         _exit(127);
     }
     while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
+    free(argv);
 }
 
 static void enter_view(const struct stage *stage, int status, pid_t parent)
@@ -204,6 +227,16 @@ static void enter_view(const struct stage *stage, int status, pid_t parent)
 static bool is_in_user_ns(const struct confine *confine, uid_t agent)
 {
     return agent != 0 || (confine->account && confine->account->ids.uid != 0);
+}
+
+static int drop_rights(const struct stage *stage)
+{
+    struct confine confine = *stage->confine;
+    if (stage->edits) {
+        confine.more_groups = stage->edits->groups;
+        confine.n_more_groups = stage->edits->n_groups;
+    }
+    return confine_drop(&confine);
 }
 
 static _Noreturn void child(const struct stage *stage, const struct stage_ends *ends, int status,
@@ -228,7 +261,7 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
         fail(status, errno, "cannot show the code at %.120s", stage->code.at);
     if (stage->no_core && setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 }) != 0)
         fail(status, errno, "cannot forbid core files");
-    if (confine_drop(stage->confine) != 0)
+    if (drop_rights(stage) != 0)
         fail(status, errno, "cannot give up the rights of the agent");
     if (stage->root &&
         view_send(status, stage->own_pids, is_in_user_ns(stage->confine, agent)) != 0)
@@ -237,8 +270,10 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
         die_with_outside();
     else
         die_with(parent);
-    if (stage->libraries)
-        tell_loader(stage->env);
+    if (stage->libraries) {
+        make_links(stage->edits);
+        tell_loader(stage->edits, stage->env);
+    }
     if (chdir(stage->work_dir) != 0)
         fail(status, errno, "cannot enter the working directory %.120s", stage->work_dir);
     environ = stage->env;

@@ -3,6 +3,7 @@
 #define NODE_STAGE_H
 
 #include "base/err.h"
+#include "cdi/edits.h"
 #include "job/ending.h"
 #include "node/cgroup.h"
 #include "node/confine.h"
@@ -29,11 +30,12 @@ struct stage {
     const struct cgroup *cgroup;
     const struct confine *confine;
     struct devices devices;
-    const char *image;     /* its name when it runs in one: what is missing is missing there */
-    bool libraries;        /* some are shown in its image that the image does not know */
-    bool no_core;          /* it has secrets: no core file, whatever it asks for */
-    bool or_sh;            /* where argv[0] is not there, sh is started */
-    const cpu_set_t *cpus; /* it may use only these; NULL: any */
+    const char *image; /* its name when it runs in one: what is missing is missing there */
+    bool libraries;    /* some are shown in its image that the image does not know */
+    const struct cdi_edits *edits; /* that a specification makes in there, or NULL */
+    bool no_core;                  /* it has secrets: no core file, whatever it asks for */
+    bool or_sh;                    /* where argv[0] is not there, sh is started */
+    const cpu_set_t *cpus;         /* it may use only these; NULL: any */
 };
 struct stage_ends {   /* descriptors of the new process */
     int in, out, err; /* in -1: /dev/null */

@@ -139,7 +139,8 @@ static struct pairs own_env(struct task *task)
 }
 
 /* image: that it runs in, once that is known. */
-static void prepare_stage(struct task *task, const struct image_config *image)
+static void prepare_stage(struct task *task, const struct image_config *image,
+                          const struct cdi_edits *edits)
 {
     struct batch *batch = task->batch;
     const struct launch_task *what = task->what;
@@ -164,6 +165,7 @@ static void prepare_stage(struct task *task, const struct image_config *image)
         .tty = what->tty,
         .account = task->site->confine.account,
         .image = image,
+        .devices = edits ? &edits->env : NULL,
         .client = image ? task->site->client : NULL,
     };
     char **argv = ARENA_ARRAY(batch->arena, what->argv.n + 1, char *);
@@ -208,7 +210,7 @@ struct task *task_create(struct site *site, struct batch *batch, const struct la
         task->handles++;
     }
     open_output(task);
-    prepare_stage(task, NULL);
+    prepare_stage(task, NULL, NULL);
     return task;
 }
 
@@ -806,24 +808,22 @@ static int enter_image(struct task *task, struct err *err)
     bool fresh = task->work_dir == own && !launch->work_dir;
     if (fresh && make_own_dir(task, err) != 0)
         return err_in(err, "the working directory");
-    prepare_stage(task, image->config);
-    const struct image_root root = { .site = task->site,
-                                     .launch = launch,
-                                     .task = task->what,
-                                     .image = image,
-                                     .work_dir = task->work_dir,
-                                     .own_dir = fresh ? own : NULL,
-                                     .memory =
-                                         task->secret_files.n ? &task->secret_files.dirs : NULL };
+    const struct cdi_edits *edits = device_spec_find(task->batch->arena, NULL, task->what);
+    prepare_stage(task, image->config, edits);
+    const struct image_root r = { .site = task->site,
+                                  .launch = launch,
+                                  .task = task->what,
+                                  .image = image,
+                                  .work_dir = task->work_dir,
+                                  .own_dir = fresh ? own : NULL,
+                                  .memory = task->secret_files.n ? &task->secret_files.dirs : NULL,
+                                  .edits = edits };
     task->in_image = true;
-    task->stage.root = &task->root;
-    task->stage.devices.own = task->site->confine.sandbox; /* no way leads to another /dev */
-    task->stage.libraries = image_root_has_gpus(task->what);
     task->stage.fill = task->secret_files.n ? fill_in_root : NULL;
     task->stage.fill_arg = task;
-    if (image_root_make(&root, task->batch->arena, &task->root, err) != 0)
+    if (image_root_make(&r, task->batch->arena, &task->root, err) != 0)
         return -1;
-    task->stage.own_pids = task->root.own_pids;
+    image_root_stage(&r, &task->root, &task->stage);
     return 0;
 }
 

@@ -256,6 +256,31 @@ static void an_environment(void **state)
     arena_destroy(arena);
 }
 
+/* The image's, over it what a specification of devices says, over that what the launch says. */
+static void an_environment_in_an_image(void **state)
+{
+    const char *of_image[] = { "PATH=/bin", "CUDA=image", "BOTH=image" };
+    const char *of_devices[] = { "CUDA=devices", "BOTH=devices", "NEW=devices=yes" };
+    const struct image_config image = { .env = { of_image, ARRAY_LEN(of_image) } };
+    const struct words devices = { of_devices, ARRAY_LEN(of_devices) };
+    struct arena *arena = arena_create();
+    struct pairs own = { .at = NULL };
+    (void)state;
+    pairs_set(&own, arena, "BOTH", "own");
+    struct environment in_image = { .own = &own,
+                                    .cookie = "c",
+                                    .attempt = "a",
+                                    .work_dir = "/work",
+                                    .image = &image,
+                                    .devices = &devices };
+    char **env = environment_make(arena, &in_image);
+    assert_string_equal(environment_get(env, "CUDA"), "devices");
+    assert_string_equal(environment_get(env, "NEW"), "devices=yes");
+    assert_string_equal(environment_get(env, "BOTH"), "own");
+    assert_string_equal(environment_get(env, "PATH"), "/bin");
+    arena_destroy(arena);
+}
+
 static void a_share_of_a_gpu(void **state)
 {
     const char *dir = *state;
@@ -403,6 +428,7 @@ int main(void)
         cmocka_unit_test(facts_wait_in_order),
         cmocka_unit_test(the_longest_fact_fits),
         cmocka_unit_test(an_environment),
+        cmocka_unit_test(an_environment_in_an_image),
         cmocka_unit_test_setup_teardown(a_share_of_a_gpu, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(what_was_made_goes_again, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(what_is_held_stays_until_the_last_ends, make_dir, drop_dir),
