@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cdi/specs.h"
 #include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/output.h"
@@ -16,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -342,6 +342,47 @@ static struct finding ask_gpus(struct cli *cli, struct gpu_report *r)
     return good(devices_found(cli, r));
 }
 
+/* What a task would get that has this device alone. */
+static int try_spec(struct cli *cli, const struct cdi_specs *specs, const struct gpu_device *device,
+                    struct err *err)
+{
+    struct cdi_edits edits;
+    struct gpu_part part = gpu_part_of(device);
+    const struct cdi_grant grant = { .minors = &device->minor, .parts = &part, .n = 1 };
+    return cdi_find(cli->arena, specs, &grant, &edits, err) == 0
+               ? cdi_edits_check(&edits, "/dev", err)
+               : -1;
+}
+
+static const char *spec_files(struct cli *cli, const struct cdi_specs *specs)
+{
+    struct words files = { .at = ARENA_ARRAY(cli->arena, specs->n, const char *) };
+    for (size_t i = 0; i < specs->n; i++)
+        files.at[files.n++] = specs->at[i].spec.file;
+    return words_joined(cli->arena, &files, ", ");
+}
+
+/* Of each device as tasks in images would meet it. */
+static struct finding ask_cdi(struct cli *cli, struct gpu_report *r)
+{
+    static const char remedy[] = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml";
+    struct cdi_specs specs;
+    struct err err;
+    char label[GPU_LABEL_MAX];
+    cdi_specs_read(cli->arena, cdi_usual_place(), &specs);
+    const char *files = spec_files(cli, &specs);
+    if (specs.n + specs.problems.n == 0)
+        return good("no specification of " CDI_KIND ": muster finds what images need of devices");
+    for (size_t i = 0; i < r->n; i++)
+        if (!*r->at[i].error && !r->at[i].divided && try_spec(cli, &specs, &r->at[i], &err) != 0)
+            return less(arena_printf(cli->arena, "device %s is shown in images without CDI: %s",
+                                     gpu_label(&r->at[i], label), err.what),
+                        remedy);
+    if (specs.problems.n > 0)
+        return less(specs.problems.at[0], remedy);
+    return good(arena_printf(cli->arena, "images get devices as %s says", files));
+}
+
 /* A directory of the hierarchy whose line in /proc/self/cgroup has that part; "": none. */
 static const char *group_dir(struct cli *cli, const char *part, const char *mount)
 {
@@ -575,10 +616,10 @@ static const struct {
     { .name = "accounts", .ask = ask_accounts },   { .name = "key", .ask = ask_key },
     { .name = "cgroups", .ask = ask_cgroup },      { .name = "namespaces", .ask = ask_namespaces },
     { .name = "containers", .ask = ask_runtimes }, { .name = "gpus", .with_gpus = ask_gpus },
-    { .name = "devices", .ask = ask_devices },     { .name = "disk", .ask = ask_disk },
-    { .name = "images", .ask = ask_images },       { .name = "clock", .ask = ask_clock },
-    { .name = "files", .ask = ask_files },         { .name = "python", .ask = ask_python },
-    { .name = "torch", .with_gpus = ask_torch },
+    { .name = "cdi", .with_gpus = ask_cdi },       { .name = "devices", .ask = ask_devices },
+    { .name = "disk", .ask = ask_disk },           { .name = "images", .ask = ask_images },
+    { .name = "clock", .ask = ask_clock },         { .name = "files", .ask = ask_files },
+    { .name = "python", .ask = ask_python },       { .name = "torch", .with_gpus = ask_torch },
 };
 
 static const char *const words[] = { [GOOD] = "ok", [LESS] = "note", [MISSING] = "missing" };
