@@ -326,39 +326,6 @@ void row_json_read_place(struct arena *arena, struct arena *scratch, const char 
     }
 }
 
-static void put_account(struct arena *arena, struct text_node *parent,
-                        const struct account *account)
-{
-    struct text_node *map = text_map(arena, parent, "account");
-    text_str(arena, map, "name", account->name);
-    text_str(arena, map, "home", account->home);
-    text_str(arena, map, "shell", account->shell);
-    text_int(arena, map, "uid", account->ids.uid);
-    text_int(arena, map, "gid", account->ids.gid);
-    struct text_node *groups = text_list(arena, map, "groups");
-    for (size_t i = 0; i < account->ids.n_groups; i++)
-        text_int(arena, groups, NULL, account->ids.groups[i]);
-}
-
-/* NULL: none was noted. */
-static const struct account *read_account(struct arena *arena, const struct text_node *map)
-{
-    if (!map)
-        return NULL;
-    struct account *account = ARENA_NEW(arena, struct account);
-    uint32_t n = 0, *groups = read_numbers(arena, text_get(map, "groups"), &n);
-    *account = (struct account){ .name = word(map, "name"),
-                                 .home = word(map, "home"),
-                                 .shell = word(map, "shell"),
-                                 .ids = { .uid = (uint32_t)text_number(map, "uid"),
-                                          .gid = (uint32_t)text_number(map, "gid"),
-                                          .groups = groups,
-                                          .n_groups = n } };
-    /* Of records that were changed by hand: never more rights than somebody's. */
-    bool whole = account->name && account->home && account->shell && account->ids.uid > 0;
-    return whole ? account : NULL;
-}
-
 const char *row_json_of_site(struct arena *arena, const struct site_record *site)
 {
     struct text_node *map = text_map(arena, NULL, NULL);
@@ -371,7 +338,7 @@ const char *row_json_of_site(struct arena *arena, const struct site_record *site
     if (site->file)
         text_str(arena, map, "file", site->file);
     if (site->account)
-        put_account(arena, map, site->account);
+        account_put(arena, map, site->account);
     if (site->python)
         text_str(arena, map, "python", site->python);
     if (site->python_from)
@@ -390,17 +357,16 @@ const char *row_json_of_site(struct arena *arena, const struct site_record *site
 void row_json_read_site(struct arena *arena, const char *text, struct site_record *site)
 {
     struct text_node *map = parse(arena, text);
-    *site =
-        (struct site_record){ .work_dir = word(map, "work_dir"),
-                              .code_dir = word(map, "code_dir"),
-                              .output_dir = word(map, "output_dir"),
-                              .file = word(map, "file"),
-                              .account = map ? read_account(arena, text_get(map, "account")) : NULL,
-                              .python = word(map, "python"),
-                              .python_from = word(map, "python_from"),
-                              .wait_for_nodes = text_flag(map, "wait_for_nodes"),
-                              .runtime = runtime_named(word(map, "runtime")),
-                              .parent = text_number(map, "parent"),
-                              .warnings = map ? text_get(map, "warnings") : NULL,
-                              .differs = map ? text_get(map, "differs") : NULL };
+    *site = (struct site_record){ .work_dir = word(map, "work_dir"),
+                                  .code_dir = word(map, "code_dir"),
+                                  .output_dir = word(map, "output_dir"),
+                                  .file = word(map, "file"),
+                                  .account = account_find(arena, map),
+                                  .python = word(map, "python"),
+                                  .python_from = word(map, "python_from"),
+                                  .wait_for_nodes = text_flag(map, "wait_for_nodes"),
+                                  .runtime = runtime_named(word(map, "runtime")),
+                                  .parent = text_number(map, "parent"),
+                                  .warnings = map ? text_get(map, "warnings") : NULL,
+                                  .differs = map ? text_get(map, "differs") : NULL };
 }
