@@ -4,10 +4,13 @@
  * read back. */
 #include "base/fs_user.h"
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/scan.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,4 +53,31 @@ void fs_user_leave(struct fs_self *self)
     set_groups(self->groups, (size_t)self->n_groups);
     free(self->groups);
     *self = (struct fs_self){ .away = false };
+}
+
+void fs_user_print(const struct fs_user *user, struct buf *out)
+{
+    buf_addf(out, "%u %u", user->uid, user->gid);
+    for (size_t i = 0; i < user->n_groups; i++)
+        buf_addf(out, " %u", user->groups[i]);
+}
+
+bool fs_user_read(const char *text, uint32_t *groups, size_t most, struct fs_user *out)
+{
+    AUTO_FREE char *copy = mem_strdup(text);
+    char *rest = copy;
+    size_t n = 0;
+    *out = (struct fs_user){ .groups = groups };
+    for (char *word; (word = strsep(&rest, " ")); n++) {
+        uint64_t number;
+        if (!scan_u64(word, 0, UINT32_MAX - 1, &number) || n == most + 2)
+            return false;
+        if (n == 0)
+            out->uid = (uint32_t)number;
+        else if (n == 1)
+            out->gid = (uint32_t)number;
+        else
+            groups[out->n_groups++] = (uint32_t)number;
+    }
+    return n >= 2;
 }

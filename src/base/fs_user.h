@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
+
 struct fs_user {
     uint32_t uid, gid;
     const uint32_t *groups; /* all supplementary groups */
@@ -22,6 +24,10 @@ struct fs_self { /* oneself, to come back to */
  * kernel refuses, because what follows would be done with the wrong rights. Not nested. */
 struct fs_self fs_user_enter(const struct fs_user *user);
 void fs_user_leave(struct fs_self *);
+/* For a child: "UID GID GROUP ...". read: into groups, which has room for so many; false: it is no
+ * such text, or has more. */
+void fs_user_print(const struct fs_user *, struct buf *out);
+bool fs_user_read(const char *text, uint32_t *groups, size_t most, struct fs_user *out);
 /* For the rest of the block: AS_FS_USER(user); */
 #define AS_FS_USER(user)                                                                           \
     struct fs_self fs_self __attribute__((cleanup(fs_user_leave), unused)) = fs_user_enter(user)

@@ -211,9 +211,7 @@ char *early_pulls_print(const char *name, const struct account *account, const c
     AUTO_BUF struct buf text = BUF_INIT(QUESTION_MAX);
     buf_addf(&text, "%s\n%s\n", name, account ? account->home : "");
     if (account)
-        buf_addf(&text, "%u %u", account->ids.uid, account->ids.gid);
-    for (size_t i = 0; account && i < account->ids.n_groups; i++)
-        buf_addf(&text, " %u", account->ids.groups[i]);
+        fs_user_print(&account->ids, &text);
     buf_puts(&text, "\n");
     if (auth)
         buf_puts(&text, auth);

@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/scan.h"
 #include "node/confine.h"
 #include "node/fetch/make.h"
 
@@ -30,33 +29,13 @@ static int read_question(struct buf *to, struct err *err)
     return to->overflow ? err_set(err, ERR_TOO_LARGE, "the question is too large") : 0;
 }
 
-/* false: it has something that is no number. */
-static bool read_numbers(char *text, struct account *account, gid_t *groups)
+static int become(const char *numbers, const char *home, struct err *err)
 {
-    uint64_t number;
-    size_t n = 0;
-    for (char *word; (word = strsep(&text, " "));) {
-        if (!scan_u64(word, 0, UINT32_MAX - 1, &number) || n == ACCOUNT_GROUPS_MAX + 2)
-            return false;
-        if (n == 0)
-            account->ids.uid = (uid_t)number;
-        else if (n == 1)
-            account->ids.gid = (gid_t)number;
-        else
-            groups[account->ids.n_groups++] = (gid_t)number;
-        n++;
-    }
-    account->ids.groups = groups;
-    return n >= 2;
-}
-
-static int become(char *numbers, const char *home, struct err *err)
-{
-    gid_t *groups = mem_new(ACCOUNT_GROUPS_MAX * sizeof *groups);
+    uint32_t *groups = mem_new(ACCOUNT_GROUPS_MAX * sizeof *groups);
     struct account account = { .name = "", .home = home, .shell = "" };
     const struct confine confine = { .account = &account };
     int rc = 0;
-    if (!read_numbers(numbers, &account, groups))
+    if (!fs_user_read(numbers, groups, ACCOUNT_GROUPS_MAX, &account.ids))
         rc = err_set(err, ERR_INPUT, "the question has no account");
     else if (confine_drop(&confine) != 0 || confine_seal(&confine) != 0)
         rc = err_sys(err, "cannot give up the rights of the server");

@@ -2,6 +2,8 @@
  * that user, and afterwards everything is as before. */
 #include "base/fs_user.h"
 
+#include "base/buf.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -95,14 +97,38 @@ static void test_nobody_changes_nothing(void **state)
     assert_int_equal(stat_of("mine").st_uid, geteuid());
 }
 
+static void test_is_told_to_a_child(void **state)
+{
+    (void)state;
+    const uint32_t groups[] = { 7, 8 };
+    const struct fs_user user = { .uid = 5, .gid = 6, .groups = groups, .n_groups = 2 };
+    uint32_t room[2];
+    struct fs_user read;
+    AUTO_BUF struct buf text = BUF_INIT(256);
+    fs_user_print(&user, &text);
+    assert_string_equal(buf_str(&text), "5 6 7 8");
+    assert_true(fs_user_read("5 6 7 8", room, 2, &read));
+    assert_int_equal(read.uid, 5);
+    assert_int_equal(read.gid, 6);
+    assert_int_equal(read.n_groups, 2);
+    assert_memory_equal(read.groups, groups, sizeof groups);
+    assert_true(fs_user_read("5 6", room, 2, &read));
+    assert_false(fs_user_read("5 6 7 8 9", room, 2, &read));
+    assert_false(fs_user_read("5", room, 2, &read));
+    assert_false(fs_user_read("", room, 2, &read));
+    assert_false(fs_user_read("5 x", room, 2, &read));
+}
+
 int main(void)
 {
     const struct CMUnitTest of_root[] = {
         cmocka_unit_test(test_reads_as_the_user),
         cmocka_unit_test(test_is_oneself_again),
         cmocka_unit_test(test_nobody_changes_nothing),
+        cmocka_unit_test(test_is_told_to_a_child),
     };
-    const struct CMUnitTest of_anybody[] = { cmocka_unit_test(test_nobody_changes_nothing) };
+    const struct CMUnitTest of_anybody[] = { cmocka_unit_test(test_nobody_changes_nothing),
+                                             cmocka_unit_test(test_is_told_to_a_child) };
     if (!mkdtemp(dir) || chmod(dir, 0777) != 0)
         return 1;
     int rc = geteuid() == 0 ? cmocka_run_group_tests(of_root, NULL, NULL)
