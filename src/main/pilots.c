@@ -189,7 +189,7 @@ static uint32_t tasks(void *arg, const char *node)
     return found ? (uint32_t)found->tasks : 0;
 }
 
-static void expect(void *arg, const struct pilots_node *what)
+static void expect(void *arg, const struct coming_node *what)
 {
     const struct pilot_nodes *n = arg;
     const struct engine_sink *sink = &n->config.sink;

@@ -28,7 +28,6 @@
 #define ASKS_MOST    2048u
 #define ASK_LOOKS    3u  /* at Slurm, before a node that it does not name is sent away */
 #define OVER_KEPT    20u /* that are over and can still be looked at */
-#define SLOTS_MOST   PILOT_NODES_MAX
 
 struct entry {
     struct pilots *all;
@@ -55,11 +54,6 @@ struct joining { /* until its row is committed */
     bool had; /* the node was one before, by this token: */
     unsigned char had_hash[32];
 };
-struct slot { /* a node that is to come */
-    bool there;
-    char why[200];
-    uint64_t cpus;
-};
 struct pilots {
     struct pilots_sink sink;
     uv_loop_t *loop;
@@ -68,7 +62,7 @@ struct pilots {
     VEC(struct entry *) entries;
     VEC(struct ask) asks;
     VEC(struct joining *) joining;
-    VEC(struct slot) slots;
+    struct coming *coming;
     uv_timer_t look;
     bool begun;
     char trouble[256];
@@ -474,57 +468,6 @@ static bool know_shape(struct pilots *all, const char *partition)
     return sinfo && slurm_read_shape(all->shape_of, sinfo, partition, NULL, &all->shape);
 }
 
-static void word_waiting(const struct pilot *p, char *out, size_t size)
-{
-    char when[FMT_MAX] = "";
-    if (p->state == PILOT_RUNNING)
-        snprintf(out, size, "pilot %s has it from Slurm, and it has not joined yet", p->name);
-    else if (p->state == PILOT_SUBMITTING || !*p->reason)
-        snprintf(out, size, "pilot %s is being submitted to Slurm", p->name);
-    else if (p->start_ms)
-        snprintf(out, size, "pilot %s waits in Slurm (%.60s), which expects it at %s", p->name,
-                 p->reason, fmt_time_local(when, p->start_ms));
-    else
-        snprintf(out, size, "pilot %s waits in Slurm (%.60s)", p->name, p->reason);
-}
-
-static void expect(struct pilots *all, size_t i, const struct pilots_node *what)
-{
-    char name[32];
-    struct pilots_node node = *what;
-    snprintf(name, sizeof name, "slurm-%zu", i + 1);
-    node.name = name;
-    all->sink.expect(all->sink.arg, &node);
-}
-
-static void set_slot(struct pilots *all, size_t i, const struct pilot *p)
-{
-    char why[200];
-    while (all->slots.n <= i)
-        *vec_add(&all->slots) = (struct slot){ .there = false };
-    struct slot *slot = &all->slots.at[i];
-    word_waiting(p, why, sizeof why);
-    uint64_t cpus = p->ask.cpus && p->ask.cpus < all->shape.cpus ? p->ask.cpus : all->shape.cpus;
-    if (slot->there && slot->cpus == cpus && strcmp(slot->why, why) == 0)
-        return;
-    *slot = (struct slot){ .there = true, .cpus = cpus };
-    snprintf(slot->why, sizeof slot->why, "%s", why);
-    expect(all, i,
-           &(struct pilots_node){ .cpus = cpus,
-                                  .memory = all->shape.memory / all->shape.cpus * cpus,
-                                  .gpus = p->ask.gpus,
-                                  .why = why });
-}
-
-static void clear_slots(struct pilots *all, size_t from)
-{
-    for (size_t i = from; i < all->slots.n; i++) {
-        if (all->slots.at[i].there)
-            expect(all, i, &(struct pilots_node){ .why = NULL });
-        all->slots.at[i].there = false;
-    }
-}
-
 static size_t hosts_of(const struct pilot *p)
 {
     size_t n = 0;
@@ -533,7 +476,6 @@ static size_t hosts_of(const struct pilot *p)
     return n;
 }
 
-/* Jobs may wait for them, instead of being refused for a cluster that is too small. */
 static void expect_nodes(struct pilots *all)
 {
     size_t n = 0;
@@ -544,10 +486,10 @@ static void expect_nodes(struct pilots *all)
             continue;
         if (!know_shape(all, p->ask.partition))
             return;
-        for (size_t j = there; j < p->ask.nodes && n < SLOTS_MOST; j++)
-            set_slot(all, n++, p);
+        for (size_t j = there; j < p->ask.nodes && coming_set(all->coming, n, p, &all->shape); j++)
+            n++;
     }
-    clear_slots(all, n);
+    coming_clear(all->coming, n);
 }
 
 /* ---- nodes that join ---- */
@@ -866,22 +808,10 @@ void pilots_load(struct pilots *all, struct pilot *p)
     tell_lasts(e, true);
 }
 
-/* Slots of an earlier server, which nobody may wait for any more. */
-static void find_slots(struct pilots *all)
-{
-    for (size_t i = 0; i < SLOTS_MOST; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "slurm-%zu", i + 1);
-        if (!all->sink.taken(all->sink.arg, name))
-            break;
-        *vec_add(&all->slots) = (struct slot){ .there = true };
-    }
-}
-
 void pilots_begin(struct pilots *all)
 {
     all->begun = true;
-    find_slots(all);
+    coming_find(all->coming);
     look_soon(all, SOON_MS);
 }
 
@@ -964,6 +894,8 @@ struct pilots *pilots_create(const struct pilots_config *config)
     all->pace_ms = config->pace_ms ? config->pace_ms : AGAIN_PACE_MS;
     all->shape_of = arena_create();
     all->commands = slurm_commands_create(config->loop, config->prefix);
+    all->coming = coming_create(&(struct coming_sink){
+        .expect = config->sink.expect, .taken = config->sink.taken, .arg = config->sink.arg });
     all->joins = joins_create(config->link, (struct joins_sink){ .ask = on_ask, .arg = all });
     uv_timer_init(config->loop, &all->look);
     all->look.data = all;
@@ -992,7 +924,7 @@ void pilots_destroy(struct pilots *all)
     vec_fini(&all->entries);
     vec_fini(&all->asks);
     vec_fini(&all->joining);
-    vec_fini(&all->slots);
+    coming_destroy(all->coming);
     arena_destroy(all->shape_of);
     free(all->sinfo);
     uv_close((uv_handle_t *)&all->look, on_closed);

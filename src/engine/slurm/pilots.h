@@ -3,17 +3,12 @@
 #ifndef ENGINE_SLURM_PILOTS_H
 #define ENGINE_SLURM_PILOTS_H
 
+#include "engine/slurm/coming.h"
 #include "engine/slurm/pilot.h"
 #include "link/link.h"
 
 struct uv_loop_s;
 
-struct pilots_node {  /* one that is to come: what it will have at least */
-    const char *name; /* "slurm-1", until it has joined */
-    uint64_t cpus, memory;
-    uint32_t gpus;
-    const char *why; /* it is not there yet; NULL: nobody waits for it any more */
-};
 struct pilots_sink { /* from the loop */
     /* The row of that pilot is to be what it is now. done: from the loop, once that is committed or
      * cannot be; NULL: nobody waits for it. */
@@ -30,7 +25,7 @@ struct pilots_sink { /* from the loop */
     uint32_t (*tasks)(void *arg, const char *node);
     /* No task there any more; those that run end with their grace, and wait again. */
     void (*vacate)(void *arg, const struct pilot *, const char *why);
-    void (*expect)(void *arg, const struct pilots_node *);
+    void (*expect)(void *arg, const struct coming_node *);
     /* Of allocations that jobs have for themselves something changed, or sinfo has answered. */
     void (*own)(void *arg);
     /* The batch script with that token. 1; 0: not yet; -1. */

@@ -141,7 +141,7 @@ static void vacate(void *arg, const struct pilot *p, const char *why)
     (void)why;
 }
 
-static void expect(void *arg, const struct pilots_node *node)
+static void expect(void *arg, const struct coming_node *node)
 {
     struct trial *t = arg;
     t->expected += node->why != NULL;
