@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/tar_tree.h"
+#include "job/account.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,11 @@
 #define SAMPLE     (32u << 10)
 #define SAMPLES    32u
 #define HASH_BYTES 32u
+
+struct packing {
+    struct tar_tree tree;
+    const struct fs_user *user; /* with whose rights it is read; NULL: one's own */
+};
 
 static pid_t start_gzip(int in, int out)
 {
@@ -106,11 +112,18 @@ static int compress_file(int *file, const char *path, struct err *err)
     return 0;
 }
 
-static int pack(int *file, const char *path, const struct tar_tree *tree,
+static int read_tree(int file, const struct packing *what, struct tar_tree_summary *found,
+                     struct err *err)
+{
+    AS_FS_USER(what->user);
+    return tar_tree_write(file, &what->tree, found, err);
+}
+
+static int pack(int *file, const char *path, const struct packing *what,
                 struct tar_tree_summary *found, struct err *err)
 {
     struct stat st;
-    if (tar_tree_write(*file, tree, found, err) != 0)
+    if (read_tree(*file, what, found, err) != 0)
         return -1;
     if (fstat(*file, &st) < 0)
         return err_sys(err, "%s", path);
@@ -142,17 +155,20 @@ int pack_main(int argc, char **argv)
 {
     char hex[2 * HASH_BYTES + 1];
     struct tar_tree_summary found = { .n_left = 0 };
-    struct tar_tree tree = { .dir = NULL };
+    AUTO_FREE uint32_t *groups = mem_new(ACCOUNT_GROUPS_MAX * sizeof *groups);
+    struct fs_user user;
+    struct packing what = { .user = argc == 7 && *argv[6] ? &user : NULL };
     struct err err;
-    if (argc != 6 || !scan_u64(argv[4], 0, UINT64_MAX, &tree.limits.bytes) ||
-        !scan_u64(argv[5], 0, UINT64_MAX, &tree.limits.files) || sodium_init() < 0)
+    if (argc != 7 || !scan_u64(argv[4], 0, UINT64_MAX, &what.tree.limits.bytes) ||
+        !scan_u64(argv[5], 0, UINT64_MAX, &what.tree.limits.files) || sodium_init() < 0 ||
+        (what.user && !fs_user_read(argv[6], groups, ACCOUNT_GROUPS_MAX, &user)))
         return 1;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)signal(SIGPIPE, SIG_IGN);
-    tree.dir = argv[1];
-    tree.under = *argv[2] ? argv[2] : NULL;
+    what.tree.dir = argv[1];
+    what.tree.under = *argv[2] ? argv[2] : NULL;
     AUTO_CLOSE int file = open(argv[3], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int rc = file < 0 ? err_sys(&err, "%s", argv[3]) : pack(&file, argv[3], &tree, &found, &err);
+    int rc = file < 0 ? err_sys(&err, "%s", argv[3]) : pack(&file, argv[3], &what, &found, &err);
     if (rc == 0)
         rc = hash_file(file, hex, &err);
     if (rc == 0)

@@ -3,6 +3,7 @@
 #include "main/packer.h"
 
 #include "api/child.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "job/launch.h"
@@ -75,9 +76,12 @@ static void *start(void *arg, const struct machines_pack *what, machines_packed_
     uint64_t most = less ? what->bytes : CODE_TRAVELS_MAX;
     snprintf(bytes, sizeof bytes, "%" PRIu64, most);
     snprintf(files, sizeof files, "%llu", FILES_MOST);
-    const char *args[] = { "pack-code", what->dir, what->under ? what->under : "",
-                           what->file,  bytes,     files,
-                           NULL };
+    AUTO_BUF struct buf user = BUF_INIT(1u << 16);
+    if (what->account)
+        fs_user_print(&what->account->ids, &user);
+    const char *args[] = { "pack-code",    what->dir, what->under ? what->under : "",
+                           what->file,     bytes,     files,
+                           buf_str(&user), NULL };
     const struct child_line line = { .program = config->program,
                                      .args = (char *const *)(uintptr_t)args,
                                      .input = -1,

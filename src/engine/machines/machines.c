@@ -47,8 +47,9 @@ struct machine {
     struct arena *arena;
     const char *address; /* what its peers call it; "": as its host connects */
     struct pairs labels; /* beside those that its host says */
-    const char *engine, *host, *gpu_type;
+    const char *engine, *host, *gpu_type, *account;
     uint64_t lasts_ms, for_job;
+    struct machine_bounds bounds;
     struct arena *said;    /* NULL: it has not come */
     struct node_spec spec; /* as it was told last, in said */
 };
@@ -238,6 +239,18 @@ static struct gpu_report *report_of(struct machines *m, const struct machine *ma
     return report;
 }
 
+/* Shares of queues go by what the cluster has: another account's host does not say how much that
+ * is. */
+static void keep_bounds(const struct machine_bounds *bounds, struct wire_host_hello *hello)
+{
+    if (bounds->cpu_milli && hello->cpu_milli > bounds->cpu_milli)
+        hello->cpu_milli = bounds->cpu_milli;
+    if (bounds->memory && hello->memory > bounds->memory)
+        hello->memory = bounds->memory;
+    if (hello->n_devices > bounds->gpus)
+        hello->n_devices = bounds->gpus;
+}
+
 static struct node_spec spec_of(struct machines *m, const struct machine *machine,
                                 const char *address, const struct wire_host_hello *hello,
                                 struct arena *arena)
@@ -274,7 +287,10 @@ static void on_up(void *arg, const char *node, const char *address,
     if (machine->said)
         arena_destroy(machine->said);
     machine->said = arena_create();
-    machine->spec = spec_of(m, machine, address, hello, machine->said);
+    struct wire_host_hello bounded = *hello;
+    if (machine->account)
+        keep_bounds(&machine->bounds, &bounded);
+    machine->spec = spec_of(m, machine, address, &bounded, machine->said);
     tell(m, &(struct engine_fact){ .kind = FACT_NODE_UP, .node = node, .spec = &machine->spec });
 }
 
@@ -379,6 +395,7 @@ static int get_code(struct machines *m, struct machine_run *run, const struct la
 {
     const struct machines_pack pack = { .dir = code->dir,
                                         .under = code->under,
+                                        .account = launch->account,
                                         .bytes = launch->code_limit };
     AUTO_FREE char *folder = code_folder(launch->dir);
     const char *path;
@@ -428,16 +445,25 @@ static int start_there(struct machines *m, const struct launch *launch, struct a
     return link_launch(m->link, &away, err);
 }
 
+/* Nobody's code, secrets or rights come to another account's host. */
+static bool runs_as(const struct machines *m, const struct launch *launch)
+{
+    const struct machine *machine = string_map_get(m->machines, launch->node);
+    const char *name = launch->account ? launch->account->name : NULL;
+    if (!machine || !machine->account || !name)
+        return machine && !machine->account && !name;
+    return machine->for_job == launch->generation.job && strcmp(machine->account, name) == 0;
+}
+
 static int machines_start(struct engine *e, const struct launch *launch, struct err *err)
 {
     struct machines *m = machines_of(e);
     if (!hosts_has(m->hosts, launch->node))
         return err_set(err, ERR_NOT_FOUND, "%s is no machine of this server", launch->node);
-    if (launch->account)
+    if (!runs_as(m, launch))
         return err_set(err, ERR_CANNOT,
-                       "tasks on %s run as the user of its host, not as %s: accounts are for this "
-                       "server's own machine",
-                       launch->node, launch->account->name);
+                       "tasks on %s run as the user of its host, which is not as whom %s runs",
+                       launch->node, launch->job_name);
     struct arena *arena = arena_create();
     int rc = start_there(m, launch, arena, err);
     arena_destroy(arena);
@@ -626,6 +652,8 @@ void machines_add(struct engine *e, const struct machine_entry *one)
     machine->gpu_type = arena_strdup(machine->arena, one->gpu_type ? one->gpu_type : "");
     machine->lasts_ms = one->lasts_ms;
     machine->for_job = one->for_job;
+    machine->bounds = one->bounds;
+    machine->account = one->account ? arena_strdup(machine->arena, one->account) : NULL;
     struct machine *before = string_map_remove(m->machines, one->node);
     if (before)
         free_machine(before);

@@ -25,6 +25,10 @@ struct machines_config {
  * came back without it, or when the machine was fenced. */
 struct engine *machines_create(const struct machines_config *);
 
+struct machine_bounds { /* of what its host may say that it has; 0: any */
+    uint64_t cpu_milli, memory;
+    uint32_t gpus;
+};
 struct machine_entry {
     const char *node;
     const char *address; /* what its peers call it; "": the address that its host connects from */
@@ -34,6 +38,8 @@ struct machine_entry {
     const char *host;             /* the physical one, whose ports it shares; NULL: itself */
     const char *gpu_type; /* what its devices are called besides, by that engine; NULL or "" */
     uint64_t lasts_ms, for_job; /* as in job/node_spec.h */
+    const char *account; /* that its host runs as, of those that jobs have; NULL: none of them */
+    struct machine_bounds bounds; /* of such a host */
 };
 /* A machine that may connect, or what is now true of one that may. To be told before recover. */
 void machines_add(struct engine *, const struct machine_entry *);

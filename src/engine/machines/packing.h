@@ -6,11 +6,14 @@
 
 #include <stdint.h>
 
+struct account;
+
 struct machines_pack {
     const char *dir;
-    const char *under; /* as in base/tar_tree.h */
-    uint64_t bytes;    /* of all files, at most; 0: a default */
-    const char *file;  /* to make: a gzipped tar */
+    const char *under;             /* as in base/tar_tree.h */
+    const struct account *account; /* with whose rights it is read; NULL: the server's own */
+    uint64_t bytes;                /* of all files, at most; 0: a default */
+    const char *file;              /* to make: a gzipped tar */
 };
 struct packed_archive {
     const char *hash; /* SHA-256 of the file, hex */

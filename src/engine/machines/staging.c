@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/tar_tree.h"
+#include "job/account.h"
 #include "wire/host.h"
 
 #include <dirent.h>
@@ -134,9 +135,16 @@ static char *read_note(const struct staging *all, struct generation g)
     return path && file_read(path, HOST_MARKER, &text, &len, NULL) == 0 ? text : NULL;
 }
 
+/* With the rights of the account, to whom the directory is. */
+static int write_marker(const struct account *account, const char *file, const char *text)
+{
+    AS_FS_USER(account_files(account));
+    return file_replace(file, text, strlen(text), 0644, NULL);
+}
+
 /* Noted before it is made, so that one that a killed server left is found. A directory that cannot
  * be written is copied. */
-static void make_marker(struct stage *stage, const char *dir)
+static void make_marker(struct stage *stage, const char *dir, const struct account *account)
 {
     unsigned char raw[2][16];
     char name[33], text[33];
@@ -149,7 +157,7 @@ static void make_marker(struct stage *stage, const char *dir)
     if (!path || dir[0] != '/' || strlen(marker) > HOST_MARKER || strchr(dir, '\n') ||
         file_mkdirs(stage->all->notes, 0700, NULL) != 0 ||
         file_replace(path, marker, strlen(marker), 0600, NULL) != 0 ||
-        file_replace(file, text, strlen(text), 0644, NULL) != 0)
+        write_marker(account, file, text) != 0)
         return;
     stage->marker = TAKE(marker);
 }
@@ -159,7 +167,7 @@ static void remove_marker(const struct staging *all, struct generation g)
     AUTO_FREE char *path = note_of(all, g);
     AUTO_FREE char *marker = read_note(all, g);
     const char *space = marker ? strchr(marker, ' ') : NULL;
-    if (space)
+    if (space) /* its name is nobody else's, in whatever directory that is by now */
         (void)unlink(space + 1);
     if (path)
         (void)unlink(path);
@@ -244,7 +252,7 @@ int staging_get(struct staging *all, struct generation g, const struct machines_
     stage = add(all, g, folder);
     stage->part = file_join(folder, "part");
     remove_marker(all, g); /* of a server that was killed before it had packed */
-    make_marker(stage, what->dir);
+    make_marker(stage, what->dir, what->account);
     (void)unlink(stage->part); /* of a server that was killed */
     struct machines_pack pack = *what;
     pack.file = stage->part;

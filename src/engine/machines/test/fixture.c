@@ -27,6 +27,10 @@ static void on_fact(void *arg, const struct engine_fact *fact)
     if (fact->spec)
         f->fits = fact->spec->machine && fact->spec->cpu_milli > 0 && fact->spec->memory > 0 &&
                   strcmp(fact->spec->name, "n1") == 0;
+    if (fact->spec) {
+        f->cpu_milli = fact->spec->cpu_milli;
+        f->memory = fact->spec->memory;
+    }
     if (fact->seq)
         f->last_seq = fact->seq;
     if (fact->kind == FACT_ENDED) {

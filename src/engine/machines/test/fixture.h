@@ -19,6 +19,7 @@ struct fix {
     pid_t host;
     unsigned facts[FACT_N];
     bool fits;                  /* the last NODE_UP says what the machine is */
+    uint64_t cpu_milli, memory; /* of it */
     uint64_t last_seq, log_end; /* of facts that end a task */
     struct ending ending;
     char reason[256];  /* of AGENT_GONE */

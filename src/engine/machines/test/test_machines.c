@@ -59,6 +59,40 @@ static void a_run_waits_for_its_machine(void **state)
     UNTIL(f, f->facts[FACT_ENDED] == 1);
 }
 
+/* Another account's code and secrets, and the server's own, do not come there; what its host says
+ * that it has counts up to what was asked for. */
+static void a_host_of_an_account_has_its_job_alone(void **state)
+{
+    struct fix *f = *state;
+    static const struct account ann = { .name = "ann", .home = "/", .shell = "" };
+    static const struct account ben = { .name = "ben", .home = "/", .shell = "" };
+    const struct {
+        const struct account *account;
+        uint64_t for_job;
+        int started;
+    } rows[] = { { &ann, 7, 0 }, { &ben, 7, -1 }, { NULL, 7, -1 }, { &ann, 8, -1 } };
+    struct launch_task task;
+    struct launch launch = fix_launch(f, &task, "true");
+    struct err err;
+    launch.account = &ann;
+    assert_int_equal(fix_start(f, &launch, &err), -1);
+    for (size_t i = ARRAY_LEN(rows); i-- > 0;) {
+        struct machine_entry one = { .node = "n1",
+                                     .address = "",
+                                     .for_job = rows[i].for_job,
+                                     .account = "ann",
+                                     .bounds = { .cpu_milli = 500, .memory = 1000 } };
+        memcpy(one.token_hash, f->hash, sizeof one.token_hash);
+        machines_add(f->engine, &one);
+        launch.account = rows[i].account;
+        assert_int_equal(fix_start(f, &launch, &err), rows[i].started);
+    }
+    fix_start_host(f);
+    UNTIL(f, f->facts[FACT_ENDED] == 1);
+    assert_int_equal(f->cpu_milli, 500);
+    assert_int_equal(f->memory, 1000);
+}
+
 static void what_never_began_can_be_stopped(void **state)
 {
     struct fix *f = *state;
@@ -338,6 +372,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_job_runs_and_its_run_ends),
         TEST(a_run_waits_for_its_machine),
+        TEST(a_host_of_an_account_has_its_job_alone),
         TEST(what_never_began_can_be_stopped),
         TEST(a_silent_machine_is_not_gone),
         TEST(a_machine_that_comes_back_empty_says_so),
