@@ -6,6 +6,7 @@
 #include "cli/server_start.h"
 #include "gpu/ask.h"
 #include "main/account_main.h"
+#include "main/as_main.h"
 #include "main/code_main.h"
 #include "main/config.h"
 #include "main/gpu_main.h"
@@ -103,10 +104,10 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } names[] = {
-    { .name = "muster", .run = muster_main },      { .name = "dlc", .run = dlc_main },
-    { .name = "account-of", .run = account_main }, { .name = "check-code", .run = code_main },
-    { .name = "pack-code", .run = pack_main },     { .name = GPU_ASK_NAME, .run = gpu_main },
-    { .name = DELIVER_NAME, .run = deliver_main },
+    { .name = "muster", .run = muster_main },   { .name = "dlc", .run = dlc_main },
+    { .name = SLURM_AS, .run = as_main },       { .name = "account-of", .run = account_main },
+    { .name = "check-code", .run = code_main }, { .name = "pack-code", .run = pack_main },
+    { .name = GPU_ASK_NAME, .run = gpu_main },  { .name = DELIVER_NAME, .run = deliver_main },
 };
 
 int main(int argc, char **argv)

@@ -38,6 +38,8 @@
 #define PACK_HINT      "install xz (xz-utils) on this machine"
 #define FLAGS_WORDS    16u
 #define OWN_AGAIN_MS   20u
+#define CPUS_MOST      UINT64_C(4096) /* of a whole node */
+#define MEMORY_MOST    (UINT64_C(64) << 40)
 #define SINFO_AGAIN_MS 2000u
 #define OWN_WAITING                                                                                \
     32u /* own allocations that wait in Slurm at a time: each has a script of 1 MB */
@@ -134,7 +136,12 @@ static void add(void *arg, const struct pilot *p, const struct pilot_host *host)
                                  .engine = ENGINE_ALLOCATOR,
                                  .host = host->slurm,
                                  .gpu_type = p->ask.gpu_type,
-                                 .for_job = p->job };
+                                 .for_job = p->job,
+                                 .account = p->account ? p->account->name : NULL,
+                                 .bounds = { .cpu_milli =
+                                                 1000 * (p->ask.cpus ? p->ask.cpus : CPUS_MOST),
+                                             .memory = p->ask.memory ? p->ask.memory : MEMORY_MOST,
+                                             .gpus = p->ask.gpus } };
     for (size_t i = 0; i < p->ask.flags.n; i++)
         add_label(arena, &one.labels, p->ask.flags.at[i]);
     memcpy(one.token_hash, host->token_hash, sizeof one.token_hash);
@@ -356,8 +363,11 @@ static int pack(struct pilot_nodes *n, struct err *err)
     return err_hint(err, PACK_HINT);
 }
 
-static int script(void *arg, const char *join, struct buf *out, struct err *err)
+/* Nodes follow a file of the server's home only where their hosts are its own account's. */
+static int script(void *arg, const struct pilot *p, const char *join, struct buf *out,
+                  struct err *err)
 {
+    const bool others = p->account != NULL;
     struct pilot_nodes *n = arg;
     if (n->pack_err.code) {
         *err = n->pack_err;
@@ -375,7 +385,7 @@ static int script(void *arg, const char *join, struct buf *out, struct err *err)
     struct words places = { .at = ARENA_ARRAY(arena, list ? list->count + 1 : 1, const char *) };
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
         places.at[places.n++] = one->str;
-    AUTO_FREE char *home = shared_home_of_job(NULL);
+    AUTO_FREE char *home = others ? NULL : shared_home_of_job(NULL);
     const char *follow = home ? arena_printf(arena, "%s/" SHARED_HOME_PLACES, home) : "";
     const struct slurm_script what = { .places = &places,
                                        .follow = follow,
@@ -730,6 +740,8 @@ static void put_one(const struct pilot_nodes *n, struct arena *a, const struct p
     if (p->ask.idle_ms)
         text_int(a, map, "idle_ms", (int64_t)p->ask.idle_ms);
     text_str(a, map, "by", p->by);
+    if (p->account)
+        text_str(a, map, "account", p->account->name);
     text_int(a, map, "at_ms", (int64_t)p->at_ms);
     nodes = text_list(a, map, "nodes");
     for (size_t i = 0; i < p->hosts.n; i++) {
@@ -821,22 +833,23 @@ struct pilot_nodes *pilot_nodes_create(const struct pilot_nodes_config *config, 
         uv_timer_init(config->loop, &n->own);
         n->own.data = n;
         n->told = map_create();
-        n->pilots = pilots_create(&(struct pilots_config){ .loop = config->loop,
-                                                           .link = config->link,
-                                                           .prefix = &prefix,
-                                                           .sink = { .keep = keep,
-                                                                     .drop = drop,
-                                                                     .add = add,
-                                                                     .limit = limit,
-                                                                     .remove = remove_node,
-                                                                     .reached = reached,
-                                                                     .taken = taken,
-                                                                     .tasks = tasks,
-                                                                     .vacate = vacate,
-                                                                     .expect = expect,
-                                                                     .own = own,
-                                                                     .script = script,
-                                                                     .arg = n } });
+        n->pilots = pilots_create(&(struct pilots_config){
+            .loop = config->loop,
+            .link = config->link,
+            .site = { .prefix = &prefix, .own = config->own, .program = config->program },
+            .sink = { .keep = keep,
+                      .drop = drop,
+                      .add = add,
+                      .limit = limit,
+                      .remove = remove_node,
+                      .reached = reached,
+                      .taken = taken,
+                      .tasks = tasks,
+                      .vacate = vacate,
+                      .expect = expect,
+                      .own = own,
+                      .script = script,
+                      .arg = n } });
         load(n);
     }
     arena_destroy(arena);

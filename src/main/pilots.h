@@ -21,8 +21,9 @@ struct pilot_nodes_config {
     int (*open_agents)(void *arg, struct err *); /* it is to be, when it is not */
     void (*leave_agents)(void *arg);             /* no pilot needs it any more */
     void *open_arg;
-    const char *prefix; /* of Slurm's commands; "": none */
-    const char *node_program, *state_dir;
+    const char *prefix;                             /* of Slurm's commands; "": none */
+    const char *own;                                /* what the server's account is called */
+    const char *program, *node_program, *state_dir; /* program: this one */
 };
 /* Why no nodes can be asked of Slurm by a server with that prefix; NULL: they can. In arena. */
 const char *pilot_nodes_none(struct arena *, const char *prefix);

@@ -477,6 +477,8 @@ static int make_pilots(struct server *s, struct err *err)
         .leave_agents = on_leave_agents,
         .open_arg = s,
         .prefix = s->no_allocations ? "" : s->config.at[SETTING_SLURM_PREFIX].text,
+        .own = ctl_own_user(s->ctl),
+        .program = own_program(s->arena),
         .node_program = s->node_program,
         .state_dir = s->files.dir
     };

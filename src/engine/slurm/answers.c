@@ -11,7 +11,7 @@
 #include <time.h>
 
 #define APART  '@'
-#define FIELDS 9u
+#define FIELDS 10u
 
 /* ---- squeue ---- */
 
@@ -102,7 +102,7 @@ static bool read_date(const char *text, uint64_t *ms)
 static bool read_job(char *line, struct slurm_job *out)
 {
     char *fields[FIELDS];
-    uint64_t id, n;
+    uint64_t id, n, uid;
     for (size_t i = 0; i + 1 < FIELDS; i++) {
         char *end = strchr(line, APART);
         if (!end)
@@ -112,7 +112,8 @@ static bool read_job(char *line, struct slurm_job *out)
         line = end + 1;
     }
     fields[FIELDS - 1] = line;
-    if (!scan_u64(fields[0], 1, UINT32_MAX, &id) || !scan_u64(fields[4], 0, 1u << 20, &n))
+    if (!scan_u64(fields[0], 1, UINT32_MAX, &id) || !scan_u64(fields[4], 0, 1u << 20, &n) ||
+        !scan_u64(fields[7], 0, UINT32_MAX, &uid))
         return false;
     *out = (struct slurm_job){ .id = fields[0],
                                .state = read_state(fields[1]),
@@ -120,8 +121,9 @@ static bool read_job(char *line, struct slurm_job *out)
                                .n_nodes = (uint32_t)n,
                                .partition = fields[5],
                                .nodes = fields[6],
-                               .name = fields[7],
-                               .reason = fields[8] };
+                               .uid = (uint32_t)uid,
+                               .name = fields[8],
+                               .reason = fields[9] };
     out->has_left = slurm_read_span(fields[2], &out->left_ms);
     out->has_start = read_date(fields[3], &out->start_ms);
     return true;
@@ -138,11 +140,19 @@ void slurm_read_jobs(struct arena *arena, const char *text, struct slurm_jobs *o
         out->n += read_job(line, &out->at[out->n]);
 }
 
-const struct slurm_job *slurm_find_job(const struct slurm_jobs *jobs, const char *id,
-                                       const char *name)
+static bool is_wanted(const struct slurm_job *job, const struct slurm_search *wanted)
+{
+    if (strcmp(job->name, wanted->name) != 0)
+        return false;
+    return *wanted->id ? strcmp(job->id, wanted->id) == 0
+                       : !wanted->uid || job->uid == *wanted->uid;
+}
+
+const struct slurm_job *slurm_find_job(const struct slurm_jobs *jobs,
+                                       const struct slurm_search *wanted)
 {
     for (size_t i = 0; i < jobs->n; i++)
-        if (strcmp(jobs->at[i].name, name) == 0 && (!*id || strcmp(jobs->at[i].id, id) == 0))
+        if (is_wanted(&jobs->at[i], wanted))
             return &jobs->at[i];
     return NULL;
 }

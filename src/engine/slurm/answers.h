@@ -12,7 +12,7 @@
 
 /* What is asked of squeue: no letter in it means something to a shell, since a prefix may hand it
  * to one. The reason is last, because it may have any. */
-#define SLURM_SQUEUE_FORMAT "%i@%T@%L@%S@%D@%P@%N@%j@%r"
+#define SLURM_SQUEUE_FORMAT "%i@%T@%L@%S@%D@%P@%N@%U@%j@%r"
 #define SLURM_SINFO_FORMAT  "%P@%c@%m@%a@%l@%D@%G@%N"
 
 /* Slurm's states, as far as they differ for whoever holds an allocation. LOST: over because of a
@@ -39,6 +39,7 @@ struct slurm_job { /* a line of squeue */
     uint64_t left_ms;         /* of its time limit */
     uint64_t start_ms;        /* wall clock: it started, or is expected to */
     uint32_t n_nodes;
+    uint32_t uid;      /* whose it is */
     const char *nodes; /* "n[1-4,7]"; "": none yet */
 };
 struct slurm_jobs {
@@ -47,9 +48,14 @@ struct slurm_jobs {
 };
 /* Lines that are not of the form are left out: another job's name may have anything in it. */
 void slurm_read_jobs(struct arena *, const char *text, struct slurm_jobs *);
-/* The first of that name and id, of any id where that is ""; NULL: there is none. A number alone
- * may be another job's by now: Slurm gives out again what a controller that was killed forgot. */
-const struct slurm_job *slurm_find_job(const struct slurm_jobs *, const char *id, const char *name);
+struct slurm_search {
+    const char *id, *name;
+    const uint32_t *uid;
+};
+/* The first of that name and id; NULL: there is none. A number alone may be another job's by now:
+ * Slurm gives out again what a controller that was killed forgot. id "": any; then it is uid's job,
+ * where that is not NULL, because names are anybody's to take. */
+const struct slurm_job *slurm_find_job(const struct slurm_jobs *, const struct slurm_search *);
 /* "--parsable": the id, without the name of a cluster. -1: it is no answer of sbatch. */
 int slurm_read_submitted(struct arena *, const char *text, const char **id, struct err *);
 

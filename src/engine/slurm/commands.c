@@ -1,12 +1,15 @@
-/* Children of Slurm's commands. Each has a place by its kind, taken from its start until its end
- * and that of both its outputs; it is freed by the last of its handles to close. They get little of
- * the server's environment: sbatch would hand all of it to Slurm, which keeps it in clear. */
+/* Children of Slurm's commands. Each has a place by its kind and its account, taken from its start
+ * until its end and that of both its outputs; it is freed by the last of its handles to close. An
+ * account may hold up its own children, and nobody else's. They get little of the server's
+ * environment: sbatch would hand all of it to Slurm, which keeps it in clear. */
 #include "engine/slurm/commands.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/shell_word.h"
+#include "base/vec.h"
 #include "engine/slurm/answers.h"
+#include "job/account.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +26,7 @@
 struct child {
     struct slurm_commands *all; /* NULL: they were destroyed */
     enum slurm_command command;
+    uint32_t uid; /* of the account that it runs as; 0: the server's own */
     uv_process_t process;
     uv_timer_t deadline;
     uv_pipe_t in, out, said;
@@ -44,8 +48,9 @@ struct slurm_commands {
     uv_loop_t *loop;
     char **prefix;
     size_t n_prefix;
-    bool quotes;
-    struct child *running[SLURM_COMMAND_N];
+    char *own, *program; /* program NULL: there is none */
+    bool quotes, names;  /* names: the prefix says as whom */
+    VEC(struct child *) running;
 };
 
 const char *slurm_command_name(enum slurm_command command)
@@ -57,10 +62,30 @@ const char *slurm_command_name(enum slurm_command command)
     return names[command];
 }
 
-struct slurm_commands *slurm_commands_create(uv_loop_t *loop, const struct words *prefix)
+/* A prefix is read by a shell behind ssh, and by programs that take options. */
+static bool is_plain(const char *name)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-";
+    return *name && *name != '-' && name[strspn(name, letters)] == '\0';
+}
+
+bool slurm_prefix_has_user(const struct words *prefix)
+{
+    bool has = prefix->n == 0;
+    for (size_t i = 0; i < prefix->n && !has; i++)
+        has = strstr(prefix->at[i], SLURM_USER) != NULL;
+    return has;
+}
+
+struct slurm_commands *slurm_commands_create(uv_loop_t *loop, const struct slurm_site *site)
 {
     struct slurm_commands *all = mem_new(sizeof *all);
+    const struct words *prefix = site->prefix;
     all->loop = loop;
+    all->names = slurm_prefix_has_user(prefix);
+    all->own = mem_strdup(site->own);
+    all->program = site->program ? mem_strdup(site->program) : NULL;
     all->prefix = mem_new((prefix->n + 1) * sizeof *all->prefix);
     for (size_t i = 0; i < prefix->n; i++)
         all->prefix[all->n_prefix++] = mem_strdup(prefix->at[i]);
@@ -69,9 +94,20 @@ struct slurm_commands *slurm_commands_create(uv_loop_t *loop, const struct words
     return all;
 }
 
-bool slurm_is_busy(const struct slurm_commands *all, enum slurm_command command)
+static struct child *find(const struct slurm_commands *all, enum slurm_command command,
+                          const struct account *as)
 {
-    return all->running[command] != NULL;
+    const uint32_t uid = as ? as->ids.uid : 0;
+    for (size_t i = 0; i < all->running.n; i++)
+        if (all->running.at[i]->command == command && all->running.at[i]->uid == uid)
+            return all->running.at[i];
+    return NULL;
+}
+
+bool slurm_is_busy(const struct slurm_commands *all, enum slurm_command command,
+                   const struct account *as)
+{
+    return find(all, command, as) != NULL;
 }
 
 /* ---- the end of one ---- */
@@ -128,12 +164,20 @@ static void answer(struct child *c)
     c->done(c->arg, &said);
 }
 
+static void leave(struct slurm_commands *all, const struct child *c)
+{
+    size_t i = 0;
+    while (all->running.at[i] != c)
+        i++;
+    vec_remove(&all->running, i);
+}
+
 static void end_one(struct child *c)
 {
     if (--c->going > 0)
         return;
     if (c->all) {
-        c->all->running[c->command] = NULL;
+        leave(c->all, c);
         answer(c);
     }
     close_all(c);
@@ -242,31 +286,70 @@ static char *word_for(const struct slurm_commands *all, const char *word)
     return mem_strdup(buf_str(&quoted));
 }
 
+/* With the account's name in the place of each SLURM_USER. */
+static char *prefix_word(const char *word, const char *name)
+{
+    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    for (const char *at; (at = strstr(word, SLURM_USER)); word = at + strlen(SLURM_USER)) {
+        buf_add(&out, word, (size_t)(at - word));
+        buf_puts(&out, name);
+    }
+    buf_puts(&out, word);
+    return mem_strdup(buf_str(&out));
+}
+
+#define AS_WORDS 3u
+
+/* For program: whom it becomes, and where it begins. */
+static void add_as(char **argv, size_t *n, const struct account *as)
+{
+    AUTO_BUF struct buf numbers = BUF_INIT(1 << 16);
+    fs_user_print(&as->ids, &numbers);
+    argv[(*n)++] = mem_strdup(SLURM_AS);
+    argv[(*n)++] = mem_strdup(buf_str(&numbers));
+    argv[(*n)++] = mem_strdup(as->home);
+}
+
 static char **make_argv(const struct slurm_commands *all, const struct slurm_call *call)
 {
-    size_t n = all->n_prefix, more = 0;
+    size_t n = 0, more = 0;
     while (call->args[more])
         more++;
-    char **argv = mem_new((n + more + 2) * sizeof *argv);
-    for (size_t i = 0; i < n; i++)
-        argv[i] = mem_strdup(all->prefix[i]);
+    char **argv = mem_new((all->n_prefix + AS_WORDS + more + 2) * sizeof *argv);
+    for (size_t i = 0; i < all->n_prefix; i++)
+        argv[n++] = prefix_word(all->prefix[i], call->as ? call->as->name : all->own);
+    if (call->as && !all->n_prefix)
+        add_as(argv, &n, call->as);
     argv[n++] = mem_strdup(slurm_command_name(call->command));
     for (size_t i = 0; i < more; i++)
         argv[n++] = word_for(all, call->args[i]);
     return argv;
 }
 
-static char **make_env(void)
+/* as: what is its own in place of the server's; NULL: nothing is. */
+static char **make_env(const struct account *as)
 {
-    static const char *const kept[] = { "PATH", "HOME",          "USER",       "LOGNAME",
-                                        "TZ",   "SHELL",         "SLURM_CONF", "SLURM_CLUSTERS",
-                                        "LANG", "SSH_AUTH_SOCK", "KRB5CCNAME" };
-    char **env = mem_new((ARRAY_LEN(kept) + 2) * sizeof *env);
+    const struct {
+        const char *name, *own; /* own: in its place; "": nothing is */
+    } rows[] = {
+        { "PATH", NULL },
+        { "TZ", NULL },
+        { "LANG", NULL },
+        { "SLURM_CONF", NULL },
+        { "SLURM_CLUSTERS", NULL },
+        { "HOME", as ? as->home : NULL },
+        { "USER", as ? as->name : NULL },
+        { "LOGNAME", as ? as->name : NULL },
+        { "SHELL", as ? as->shell : NULL },
+        { "SSH_AUTH_SOCK", as ? "" : NULL },
+        { "KRB5CCNAME", as ? "" : NULL },
+    };
+    char **env = mem_new((ARRAY_LEN(rows) + 2) * sizeof *env);
     size_t n = 0;
-    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
-        const char *value = getenv(kept[i]);
-        if (value)
-            env[n++] = mem_printf("%s=%s", kept[i], value);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *value = rows[i].own ? rows[i].own : getenv(rows[i].name);
+        if (value && !(rows[i].own && !*value))
+            env[n++] = mem_printf("%s=%s", rows[i].name, value);
     }
     env[n++] = mem_strdup("LC_ALL=C");
     return env;
@@ -287,6 +370,7 @@ static struct child *make_child(struct slurm_commands *all, const struct slurm_c
     struct child *c = mem_new(sizeof *c);
     *c = (struct child){ .all = all,
                          .command = call->command,
+                         .uid = call->as ? call->as->ids.uid : 0,
                          .open = 5,
                          .going = 3,
                          .text = BUF_INIT(OUT_MAX),
@@ -304,14 +388,15 @@ static struct child *make_child(struct slurm_commands *all, const struct slurm_c
 
 static int spawn(struct child *c, const struct slurm_call *call, struct err *err)
 {
-    char **argv = make_argv(c->all, call), **env = make_env();
+    const bool becomes = call->as && !c->all->n_prefix; /* behind a prefix that does it */
+    char **argv = make_argv(c->all, call), **env = make_env(becomes ? call->as : NULL);
     uv_stdio_container_t ends[] = {
         { .flags = call->input ? UV_CREATE_PIPE | UV_READABLE_PIPE : UV_IGNORE,
           .data.stream = (uv_stream_t *)&c->in },
         { .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&c->out },
         { .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&c->said }
     };
-    uv_process_options_t options = { .file = argv[0],
+    uv_process_options_t options = { .file = becomes ? c->all->program : argv[0],
                                      .args = argv,
                                      .env = env,
                                      .stdio = ends,
@@ -330,14 +415,17 @@ static int spawn(struct child *c, const struct slurm_call *call, struct err *err
 
 int slurm_run(struct slurm_commands *all, const struct slurm_call *call, struct err *err)
 {
-    if (all->running[call->command])
-        return err_set(err, ERR_BUSY, "another %s runs", slurm_command_name(call->command));
+    const char *name = slurm_command_name(call->command);
+    if (find(all, call->command, call->as))
+        return err_set(err, ERR_BUSY, "another %s runs", name);
+    if (call->as && (all->n_prefix ? !all->names || !is_plain(call->as->name) : !all->program))
+        return err_set(err, ERR_CANNOT, "%s cannot run as %.60s here", name, call->as->name);
     struct child *c = make_child(all, call);
     if (spawn(c, call, err) < 0) {
         close_all(c);
         return -1;
     }
-    all->running[call->command] = c;
+    vec_push(&all->running, c);
     uv_update_time(all->loop);
     uv_timer_start(&c->deadline, on_late, c->limit_ms, 0);
     uv_read_start((uv_stream_t *)&c->out, on_room, on_text);
@@ -351,14 +439,15 @@ void slurm_commands_destroy(struct slurm_commands *all)
 {
     if (!all)
         return;
-    for (size_t i = 0; i < SLURM_COMMAND_N; i++) {
-        struct child *c = all->running[i];
-        if (!c)
-            continue;
+    for (size_t i = 0; i < all->running.n; i++) {
+        struct child *c = all->running.at[i];
         c->all = NULL;
         uv_process_kill(&c->process, SIGKILL);
         close_all(c);
     }
+    vec_fini(&all->running);
     free_words(all->prefix);
+    free(all->own);
+    free(all->program);
     free(all);
 }

@@ -311,6 +311,8 @@ struct text_node *pilot_row(struct arena *a, const struct pilot *p)
     put_ask(a, text_map(a, map, "ask"), &p->ask);
     text_str(a, map, "nonce", p->nonce);
     text_str(a, map, "by", p->by);
+    if (p->account)
+        account_put(a, map, p->account);
     put_hash(a, map, "join", p->join_hash);
     text_int(a, map, "at", (int64_t)p->at_ms);
     if (p->job) {
@@ -379,11 +381,14 @@ struct pilot *pilot_of_row(const char *name, const struct text_node *map)
     p->start_ms = text_number(map, "start");
     p->ends_ms = text_number(map, "ends");
     p->submitted = true;
+    p->account = account_find(p->arena, map);
+    const bool lost =
+        text_get(map, "account") && !p->account; /* never as the server in its place */
     set_text(&p->id, text_word(map, "id"));
     set_text(&p->partition, text_word(map, "in"));
     set_text(&p->nodes, text_word(map, "nodes"));
     set_text(&p->reason, text_word(map, "reason"));
-    if (state < PILOT_STATE_N && *p->nonce && get_hash(map, "join", p->join_hash) &&
+    if (state < PILOT_STATE_N && !lost && *p->nonce && get_hash(map, "join", p->join_hash) &&
         read_hosts(p, text_get(map, "hosts")))
         return p;
     pilot_destroy(p);

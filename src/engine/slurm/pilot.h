@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "engine/slurm/again.h"
 #include "engine/slurm/answers.h"
+#include "job/account.h"
 #include "text/tree.h"
 
 #define PILOT_NODES_MAX 1024u
@@ -61,8 +62,10 @@ struct pilot_host { /* a node of it that has joined */
 };
 struct pilot {
     char *name, *nonce, *by;
-    struct arena *arena; /* of ask */
+    struct arena *arena; /* of ask, account */
     struct pilot_ask ask;
+    const struct account *account; /* whose it is in Slurm, and whose its hosts are; NULL: the
+                                    * server's own */
     unsigned char join_hash[32];
     uint64_t at_ms;           /* wall clock: when it was asked for */
     uint64_t job, job_number; /* whose own it is; 0: any job's */

@@ -15,6 +15,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <uv.h>
 
 #define LOOK_MS      2000u
@@ -34,6 +35,7 @@ struct entry {
     struct pilot *pilot;
     char join[65]; /* "": an earlier server's */
     bool busy;     /* its sbatch runs */
+    bool asked;    /* the squeue that runs asks for it */
     bool vacated, now;
     bool slurm_over;                /* Slurm has ended it */
     uint64_t stop_ms, cancelled_ms; /* by the loop's clock; 0: not */
@@ -71,6 +73,9 @@ struct pilots {
     struct arena *shape_of;   /* texts of: */
     struct slurm_shape shape; /* of the partition looked for last */
     uint64_t pace_ms;         /* of again.h */
+    uint32_t uid;             /* of the server's own account */
+    bool for_all;             /* squeue was asked for allocations of all accounts */
+    size_t named;             /* how many it was asked for by their names, so far */
 };
 
 static void look_soon(struct pilots *all, uint64_t ms);
@@ -199,12 +204,18 @@ static void fail_submit(struct entry *e, const struct err *err)
     own_changed(e);
 }
 
-/* Another one was not taken a moment ago: this one is not even tried. */
+static bool is_of_one_account(const struct pilot *a, const struct pilot *b)
+{
+    return (a->account ? a->account->ids.uid : 0) == (b->account ? b->account->ids.uid : 0);
+}
+
+/* Another one of its account was not taken a moment ago: this one is not even tried. */
 static bool say_full(struct entry *e)
 {
     for (size_t i = 0; i < e->all->entries.n; i++) {
         const struct pilot *other = e->all->entries.at[i]->pilot;
-        if (!other->full_ms || other->state != PILOT_SUBMITTING)
+        if (!other->full_ms || other->state != PILOT_SUBMITTING ||
+            !is_of_one_account(other, e->pilot))
             continue;
         if (strcmp(e->pilot->reason, other->reason) != 0) {
             pilot_set_reason(e->pilot, "%s", other->reason);
@@ -221,10 +232,10 @@ static void submit(struct entry *e)
     struct pilots *all = e->all;
     AUTO_BUF struct buf script = BUF_INIT(SLURM_SCRIPT_MAX);
     struct err err;
-    if (e->pilot->submitted || !*e->join || slurm_is_busy(all->commands, SLURM_SBATCH) ||
-        say_full(e))
+    if (e->pilot->submitted || !*e->join ||
+        slurm_is_busy(all->commands, SLURM_SBATCH, e->pilot->account) || say_full(e))
         return;
-    int rc = all->sink.script(all->sink.arg, e->join, &script, &err);
+    int rc = all->sink.script(all->sink.arg, e->pilot, e->join, &script, &err);
     if (rc == 0)
         return;
     struct arena *arena = arena_create();
@@ -234,6 +245,7 @@ static void submit(struct entry *e)
                                              .args = pilot_sbatch(arena, e->pilot),
                                              .input = script.data,
                                              .input_len = script.len,
+                                             .as = e->pilot->account,
                                              .limit_ms = SUBMIT_MS,
                                              .done = on_submitted,
                                              .arg = e },
@@ -267,9 +279,11 @@ static void scancel(struct entry *e, const char *signal)
     struct err err;
     AUTO_FREE char *name = mem_printf("--name=" PILOT_JOB_NAME "%s", e->pilot->nonce);
     const char *args[] = { name, signal ? "--batch" : e->pilot->id, signal, e->pilot->id, NULL };
-    const struct slurm_call call = {
-        .command = SLURM_SCANCEL, .args = args, .done = on_cancelled, .arg = e->all
-    };
+    const struct slurm_call call = { .command = SLURM_SCANCEL,
+                                     .args = args,
+                                     .as = e->pilot->account,
+                                     .done = on_cancelled,
+                                     .arg = e->all };
     if (slurm_run(e->all->commands, &call, &err) < 0)
         log_warn("pilot.cancel", "reason=\"%s\"", err.what);
 }
@@ -280,7 +294,8 @@ static void cancel(struct entry *e, bool empty)
 {
     const uint64_t now = uv_now(e->all->loop);
     const bool asks = empty && !e->cancelled_ms && *e->pilot->nodes;
-    if (!*e->pilot->id || e->slurm_over || slurm_is_busy(e->all->commands, SLURM_SCANCEL) ||
+    if (!*e->pilot->id || e->slurm_over ||
+        slurm_is_busy(e->all->commands, SLURM_SCANCEL, e->pilot->account) ||
         (e->cancelled_ms && now - e->cancelled_ms < CANCEL_MS))
         return;
     e->cancelled_ms = now ? now : 1;
@@ -410,7 +425,7 @@ static void start_again(struct entry *e)
             (!due || host->again.tries < due->again.tries))
             due = host;
     }
-    if (!due || *all->trouble || slurm_is_busy(all->commands, SLURM_SCANCEL))
+    if (!due || *all->trouble || slurm_is_busy(all->commands, SLURM_SCANCEL, e->pilot->account))
         return;
     again_tell(&due->again, now);
     log_info("pilot.again", "pilot=%s node=%s try=%u note=\"it is silent, and Slurm has it\"",
@@ -449,7 +464,7 @@ const char *pilots_sinfo(struct pilots *all)
     static const char *const args[] = { "-h", "-o", SLURM_SINFO_FORMAT, NULL };
     const uint64_t now = uv_now(all->loop);
     struct err err;
-    if (slurm_is_busy(all->commands, SLURM_SINFO) ||
+    if (slurm_is_busy(all->commands, SLURM_SINFO, NULL) ||
         (all->sinfo_ms && now - all->sinfo_ms < (all->sinfo ? SINFO_MS : LOOK_MS)))
         return all->sinfo;
     all->sinfo_ms = now ? now : 1;
@@ -709,7 +724,13 @@ static void go_on(struct entry *e)
 static void hear(struct entry *e, const struct slurm_jobs *jobs)
 {
     AUTO_FREE char *name = mem_printf(PILOT_JOB_NAME "%s", e->pilot->nonce);
-    const struct slurm_job *job = slurm_find_job(jobs, e->pilot->id, name);
+    const struct account *account = e->pilot->account;
+    const struct slurm_search wanted = { .id = e->pilot->id,
+                                         .name = name,
+                                         .uid = account           ? &account->ids.uid
+                                                : e->all->for_all ? &e->all->uid
+                                                                  : NULL };
+    const struct slurm_job *job = slurm_find_job(jobs, &wanted);
     e->slurm_over = job ? slurm_state_is_over(job->state) : e->pilot->absent > 0;
     const struct pilot_world world = { .now_ms = clock_wall_ms(),
                                        .reached =
@@ -736,21 +757,51 @@ static void on_jobs(void *arg, const struct slurm_answer *answer)
     all->trouble[0] = '\0';
     slurm_read_jobs(arena, answer->text, &jobs);
     for (size_t i = 0; i < all->entries.n; i++)
-        hear(all->entries.at[i], &jobs);
+        if (all->entries.at[i]->asked)
+            hear(all->entries.at[i], &jobs);
     arena_destroy(arena);
     try_asks(all);
     expect_nodes(all);
     forget_old(all);
 }
 
+#define NAMES_MOST 100000u /* bytes: a word of a command may have 131072 */
+
+/* The names of those that are not over, of some in turn where these are too many. Slurm lists no
+ * other job then: the name of a stranger's may have lines in it that look like those of ours. */
+static char *name_all(struct pilots *all)
+{
+    AUTO_BUF struct buf out = BUF_INIT(NAMES_MOST + 256);
+    const size_t first = all->entries.n ? all->named % all->entries.n : 0;
+    for (size_t i = 0; i < all->entries.n; i++) {
+        struct entry *e = all->entries.at[(first + i) % all->entries.n];
+        e->asked = e->pilot->state != PILOT_OVER && out.len < NAMES_MOST;
+        if (e->asked)
+            buf_addf(&out, "%s" PILOT_JOB_NAME "%s", out.len ? "," : "--name=", e->pilot->nonce);
+        all->named += e->asked;
+    }
+    return mem_strdup(buf_str(&out));
+}
+
+static bool has_accounts(const struct pilots *all)
+{
+    for (size_t i = 0; i < all->entries.n; i++)
+        if (all->entries.at[i]->pilot->account && all->entries.at[i]->pilot->state != PILOT_OVER)
+            return true;
+    return false;
+}
+
+/* Those of other accounts are asked for by their names. */
 static void ask_slurm(struct pilots *all)
 {
-    static const char *const args[] = {
-        "--me", "-h", "-t", "all", "-o", SLURM_SQUEUE_FORMAT, NULL
-    };
     struct err err;
-    if (slurm_is_busy(all->commands, SLURM_SQUEUE))
+    if (slurm_is_busy(all->commands, SLURM_SQUEUE, NULL))
         return;
+    all->for_all = has_accounts(all);
+    for (size_t i = 0; i < all->entries.n; i++)
+        all->entries.at[i]->asked = true;
+    AUTO_FREE char *whose = all->for_all ? name_all(all) : mem_strdup("--me");
+    const char *args[] = { whose, "-h", "-t", "all", "-o", SLURM_SQUEUE_FORMAT, NULL };
     if (slurm_run(all->commands,
                   &(struct slurm_call){
                       .command = SLURM_SQUEUE, .args = args, .done = on_jobs, .arg = all },
@@ -893,7 +944,8 @@ struct pilots *pilots_create(const struct pilots_config *config)
     all->loop = config->loop;
     all->pace_ms = config->pace_ms ? config->pace_ms : AGAIN_PACE_MS;
     all->shape_of = arena_create();
-    all->commands = slurm_commands_create(config->loop, config->prefix);
+    all->uid = (uint32_t)geteuid();
+    all->commands = slurm_commands_create(config->loop, &config->site);
     all->coming = coming_create(&(struct coming_sink){
         .expect = config->sink.expect, .taken = config->sink.taken, .arg = config->sink.arg });
     all->joins = joins_create(config->link, (struct joins_sink){ .ask = on_ask, .arg = all });

@@ -4,6 +4,7 @@
 #define ENGINE_SLURM_PILOTS_H
 
 #include "engine/slurm/coming.h"
+#include "engine/slurm/commands.h"
 #include "engine/slurm/pilot.h"
 #include "link/link.h"
 
@@ -28,15 +29,15 @@ struct pilots_sink { /* from the loop */
     void (*expect)(void *arg, const struct coming_node *);
     /* Of allocations that jobs have for themselves something changed, or sinfo has answered. */
     void (*own)(void *arg);
-    /* The batch script with that token. 1; 0: not yet; -1. */
-    int (*script)(void *arg, const char *join, struct buf *out, struct err *);
+    /* Its batch script, with that token. 1; 0: not yet; -1. */
+    int (*script)(void *arg, const struct pilot *, const char *join, struct buf *out, struct err *);
     void *arg;
 };
 struct pilots_config {
     struct uv_loop_s *loop;
-    struct link_hub *link;      /* outlives them */
-    const struct words *prefix; /* of Slurm's commands; only for the call */
-    uint64_t pace_ms;           /* until a node that is silent is started again; 0: a default */
+    struct link_hub *link;  /* outlives them */
+    struct slurm_site site; /* only for the call */
+    uint64_t pace_ms;       /* until a node that is silent is started again; 0: a default */
     struct pilots_sink sink;
 };
 struct pilots;

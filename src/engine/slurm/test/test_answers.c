@@ -23,22 +23,27 @@ static int tear_down(void **state)
     return 0;
 }
 
+static const struct slurm_job *find(const struct slurm_jobs *jobs, const char *id, const char *name)
+{
+    return slurm_find_job(jobs, &(struct slurm_search){ .id = id, .name = name });
+}
+
 static void jobs_are_read(void **state)
 {
     static const char text[] =
-        "1@COMPLETED@9:40@2026-11-27T07:10:32@2@main@n[1-2]@muster-pilot-abc@None\n"
-        "2@CANCELLED@UNLIMITED@2026-11-27T07:12:07@9@main@@s.sh@PartitionNodeLimit\n"
-        "10@PENDING@1-02:03:00@N/A@3@main@@a@b@Resources\n"
-        "9@RUNNING@9:58@2026-11-27T07:12:08@2@main@n[1-2]@muster-pilot-ab12@None\n"
-        "11@PENDING@5:00@2026-11-27T07:22:08@3@main@@muster-pilot-cd34@Resources\n"
-        "12_[1-3]@PENDING@5:00@N/A@1@main@@array@Priority\n"
+        "1@COMPLETED@9:40@2026-11-27T07:10:32@2@main@n[1-2]@1001@muster-pilot-abc@None\n"
+        "2@CANCELLED@UNLIMITED@2026-11-27T07:12:07@9@main@@1001@s.sh@PartitionNodeLimit\n"
+        "10@PENDING@1-02:03:00@N/A@3@main@@1001@a@b@Resources\n"
+        "9@RUNNING@9:58@2026-11-27T07:12:08@2@main@n[1-2]@1001@muster-pilot-ab12@None\n"
+        "11@PENDING@5:00@2026-11-27T07:22:08@3@main@@1001@muster-pilot-cd34@Resources\n"
+        "12_[1-3]@PENDING@5:00@N/A@1@main@@1001@array@Priority\n"
         "slurm_load_jobs: something else\n";
     struct slurm_jobs jobs;
     slurm_read_jobs(*state, text, &jobs);
     assert_int_equal(jobs.n, 5); /* without the array and the last line */
     assert_int_equal(jobs.at[0].state, SLURM_DONE);
     assert_true(slurm_state_is_over(jobs.at[1].state));
-    const struct slurm_job *job = slurm_find_job(&jobs, "9", "muster-pilot-ab12");
+    const struct slurm_job *job = find(&jobs, "9", "muster-pilot-ab12");
     assert_non_null(job);
     assert_int_equal(job->state, SLURM_RUNNING);
     assert_false(slurm_state_is_over(job->state));
@@ -47,7 +52,7 @@ static void jobs_are_read(void **state)
     assert_int_equal(job->n_nodes, 2);
     assert_string_equal(job->nodes, "n[1-2]");
     assert_string_equal(job->partition, "main");
-    job = slurm_find_job(&jobs, "", "muster-pilot-cd34");
+    job = find(&jobs, "", "muster-pilot-cd34");
     assert_non_null(job);
     assert_string_equal(job->id, "11");
     assert_string_equal(job->reason, "Resources");
@@ -56,9 +61,26 @@ static void jobs_are_read(void **state)
     struct tm tm;
     assert_true(job->has_start);
     assert_int_equal(localtime_r(&at, &tm)->tm_min, 22);
-    assert_null(slurm_find_job(&jobs, "90", "muster-pilot-cd34"));
-    assert_null(slurm_find_job(&jobs, "9", "muster-pilot-cd34"));
-    assert_null(slurm_find_job(&jobs, "", "muster-pilot-none"));
+    assert_null(find(&jobs, "90", "muster-pilot-cd34"));
+    assert_null(find(&jobs, "9", "muster-pilot-cd34"));
+    assert_null(find(&jobs, "", "muster-pilot-none"));
+}
+
+/* Whoever sees the name of another's job can give it to a job of his own. */
+static void one_without_an_id_is_its_accounts(void **state)
+{
+    static const char text[] = "3@RUNNING@9:58@N/A@1@main@n3@1002@muster-pilot-ab@None\n"
+                               "5@PENDING@9:58@N/A@1@main@@1001@muster-pilot-ab@Priority\n";
+    const uint32_t ann = 1001, cem = 1003;
+    struct slurm_jobs jobs;
+    struct slurm_search wanted = { .id = "", .name = "muster-pilot-ab", .uid = &ann };
+    slurm_read_jobs(*state, text, &jobs);
+    assert_int_equal(jobs.n, 2);
+    assert_string_equal(slurm_find_job(&jobs, &wanted)->id, "5");
+    wanted.uid = &cem;
+    assert_null(slurm_find_job(&jobs, &wanted));
+    wanted.uid = NULL;
+    assert_string_equal(slurm_find_job(&jobs, &wanted)->id, "3");
 }
 
 static void spans_are_read(void **state)
@@ -143,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(jobs_are_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_without_an_id_is_its_accounts, set_up, tear_down),
         cmocka_unit_test(spans_are_read),
         cmocka_unit_test_setup_teardown(what_was_submitted_is_read, set_up, tear_down),
         cmocka_unit_test(problems_are_told_apart),

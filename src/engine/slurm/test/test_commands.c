@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "job/account.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -34,6 +35,14 @@ static void write_command(const struct trial *t, const char *name, const char *b
     assert_int_equal(file_replace(path, text, strlen(text), 0700, NULL), 0);
 }
 
+static void make_commands(struct trial *t, const char **prefix, size_t n)
+{
+    AUTO_FREE char *program = file_join(t->dir, "program");
+    const struct words words = { .at = prefix, .n = n };
+    t->commands = slurm_commands_create(
+        &t->loop, &(struct slurm_site){ .prefix = &words, .own = "root", .program = program });
+}
+
 static int set_up(void **state)
 {
     struct trial *t = mem_new(sizeof *t);
@@ -43,7 +52,7 @@ static int set_up(void **state)
     t->path = mem_strdup(getenv("PATH"));
     AUTO_FREE char *path = mem_printf("%s:%s", t->dir, t->path);
     setenv("PATH", path, 1);
-    t->commands = slurm_commands_create(&t->loop, &(struct words){ .n = 0 });
+    make_commands(t, NULL, 0);
     *state = t;
     return 0;
 }
@@ -110,13 +119,13 @@ static void what_it_prints_is_the_answer(void **state)
                 .command = SLURM_SBATCH, .args = args, .input = "script", .input_len = 6 },
             &err),
         0);
-    assert_true(slurm_is_busy(t->commands, SLURM_SBATCH));
+    assert_true(slurm_is_busy(t->commands, SLURM_SBATCH, NULL));
     assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SBATCH }, &err), -1);
     assert_int_equal(err.code, ERR_BUSY);
     wait_answers(t, 1);
     assert_true(t->good);
     assert_string_equal(t->text, "2 a b'c\nscript");
-    assert_false(slurm_is_busy(t->commands, SLURM_SBATCH));
+    assert_false(slurm_is_busy(t->commands, SLURM_SBATCH, NULL));
 }
 
 static void what_fails_says_why(void **state)
@@ -137,7 +146,7 @@ static void what_fails_says_why(void **state)
     assert_true(t->down);
     slurm_commands_destroy(t->commands);
     const char *nothing[] = { "/nonexistent/prefix" };
-    t->commands = slurm_commands_create(&t->loop, &(struct words){ .at = nothing, .n = 1 });
+    make_commands(t, nothing, 1);
     assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SINFO }, &err), -1);
     assert_int_equal(err.code, ERR_CANNOT);
 }
@@ -157,7 +166,7 @@ static void one_that_is_cut_off_is_not_refused(void **state)
     wait_answers(t, 2);
     assert_false(t->good || t->down);
     slurm_commands_destroy(t->commands);
-    t->commands = slurm_commands_create(&t->loop, &(struct words){ .at = prefix, .n = 2 });
+    make_commands(t, prefix, 2);
     write_command(t, "sbatch", "echo 'client_loop: send disconnect: Broken pipe' >&2; exit 255");
     assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SBATCH }, &err), 0);
     wait_answers(t, 3);
@@ -214,7 +223,7 @@ static void one_that_is_not_taken_is_ended(void **state)
     assert_false(t->good || t->down);
     assert_non_null(strstr(t->problem, "MaxJobCount"));
     slurm_commands_destroy(t->commands);
-    t->commands = slurm_commands_create(&t->loop, &(struct words){ .at = prefix, .n = 2 });
+    make_commands(t, prefix, 2);
     write_command(t, "sbatch",
                   "echo 'sbatch: error: Slurm temporarily unable to accept job, sleeping and "
                   "retrying' >&2; sleep 0.2; echo 7");
@@ -258,7 +267,7 @@ static void words_are_quoted_behind_ssh_alone(void **state)
     const char *prefix[] = { "ssh", "login" };
     struct err err;
     slurm_commands_destroy(t->commands);
-    t->commands = slurm_commands_create(&t->loop, &(struct words){ .at = prefix, .n = 2 });
+    make_commands(t, prefix, 2);
     write_command(t, "ssh", "echo \"$1 $2 $3\"");
     assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SINFO, .args = args }, &err), 0);
     wait_answers(t, 1);
@@ -266,11 +275,82 @@ static void words_are_quoted_behind_ssh_alone(void **state)
     slurm_commands_destroy(t->commands);
     prefix[0] = "env";
     prefix[1] = "--";
-    t->commands = slurm_commands_create(&t->loop, &(struct words){ .at = prefix, .n = 2 });
+    make_commands(t, prefix, 2);
     write_command(t, "sinfo", "echo \"$1\"");
     assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SINFO, .args = args }, &err), 0);
     wait_answers(t, 2);
     assert_string_equal(t->text, "a b\n");
+}
+
+static const uint32_t groups[] = { 1001, 27 };
+static const struct account ann = {
+    .name = "ann", .home = "/home/ann", .shell = "/bin/sh", .ids = { 1001, 1002, groups, 2 }
+};
+
+/* What they have of their own is in the environment, and nothing of the server's. */
+static void one_runs_as_an_account(void **state)
+{
+    struct trial *t = *state;
+    struct err err;
+    const char *const args[] = { "-x", NULL };
+    setenv("SSH_AUTH_SOCK", "/of/root", 1);
+    write_command(t, "program", "echo \"$1|$2|$HOME|$USER|$LOGNAME|$SHELL\"; shift 2; exec \"$@\"");
+    write_command(t, "scancel", "echo \"$1 ${SSH_AUTH_SOCK-none}\"");
+    const struct slurm_call call = { .command = SLURM_SCANCEL, .args = args, .as = &ann };
+    assert_int_equal(run(t, &call, &err), 0);
+    wait_answers(t, 1);
+    assert_string_equal(t->text,
+                        "1001 1002 1001 27|/home/ann|/home/ann|ann|ann|/bin/sh\n-x none\n");
+    unsetenv("SSH_AUTH_SOCK");
+}
+
+/* A child that does not end, which whoever owns it may see to. */
+static void an_account_holds_up_nobody_else(void **state)
+{
+    struct trial *t = *state;
+    struct err err;
+    write_command(t, "program", "exec sleep 600");
+    write_command(t, "sbatch", "echo 7");
+    const struct slurm_call own = { .command = SLURM_SBATCH };
+    struct slurm_call theirs = { .command = SLURM_SBATCH, .as = &ann };
+    assert_int_equal(run(t, &theirs, &err), 0);
+    assert_true(slurm_is_busy(t->commands, SLURM_SBATCH, &ann));
+    assert_false(slurm_is_busy(t->commands, SLURM_SBATCH, NULL));
+    assert_int_equal(run(t, &theirs, &err), -1);
+    assert_int_equal(err.code, ERR_BUSY);
+    assert_int_equal(run(t, &own, &err), 0);
+    wait_answers(t, 1);
+    assert_string_equal(t->text, "7\n");
+    assert_true(slurm_is_busy(t->commands, SLURM_SBATCH, &ann));
+}
+
+static void a_prefix_says_as_whom(void **state)
+{
+    struct trial *t = *state;
+    const char *prefix[] = { "ssh", "%u@login" }, *none[] = { "ssh", "login" };
+    struct account odd = ann;
+    struct err err;
+    odd.name = "ann;reboot";
+    odd.ids.uid = 1003;
+    assert_true(slurm_prefix_has_user(&(struct words){ .at = prefix, .n = 2 }));
+    assert_true(slurm_prefix_has_user(&(struct words){ .n = 0 }));
+    assert_false(slurm_prefix_has_user(&(struct words){ .at = none, .n = 2 }));
+    slurm_commands_destroy(t->commands);
+    make_commands(t, prefix, 2);
+    write_command(t, "ssh", "echo \"$1 $2 $USER\"");
+    setenv("USER", "root", 1);
+    assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SINFO, .as = &ann }, &err), 0);
+    wait_answers(t, 1);
+    assert_string_equal(t->text, "ann@login sinfo root\n");
+    assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SINFO }, &err), 0);
+    wait_answers(t, 2);
+    assert_string_equal(t->text, "root@login sinfo root\n");
+    assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SINFO, .as = &odd }, &err), -1);
+    assert_int_equal(err.code, ERR_CANNOT);
+    slurm_commands_destroy(t->commands);
+    make_commands(t, none, 2);
+    assert_int_equal(run(t, &(struct slurm_call){ .command = SLURM_SINFO, .as = &ann }, &err), -1);
+    assert_int_equal(err.code, ERR_CANNOT);
 }
 
 static void what_runs_ends_with_all(void **state)
@@ -298,6 +378,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_is_late_is_killed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(little_of_the_environment_is_handed_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(words_are_quoted_behind_ssh_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_runs_as_an_account, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_account_holds_up_nobody_else, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_prefix_says_as_whom, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_runs_ends_with_all, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

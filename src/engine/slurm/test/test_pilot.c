@@ -189,6 +189,27 @@ static void its_row_is_read_back(void **state)
     arena_destroy(arena);
 }
 
+/* Never the server's own, whatever became of what its row says. */
+static void one_of_an_account_stays_its_own(void **state)
+{
+    struct arena *arena = arena_create();
+    struct pilot *p = make();
+    struct account ann = {
+        .name = "ann", .home = "/home/ann", .shell = "/bin/sh", .ids = { .uid = 1001, .gid = 1002 }
+    };
+    (void)state;
+    p->account = &ann;
+    struct pilot *q = pilot_of_row("p1", pilot_row(arena, p));
+    assert_non_null(q);
+    assert_string_equal(q->account->name, "ann");
+    assert_int_equal(q->account->ids.gid, 1002);
+    pilot_destroy(q);
+    ann.ids.uid = 0;
+    assert_null(pilot_of_row("p1", pilot_row(arena, p)));
+    pilot_destroy(p);
+    arena_destroy(arena);
+}
+
 static bool has(const char **words, const char *word)
 {
     for (; *words; words++)
@@ -416,6 +437,7 @@ int main(void)
         cmocka_unit_test(one_that_is_not_taken_is_submitted_again),
         cmocka_unit_test(what_is_given_back_stays_so),
         cmocka_unit_test(its_row_is_read_back),
+        cmocka_unit_test(one_of_an_account_stays_its_own),
         cmocka_unit_test(what_sbatch_is_told),
         cmocka_unit_test(what_cannot_be_is_refused),
     };

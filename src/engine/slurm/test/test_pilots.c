@@ -26,6 +26,7 @@ struct trial {
     uv_loop_t loop;
     char dir[64];
     char *path; /* of before */
+    char *program;
     struct link_hub *hub;
     struct pilots *pilots;
     unsigned kept, expected, gone, scripts, added;
@@ -157,8 +158,10 @@ static void own(void *arg)
     (void)arg;
 }
 
-static int script(void *arg, const char *join, struct buf *out, struct err *err)
+static int script(void *arg, const struct pilot *p, const char *join, struct buf *out,
+                  struct err *err)
 {
+    assert_non_null(p);
     struct trial *t = arg;
     assert_int_equal(strlen(join), 64);
     if (t->cannot_pack) {
@@ -184,24 +187,26 @@ static int set_up(void **state)
     write_command(t, "scancel", "");
     write_command(t, "sinfo", "main*@8@16000@up\n");
     write_command(t, "squeue", "");
+    t->program = file_join(t->dir, "program");
     t->hub = link_create(&t->loop, (struct engine_sink){ .fact = on_fact });
-    t->pilots = pilots_create(&(struct pilots_config){ .loop = &t->loop,
-                                                       .link = t->hub,
-                                                       .prefix = &none,
-                                                       .pace_ms = 1,
-                                                       .sink = { .keep = keep,
-                                                                 .drop = drop,
-                                                                 .add = add,
-                                                                 .limit = limit,
-                                                                 .remove = remove_host,
-                                                                 .reached = reached,
-                                                                 .taken = never,
-                                                                 .tasks = no_tasks,
-                                                                 .vacate = vacate,
-                                                                 .expect = expect,
-                                                                 .own = own,
-                                                                 .script = script,
-                                                                 .arg = t } });
+    t->pilots = pilots_create(
+        &(struct pilots_config){ .loop = &t->loop,
+                                 .link = t->hub,
+                                 .site = { .prefix = &none, .own = "root", .program = t->program },
+                                 .pace_ms = 1,
+                                 .sink = { .keep = keep,
+                                           .drop = drop,
+                                           .add = add,
+                                           .limit = limit,
+                                           .remove = remove_host,
+                                           .reached = reached,
+                                           .taken = never,
+                                           .tasks = no_tasks,
+                                           .vacate = vacate,
+                                           .expect = expect,
+                                           .own = own,
+                                           .script = script,
+                                           .arg = t } });
     pilots_begin(t->pilots);
     *state = t;
     return 0;
@@ -216,6 +221,7 @@ static int tear_down(void **state)
     assert_int_equal(uv_loop_close(&t->loop), 0);
     setenv("PATH", t->path, 1);
     file_remove_tree(t->dir, NULL);
+    free(t->program);
     free(t->path);
     free(t);
     return 0;
@@ -244,15 +250,16 @@ static void one_is_submitted_waits_and_ends(void **state)
     UNTIL(t, state_of(t) == PILOT_PENDING);
     assert_true(was_told(t, "sbatch", "--job-name=muster-pilot-ab12"));
     assert_string_equal(pilots_find(t->pilots, "p1")->id, "7");
-    write_file(t, "squeue.out", "7@PENDING@10:00@N/A@2@main@@muster-pilot-ab12@Priority\n");
+    write_file(t, "squeue.out", "7@PENDING@10:00@N/A@2@main@@1001@muster-pilot-ab12@Priority\n");
     UNTIL(t, strstr(t->why, "Priority") && t->expected >= 2);
     assert_int_equal(t->cpus, 8);
-    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n[1-2]@muster-pilot-ab12@None\n");
+    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n[1-2]@1001@muster-pilot-ab12@None\n");
     UNTIL(t, state_of(t) == PILOT_RUNNING);
     assert_true(pilot_has_node(pilots_find(t->pilots, "p1"), "n2"));
     assert_true(pilots_stop(t->pilots, "p1", "ada", false));
     UNTIL(t, was_told(t, "scancel", "--name=muster-pilot-ab12 --batch --signal=USR1 7\n"));
-    write_file(t, "squeue.out", "7@COMPLETED@10:00@N/A@2@main@n[1-2]@muster-pilot-ab12@None\n");
+    write_file(t, "squeue.out",
+               "7@COMPLETED@10:00@N/A@2@main@n[1-2]@1001@muster-pilot-ab12@None\n");
     UNTIL(t, state_of(t) == PILOT_OVER && t->gone == 2);
     assert_string_equal(pilots_find(t->pilots, "p1")->reason, "stopped by ada");
     assert_int_equal(pilots_count(t->pilots), 0);
@@ -289,7 +296,7 @@ static void one_is_found_by_its_name(void **state)
     write_file(t, "sbatch",
                "#!/bin/sh\necho 'sbatch: error: Socket timed out on send/recv operation' >&2\nexit "
                "1\n");
-    write_file(t, "squeue.out", "9@PENDING@10:00@N/A@2@main@@muster-pilot-ab12@Priority\n");
+    write_file(t, "squeue.out", "9@PENDING@10:00@N/A@2@main@@1001@muster-pilot-ab12@Priority\n");
     start(t);
     UNTIL(t, state_of(t) == PILOT_PENDING);
     assert_string_equal(pilots_find(t->pilots, "p1")->id, "9");
@@ -298,7 +305,7 @@ static void one_is_found_by_its_name(void **state)
 static void what_cannot_be_asked_is_not_gone(void **state)
 {
     struct trial *t = *state;
-    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n[1-2]@muster-pilot-ab12@None\n");
+    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n[1-2]@1001@muster-pilot-ab12@None\n");
     start(t);
     UNTIL(t, state_of(t) == PILOT_RUNNING);
     write_file(
@@ -327,6 +334,37 @@ static void the_latest_of_a_job_is_the_one_with_the_highest_number(void **state)
     }
     assert_string_equal(pilots_of_job(t->pilots, 99)->name, "p10");
     assert_null(pilots_of_job(t->pilots, 98));
+}
+
+/* Asked for, listed and cancelled as that; a job of that name that is somebody else's is not
+ * taken for it. */
+static void one_of_an_account_is_its_own_in_slurm(void **state)
+{
+    struct trial *t = *state;
+    static const struct account ann = {
+        .name = "ann", .home = "/home/ann", .shell = "/bin/sh", .ids = { .uid = 1001, .gid = 1001 }
+    };
+    const struct pilot_ask ask = { .nodes = 2, .partition = "", .gpu_type = "" };
+    struct pilot *p = pilot_create("p1", "ab12", "ann", &ask);
+    p->account = account_copy(p->arena, &ann);
+    p->job = 99;
+    write_file(t, "program",
+               "#!/bin/sh\necho \"$1 $3\" >>${0%/*}/program.log\nshift 2\nexec \"$@\"\n");
+    write_file(t, "sbatch",
+               "#!/bin/sh\necho 'sbatch: error: Socket timed out on send/recv operation' >&2\nexit "
+               "1\n");
+    write_file(t, "squeue.out", "6@RUNNING@10:00@N/A@2@main@n[1-2]@1002@muster-pilot-ab12@None\n");
+    pilots_start(t->pilots, p, "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+    UNTIL(t, was_told(t, "program", "1001 1001 sbatch\n"));
+    UNTIL(t, was_told(t, "squeue", "--name=muster-pilot-ab12 -h"));
+    write_file(t, "squeue.out",
+               "6@RUNNING@10:00@N/A@2@main@n[1-2]@1002@muster-pilot-ab12@None\n"
+               "7@RUNNING@10:00@N/A@2@main@n[3-4]@1001@muster-pilot-ab12@None\n");
+    UNTIL(t, state_of(t) == PILOT_RUNNING);
+    assert_string_equal(p->id, "7");
+    assert_true(pilots_stop(t->pilots, "p1", "ann", true));
+    UNTIL(t, was_told(t, "program", "1001 1001 scancel\n"));
+    assert_false(was_told(t, "squeue", "--me"));
 }
 
 /* ---- a node that joins ---- */
@@ -408,7 +446,7 @@ static void fail_row(struct trial *t)
 static void a_node_whose_row_was_not_kept_gets_in(void **state)
 {
     struct trial *t = *state;
-    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n[1-2]@muster-pilot-ab12@None\n");
+    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n[1-2]@1001@muster-pilot-ab12@None\n");
     pilots_start(t->pilots, pilot_with_token(), TOKEN);
     UNTIL(t, state_of(t) == PILOT_RUNNING);
     t->cannot_keep = true;
@@ -449,7 +487,7 @@ static void begin_with_a_node(struct trial *t, bool hears_again)
     char said[256];
     struct pilot *p = pilot_with_token();
     p->hears_again = hears_again;
-    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n2@muster-pilot-ab12@None\n");
+    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n2@1001@muster-pilot-ab12@None\n");
     pilots_start(t->pilots, p, TOKEN);
     UNTIL(t, state_of(t) == PILOT_RUNNING);
     t->reached = "n2";
@@ -497,7 +535,7 @@ static void one_of_an_older_server_is_not(void **state)
     begin_with_a_node(t, false);
     t->reached = NULL;
     const unsigned kept = t->kept;
-    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n1@muster-pilot-ab12@None\n");
+    write_file(t, "squeue.out", "7@RUNNING@10:00@N/A@2@main@n1@1001@muster-pilot-ab12@None\n");
     UNTIL(t, t->kept > kept && pilot_find_host(pilots_find(t->pilots, "p1"), "n2")->gone);
     assert_false(was_told(t, "scancel", "USR2"));
 }
@@ -511,6 +549,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_is_found_by_its_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_latest_of_a_job_is_the_one_with_the_highest_number,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_of_an_account_is_its_own_in_slurm, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_asked_is_not_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_node_whose_row_was_not_kept_gets_in, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_silent_node_is_started_again, set_up, tear_down),
