@@ -33,6 +33,7 @@ static void add(struct allocation_requests *out, struct arena *arena, const stru
                                                      .owner = job->row.owner,
                                                      .queue = job->row.queue,
                                                      .spec = job->spec,
+                                                     .alone = job->notes.alone,
                                                      .begun = job->active != 0,
                                                      .lacks = lacks,
                                                      .ran = job->row.generation != 0 };

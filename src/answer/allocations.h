@@ -15,6 +15,7 @@ struct allocation_request {
     uint64_t job, number;
     const char *owner, *queue;
     const struct job_spec *spec; /* the core's own, until the next turn */
+    bool alone;                  /* its account's own, and nobody else's (answer_account_of_job) */
     bool begun;                  /* it has tasks in an allocation */
     bool lacks;                  /* it has nodes, and they are too few for it: */
     const char *reason;          /* what the last plan said then; NULL: nothing */

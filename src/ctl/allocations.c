@@ -48,7 +48,9 @@ void allocations_forget(struct ctl *ctl, struct live_job *job)
 
 void allocations_apply(struct live_job *job)
 {
-    job->spec->placing.own = job->notes.own ? job->row.id : 0;
+    job->spec->placing.own = job->notes.own     ? job->row.id
+                             : job->notes.alone ? PLACING_OWN_TO_COME
+                                                : 0;
 }
 
 static bool is_open(const struct ctl *ctl, uint32_t at)

@@ -54,7 +54,8 @@ struct ctl_config {
     void (*drop_early)(void *arg, uint64_t job);
     void *early_arg;
     const char *no_allocations; /* why no nodes can be asked for; NULL: as the engine's caps say */
-    const char *place_engine;   /* of jobs that name none; NULL: any */
+    const char *no_users_allocations; /* the same for jobs of other accounts */
+    const char *place_engine;         /* of jobs that name none; NULL: any */
     const char *gpu_mps; /* pipe directory of an MPS daemon, "{uid}" for the account's number; "" or
                             NULL: none */
     const struct words *queues;   /* quotas by settings ("default" always) */

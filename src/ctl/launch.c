@@ -48,10 +48,10 @@ static struct user_dirs dirs_of(const struct ctl *ctl)
 }
 
 /* What the tasks make lies where their account can reach it, apart from the server's own. */
-static int make_user_dir(const struct ctl *ctl, const struct launch *launch, struct err *err)
+static int make_user_dir(const struct ctl *ctl, const struct account *account,
+                         const struct launch *launch, struct err *err)
 {
     char number[24], uid[16];
-    const struct account *account = launch->account;
     const struct user_dirs dirs = dirs_of(ctl);
     if (!account)
         return 0;
@@ -85,7 +85,8 @@ struct round {
     struct job_place place;
     struct site site;
     struct site_record notes;
-    const char *dir; /* of the launch that is being made, as its tasks reach it */
+    const struct account *here; /* whose its files on this machine are; NULL: the server's own */
+    const char *dir;            /* of the launch that is being made, as its tasks reach it */
     struct host_name *hosts;
     size_t n_hosts;
     struct hosts_text *hosts_text, *hosts_end; /* as agents are sent them: first and last part */
@@ -194,6 +195,8 @@ static int round_init(struct ctl *ctl, struct live_job *job, struct round *round
     if (core_row(ctl, round->arena, job->row.id, &row))
         return -1;
     row_json_read_site(round->arena, row.site, &round->notes);
+    /* Nodes of an allocation have directories of their own. */
+    round->here = job->notes.alone ? NULL : round->notes.account;
     round->site = (struct site){ .owner = job->row.owner,
                                  .fs_uri = ctl->config.fs_uri,
                                  .work_dir = round->notes.code_dir ? NULL : round->notes.work_dir,
@@ -310,7 +313,7 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
     };
     dialect_env(ctl->config.dialects, arena, &as_placed, &task.env);
     const struct task_host host = { .dialects = ctl->config.dialects,
-                                    .server = launch_server(ctl, arena, round->notes.account),
+                                    .server = launch_server(ctl, arena, round->here),
                                     .torchrun = ctl->config.torchrun,
                                     .gpu_memory = devices.memory,
                                     .gpu_mps = devices_mps(ctl, arena, round->notes.account) };
@@ -476,7 +479,8 @@ static bool launched(struct ctl *ctl, struct live_job *job, const struct share *
 }
 
 /* The job's own settings lie beside the launch, for the tasks to read. */
-static int add_config(const struct job_spec *spec, const struct launch *launch, struct err *err)
+static int add_config(const struct job_spec *spec, const struct account *account,
+                      const struct launch *launch, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT(CONFIG_MAX);
     AUTO_FREE char *path = file_join(launch->user_dir, CONFIG_FILE);
@@ -485,7 +489,7 @@ static int add_config(const struct job_spec *spec, const struct launch *launch, 
     json_print(spec->config, 0, &text);
     if (text.overflow)
         return err_set(err, ERR_CANNOT, "config: more than 16 MiB");
-    AS_FS_USER(account_files(launch->account));
+    AS_FS_USER(account_files(account));
     if (file_mkdirs(launch->user_dir, 0700, err) < 0)
         return -1;
     return file_replace(path, text.data, text.len, 0600, err);
@@ -541,7 +545,7 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
     AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, due->node);
     AUTO_FREE char *theirs = user_dir(ctl, job, due->node);
     const struct inputs *inputs = &job->spec->inputs;
-    const struct account *account = round->notes.account;
+    const struct account *here = round->here;
     const struct user_dirs dirs = dirs_of(ctl);
     struct launch launch = {
         .generation = { .job = job->row.id, .number = job->row.generation },
@@ -550,19 +554,20 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
         .job_name = job->row.name,
         .job_number = job->row.number,
         .dir = dir,
-        .user_dir = account ? theirs : dir,
-        .account = account,
+        .user_dir = here ? theirs : dir,
+        .account = round->notes.account,
         .sandbox = ctl->config.sandbox,
         .work_dir = round->site.work_dir,
         .code_dir = inputs->code.path ? NULL : round->notes.code_dir,
         .code_limit = inputs->code.limit,
         .output_dir = round->notes.output_dir,
-        .python = inputs->interpreter ? inputs->interpreter : usual_python(ctl, account),
+        .python =
+            inputs->interpreter ? inputs->interpreter : usual_python(ctl, round->notes.account),
         .pip = inputs->python,
         .packages =
-            account ? arena_printf(arena, "%s/packages/%u", ctl->config.users_dir, account->ids.uid)
-                    : arena_printf(arena, "%s/packages", ctl->config.state_dir),
-        .images = user_dirs_images(&dirs, arena, account),
+            here ? arena_printf(arena, "%s/packages/%u", ctl->config.users_dir, here->ids.uid)
+                 : arena_printf(arena, "%s/packages", ctl->config.state_dir),
+        .images = user_dirs_images(&dirs, arena, here),
         .images_size = ctl->config.images_size,
         .requirements = inputs->requirements,
         .grace_ms = job->spec->limits.grace_ms,
@@ -587,11 +592,11 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
         launch.tasks[i] = make_task(ctl, job, round, arena, due[i].flat);
     images_add_to_launch(ctl->images, job, arena, &launch);
     note_told(agent);
-    int rc = make_user_dir(ctl, &launch, &err) ||
+    int rc = make_user_dir(ctl, here, &launch, &err) ||
                      secrets_add(ctl->secrets, job, arena, &launch, &err) ||
                      add_mounts(ctl, job, round, arena, &launch, &err) ||
                      add_files(ctl, job, round, arena, &launch, &err) ||
-                     (!has_files(round, due->node) && add_config(job->spec, &launch, &err))
+                     (!has_files(round, due->node) && add_config(job->spec, here, &launch, &err))
                  ? -1
                  : 0;
     if (rc == 0) {

@@ -36,6 +36,8 @@ int core_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *
 void load_spec(struct live_job *job, const struct text_node *tree)
 {
     job->spec = job_of_tree(job->arena, tree);
+    if (job->spec)
+        allocations_apply(job);
 }
 
 const struct job_spec *core_spec(struct ctl *ctl, struct live_job *job)

@@ -3,9 +3,9 @@
 #include "ctl/submit.h"
 
 #include "account/redact.h"
-#include "admit/admit.h"
 #include "ctl/account.h"
 #include "ctl/depend_work.h"
+#include "ctl/engine_choice.h"
 #include "ctl/nodes.h"
 #include "ctl/results.h"
 #include "ctl/slices.h"
@@ -344,7 +344,7 @@ static int map_storage(struct submission *s, struct err *err)
 /* They run, but cannot ask for anything. */
 static void warn_unreachable(struct submission *s)
 {
-    if (!s->ask.account || launch_server(s->ctl, s->arena, s->ask.account))
+    if (!s->ask.account || s->notes.alone || launch_server(s->ctl, s->arena, s->ask.account))
         return;
     struct problem *p =
         report_warn(&s->answer->report, (struct place){ 0 }, "server",
@@ -381,23 +381,14 @@ static int check_member(struct submission *s, struct err *err)
     return refuse_field(s, "project", err);
 }
 
-/* Other accounts than the server's are those of its own machine. */
-static int keep_here(struct submission *s, struct err *err)
+static int check_account(struct submission *s, struct err *err)
 {
-    const char **engine = &s->read.job->placing.engine;
-    if (!s->ask.account)
-        return 0;
-    if (!*engine)
-        *engine = "local";
-    if (strcmp(*engine, "local") == 0)
-        return 0;
-    err_set(
-        err, ERR_CANNOT,
-        "tasks run as the account %.60s, and only the server's own machine has it: nodes of the "
-        "engine %.60s run them as the user of their host",
-        s->ask.account->name, *engine);
-    err_hint(err, "leave place.engine out, or start a server of your own for them");
-    return refuse_field(s, "place.engine", err);
+    struct placing *placing = &s->read.job->placing;
+    if (engine_check_account(s->ctl, s->ask.account, s->read.job, err))
+        return refuse_field(s, "place.engine", err);
+    s->notes.alone = s->ask.account && strcmp(placing->engine, ENGINE_ALLOCATOR) == 0;
+    placing->own = s->notes.alone ? PLACING_OWN_TO_COME : 0;
+    return 0;
 }
 
 /* What works on this machine is not in a recording; whether it was asked for is. */
@@ -429,22 +420,6 @@ static int refuse_size(struct submission *s, struct err *err)
     return refuse(s, err, ERR_CANNOT);
 }
 
-/* Of a job that has nodes asked for, a queue that is none here is the name of a partition there. */
-static void choose_engine(struct submission *s)
-{
-    struct job_spec *spec = s->read.job;
-    const struct engine *engine = s->ctl->config.engine;
-    const char *standard = s->ctl->config.place_engine, **chosen = &spec->placing.engine;
-    if (!*chosen && standard && !s->ask.account && !spec->placing.nodes.n)
-        *chosen = standard;
-    if (!admit_asks_nodes(engine->ops->caps(engine), spec) ||
-        resolve_queue(s->ctl->catalogue, spec->queue))
-        return;
-    if (!pairs_get(&spec->placing.labels, "slurm/partition"))
-        pairs_set(&spec->placing.labels, s->arena, "slurm/partition", spec->queue);
-    spec->queue = NULL;
-}
-
 /* The queue of a batch script is a partition where it comes from. */
 static void hint_partition(struct submission *s)
 {
@@ -464,13 +439,13 @@ static int admit(struct submission *s, struct err *err)
     struct job_spec *spec = s->read.job;
     struct report *report = &s->answer->report;
     struct engine *engine = ctl->config.engine;
-    choose_engine(s);
+    engine_choose(ctl, s->arena, s->ask.account, spec);
     if (resolve_names(ctl->catalogue, s->read.dialect->catalogued, spec, report) |
         depend_work_resolve(ctl, s->ask.owner, spec, report)) {
         hint_partition(s);
         return refuse(s, err, ERR_INPUT);
     }
-    if (check_member(s, err) || keep_here(s, err))
+    if (check_member(s, err) || check_account(s, err))
         return -1;
     if (core_check_secrets(ctl, s->ask.owner, spec, report))
         return refuse(s, err, ERR_INPUT);

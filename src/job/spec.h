@@ -137,6 +137,7 @@ struct colocate {
     struct words roles;
     struct pairs shares;
 };
+#define PLACING_OWN_TO_COME UINT64_MAX
 struct placing {
     struct colocate *together;
     size_t n_together;
@@ -146,7 +147,8 @@ struct placing {
     const char *within; /* topology level */
     const char *engine; /* whose nodes alone; NULL: of any */
     uint64_t own;       /* the job's id while it has an allocation of its own, whose nodes it uses
-                           alone; 0: it has none. In no field: the core's */
+                           alone; PLACING_OWN_TO_COME: it has none and uses no other nodes; 0: it
+                           has none. In no field: the core's */
     bool within_required, pin_cpus;
 };
 struct mount {

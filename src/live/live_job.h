@@ -99,6 +99,7 @@ struct live_column {
     bool placing;           /* not all of its places are recorded: nothing is started yet */
     bool idle;              /* runs on capacity that its queue is not sure of */
     bool own;               /* has, or waits for, an allocation of its own (allocations.h) */
+    bool alone;             /* runs nowhere else: its nodes are to be its account's */
     uint32_t partly_up;     /* it runs with so many tasks, as it has said; 0: with all of them */
     uint64_t promised_ms;   /* the time it was first told to start by; 0: none */
     enum job_runtime runtime; /* that its images got; SERVER: it names none, or is of before */

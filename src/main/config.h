@@ -30,7 +30,8 @@
     X(ENGINE, "engine", CHOICE, "any", "any|local|machines|slurm",                                  \
       "place.engine of jobs that name none: slurm gives each nodes of its own")                     \
     X(SLURM_PREFIX, "slurm_prefix", TEXT, "", "WORDS",                                              \
-      "what stands before Slurm's commands, which no shell reads: ssh login; none: no Slurm")       \
+      "what stands before Slurm's commands, which no shell reads: ssh login, ssh %u@login (as the " \
+      "job's account); none: no Slurm")                                                             \
     X(TLS_CERT, "tls_cert", TEXT, "", "FILE",                                                       \
       "certificate chain (PEM) for https on the same port; default: made by the server itself")     \
     X(TLS_KEY, "tls_key", TEXT, "", "FILE", "its key (PEM)")                                        \

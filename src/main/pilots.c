@@ -5,6 +5,7 @@
 
 #include "answer/allocations.h"
 #include "answer/cluster_views.h"
+#include "answer/job_rights.h"
 #include "api/child.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -575,12 +576,19 @@ static void ask_own(struct pilot_nodes *n, struct arena *arena, const struct all
                  *err.hint ? arena_printf(arena, "%s; %s", err.what, err.hint) : err.what, 0);
         return;
     }
+    const struct account *account = answer_account_of_job(n->config.ctl, arena, w->job);
+    if (w->alone != (account != NULL)) { /* never as the server in its place */
+        tell_job(n, w->job, BY_PLATFORM, "its account cannot be read from the records", 0);
+        return;
+    }
     struct starting *s = mem_new(sizeof *s);
     *s = (struct starting){ .of = n };
     s->pilot = make_pilot(n, &ask, w->owner, s->join);
     s->pilot->job = w->job;
     s->pilot->job_number = w->number;
     s->pilot->grace_ms = w->spec->limits.grace_ms;
+    if (account)
+        s->pilot->account = account_copy(s->pilot->arena, account);
     n->asking++;
     keep(n, s->pilot, on_own_row, s);
 }
@@ -820,6 +828,15 @@ const char *pilot_nodes_none(struct arena *arena, const char *prefix)
         return NULL;
     return "this server finds no sbatch: start it on a login node of Slurm, or with "
            "--slurm-prefix=\"ssh LOGIN\"";
+}
+
+const char *pilot_nodes_none_of_users(struct arena *arena, const char *prefix)
+{
+    struct words words = { .n = 0 };
+    struct err err;
+    if (read_prefix(arena, prefix, &words, &err) == 0 && slurm_prefix_has_user(&words))
+        return NULL;
+    return "the setting slurm_prefix does not say as whom Slurm's commands run (" SLURM_USER ")";
 }
 
 struct pilot_nodes *pilot_nodes_create(const struct pilot_nodes_config *config, struct err *err)

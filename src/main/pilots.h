@@ -27,6 +27,9 @@ struct pilot_nodes_config {
 };
 /* Why no nodes can be asked of Slurm by a server with that prefix; NULL: they can. In arena. */
 const char *pilot_nodes_none(struct arena *, const char *prefix);
+/* Why a server of root's with that prefix, which asks Slurm for nodes, asks for none for jobs of
+ * other accounts; NULL: it does. In arena. */
+const char *pilot_nodes_none_of_users(struct arena *, const char *prefix);
 struct pilot_nodes;
 /* Those of the records are known from here on: before the core recovers. NULL. */
 struct pilot_nodes *pilot_nodes_create(const struct pilot_nodes_config *, struct err *);

@@ -524,6 +524,8 @@ static int make_core(struct server *s, struct err *err)
     if (s->image_asks)
         image_asks_join(s->image_asks, &config);
     config.no_allocations = s->no_allocations;
+    config.no_users_allocations =
+        pilot_nodes_none_of_users(s->arena, s->config.at[SETTING_SLURM_PREFIX].text);
     config.tape = s->recorder ? recorder_tape(s->recorder) : NULL;
     s->ctl = ctl_create(&config, err);
     if (!s->ctl)

@@ -7,12 +7,15 @@
 #include <cmocka.h>
 
 #include "answer/allocations.h"
+#include "answer/job_rights.h"
 #include "ctl/allocations.h"
+#include "ctl/core.h"
 #include "ctl/test/world.h"
 #include "job/node_spec.h"
 #include "queue/test/quota.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define JOB(name)                                                                                  \
     "{\"name\":\"" name "\",\"queue\":\"q\",\"place\":{\"engine\":\"slurm\"},\"roles\":{\"w\":"    \
@@ -228,6 +231,72 @@ static void none_is_asked_for_where_there_is_room(void **state)
     assert_int_equal(count(w), 0);
 }
 
+static const struct account ann = {
+    .name = "ann", .home = "/nonexistent", .shell = "/bin/sh", .ids = { .uid = 61234, .gid = 61234 }
+};
+
+static uint64_t submit_as_ann(struct world *w, const char *text)
+{
+    return world_submit_as(
+        w,
+        &(struct ctl_submit){ .owner = "ada", .account = &ann, .text = text, .len = strlen(text) });
+}
+
+/* Nodes of any job run them as the server: it is as if there was none. */
+static void one_of_another_account_has_its_own(void **state)
+{
+    struct world *w = *state;
+    struct arena *arena = arena_create();
+    if (geteuid() != 0)
+        skip();
+    comes(w, "p1", 0);
+    comes(w, "p2", 0);
+    uint64_t job = submit_as_ann(w, JOB("a"));
+    settles(w);
+    assert_int_equal(world_state(w, job), JOB_QUEUED);
+    struct allocation_requests list = wanted(w, arena);
+    assert_int_equal(list.n, 1);
+    assert_true(list.at[0].alone);
+    assert_string_equal(answer_account_of_job(w->ctl, arena, job)->name, "ann");
+    comes(w, "s1", job);
+    comes(w, "s2", job);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    world_crash(w);
+    settles(w);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_true(wanted(w, arena).at[0].alone);
+    world_command(w, job, CTL_STOP);
+    settles(w);
+    uint64_t again = submit_as_ann(w, JOB("a"));
+    world_crash(w); /* before or after it was asked for: never on nodes of any job */
+    settles(w);
+    assert_int_equal(world_state(w, again), JOB_QUEUED);
+    assert_int_equal(count(w), 1);
+    arena_destroy(arena);
+}
+
+static void what_cannot_run_as_its_account_is_refused(void **state)
+{
+    struct world *w = *state;
+    static const char peers[] =
+        "{\"name\":\"a\",\"place\":{\"engine\":\"slurm\"},\"gang\":[{\"name\":\"g\",\"roles\":[\"w\"],\"with\":"
+        "[\"p/h\"]}],\"roles\":{\"w\":{\"run\":\"x\"}}}";
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(submit_as_ann(w, peers), 0);
+    w->ctl->config.place_engine = "slurm";
+    assert_int_not_equal(submit_as_ann(w, "{\"name\":\"b\",\"roles\":{\"w\":{\"run\":\"x\"}}}"), 0);
+    settles(w);
+    assert_int_equal(count(w), 1);
+    w->ctl->config.no_users_allocations = "the prefix does not say as whom";
+    assert_int_equal(submit_as_ann(w, JOB("a")), 0);
+    /* here, then */
+    assert_int_not_equal(
+        submit_as_ann(w, "{\"name\":\"c\",\"suspend\":true,\"roles\":{\"w\":{\"run\":\"x\"}}}"), 0);
+    settles(w);
+    assert_int_equal(count(w), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +305,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_refused_ends_the_job, setup, teardown),
         cmocka_unit_test_setup_teardown(a_queue_that_is_not_here_is_a_partition, setup, teardown),
         cmocka_unit_test_setup_teardown(none_is_asked_for_where_there_is_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_of_another_account_has_its_own, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_run_as_its_account_is_refused, setup, teardown),
     };
     return cmocka_run_group_tests_name("ctl/allocations", tests, NULL, NULL);
 }

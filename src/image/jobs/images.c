@@ -186,10 +186,12 @@ struct words images_pinned(const struct images *images, const struct live_job *j
     return names;
 }
 
+/* What another account's credentials open is not kept as the server's own: each of its machines
+ * asks the registry. */
 static void ask_to_pack(struct images *images, struct live_job *job)
 {
-    if (job->images_packing || !are_used(job) || !(images->config.ask || images_replay(images)) ||
-        count_machines(images, job) < 2)
+    if (job->images_packing || job->notes.alone || !are_used(job) ||
+        !(images->config.ask || images_replay(images)) || count_machines(images, job) < 2)
         return;
     const struct words names = images_pinned(images, job);
     job->images_packing = true;
