@@ -418,6 +418,8 @@ static const struct codec_row spec_rows[] = {
     MAYBE(struct node_spec, engine, "that gave it"),
     ROW(U64, struct node_spec, for_job, "id of the only job that may use it; 0: any",
         .flags = CODEC_TAIL),
+    ROW(FLAG, struct node_spec, early_images, "images of jobs that wait can come to it",
+        .flags = CODEC_TAIL),
     ROW_END,
 };
 static const struct codec_row machine_fact_rows[] = {

@@ -51,7 +51,10 @@
     X(FILE)                                                                                        \
     X(HOST_JOIN)                                                                                   \
     X(HOST_JOINED)                                                                                 \
-    X(SECRETS)
+    X(SECRETS)                                                                                     \
+    X(HOST_IMAGE)                                                                                  \
+    X(HOST_IMAGE_DROP)                                                                             \
+    X(HOST_IMAGE_NEWS)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

@@ -33,6 +33,8 @@ const struct codec_row wire_host_hello_rows[] = {
     ROW(TEXT, struct wire_host_hello, device_error,
         "why they are not, or not all, known; empty: they are", .max = TEXT_MAX),
     ROW(PAIRS, struct wire_host_hello, labels, "that the machine's owner gave it", .max = 256),
+    ROW(U32, struct wire_host_hello, does, "1: it fetches images of jobs that wait (HOST_IMAGE)",
+        .flags = CODEC_TAIL),
     ROW_END,
 };
 
@@ -92,6 +94,32 @@ const struct codec_row wire_host_joined_rows[] = {
     ROW(TEXT, struct wire_host_joined_answer, reason,
         "why not, for people; of one that is to be started again the SHA-256 of its host's token",
         .max = TEXT_MAX),
+    ROW_END,
+};
+
+const struct codec_row wire_host_image_rows[] = {
+    ROW(U32, struct wire_host_image, number, "by which it is spoken of"),
+    ROW(TEXT, struct wire_host_image, name, "of the image, with its digest", .max = 1024),
+    ROW(U64, struct wire_host_image, limit, "bytes of all images there", .min = 1),
+    ROW_WORDS(struct wire_host_image, keep, "digests of images that are not to go for it",
+              .max = 64),
+    ROW_BYTES(BLOB, struct wire_host_image, auth, auth_len,
+              "credentials for its registry, as docker login writes them", .max = 1u << 20),
+    ROW_END,
+};
+const struct codec_row wire_host_image_drop_rows[] = {
+    ROW(U32, struct wire_host_image_drop, number, "of the image"),
+    ROW_END,
+};
+const struct codec_row wire_host_image_news_rows[] = {
+    ROW(U32, struct wire_host_image_report, number, "of the image"),
+    ROW(U8, struct wire_host_image_report, step, "5 it comes, 6 it is there, 7 it did not come",
+        .min = IMAGE_EARLY_FETCHES, .max = IMAGE_EARLY_FAILED),
+    ROW(U64, struct wire_host_image_report, bytes,
+        "that have come; there without any: it was there"),
+    ROW(U64, struct wire_host_image_report, total, "0: not known"),
+    ROW(U64, struct wire_host_image_report, took_ms, "since it began"),
+    ROW(TEXT, struct wire_host_image_report, problem, "why it did not come", .max = 500),
     ROW_END,
 };
 

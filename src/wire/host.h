@@ -5,6 +5,8 @@
 
 #include "base/pairs.h"
 #include "job/ids.h"
+#include "job/image_progress.h"
+#include "job/words.h"
 #include "wire/codec.h"
 
 #include <stdint.h>
@@ -12,6 +14,7 @@
 #define HOST_TOKEN  32u /* bytes of an agent's token */
 #define HOST_CODE   64u /* digits of a SHA-256 */
 #define HOST_MARKER 1150u
+#define HOST_IMAGES 1u /* in HOST_HELLO.does: it reads HOST_IMAGE and HOST_IMAGE_DROP */
 
 struct wire_host_device {
     uint32_t minor;                 /* of /dev/nvidiaN */
@@ -30,6 +33,7 @@ struct wire_host_hello { /* host -> server: the first, and again when something 
     uint32_t n_devices;
     const char *device_error; /* why they are not, or not all, known; "" when all is well */
     struct pairs labels;
+    uint32_t does; /* HOST_...: what it can besides; 0: of a version that does not say */
 };
 
 enum wire_host_run_state {
@@ -70,6 +74,27 @@ struct wire_host_clean { /* server -> host */
     struct generation generation;
 };
 
+/* An image for a job that waits in the queue: it comes into the store of the host, one after the
+ * other, with the least right to time and room. Numbers are of the server's process; the same twice
+ * is one. */
+struct wire_host_image { /* server -> host */
+    uint32_t number;
+    const char *name;  /* with its digest */
+    uint64_t limit;    /* bytes of the store */
+    struct words keep; /* digests of images that jobs ahead want: in use meanwhile */
+    const char *auth;  /* credentials as docker login writes them; NULL: none */
+    size_t auth_len;
+};
+struct wire_host_image_drop { /* server -> host: nobody wants it any more */
+    uint32_t number;
+};
+struct wire_host_image_report { /* host -> server; READY or FAILED is the last of a number */
+    uint32_t number;
+    enum image_step step; /* IMAGE_EARLY_... */
+    uint64_t bytes, total, took_ms;
+    const char *problem; /* FAILED; else "" */
+};
+
 /* A node of an allocation, which came with a token that all of them share and others can read: it
  * has made one of its own. */
 struct wire_host_join { /* host -> server: the only one of its connection */
@@ -94,11 +119,15 @@ struct wire_host_joined_answer { /* server -> host: the answer */
     X(struct wire_host_ended_report, HOST_ENDED)                                                   \
     X(struct wire_host_clean, HOST_CLEAN)                                                          \
     X(struct wire_host_join, HOST_JOIN)                                                            \
-    X(struct wire_host_joined_answer, HOST_JOINED)
+    X(struct wire_host_joined_answer, HOST_JOINED)                                                 \
+    X(struct wire_host_image, HOST_IMAGE)                                                          \
+    X(struct wire_host_image_drop, HOST_IMAGE_DROP)                                                \
+    X(struct wire_host_image_report, HOST_IMAGE_NEWS)
 
 extern const struct codec_row wire_host_hello_rows[], wire_host_runs_rows[], wire_host_start_rows[],
     wire_host_end_rows[], wire_host_ended_rows[], wire_host_clean_rows[], wire_host_join_rows[],
-    wire_host_joined_rows[];
+    wire_host_joined_rows[], wire_host_image_rows[], wire_host_image_drop_rows[],
+    wire_host_image_news_rows[];
 bool wire_host_start_good(const void *); /* its token has the length */
 bool wire_host_join_good(const void *);  /* the same */
 bool wire_host_runs_good(const void *);  /* a mark for each, or none */

@@ -643,6 +643,13 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
     MESSAGE(SECRETS, struct wire_secrets, secrets_rows, TO_AGENT,
             "values of secrets that tasks get; before the LAUNCH that names them, and when one is "
             "another"),
+    MESSAGE(HOST_IMAGE, struct wire_host_image, wire_host_image_rows, TO_HOST,
+            "an image for a job that waits is to come, where HOST_HELLO said that it does that; "
+            "one after the other"),
+    MESSAGE(HOST_IMAGE_DROP, struct wire_host_image_drop, wire_host_image_drop_rows, TO_HOST,
+            "it is not wanted any more: what has come of it goes"),
+    MESSAGE(HOST_IMAGE_NEWS, struct wire_host_image_report, wire_host_image_news_rows, FROM_HOST,
+            "how far it is, about once a second; the last says that it is there, or why not"),
 };
 
 void wire_put_as(struct buf *out, enum wire_kind kind, uint64_t seq, const void *message)

@@ -328,6 +328,17 @@ static void hosts(struct fixture *f)
     TRY(f, "host-join", host_join, .version = 1, .node = "n7", .allocation = "4711", .own = token,
         .own_len = HOST_TOKEN);
     TRY(f, "host-joined", host_joined_answer, .node = "n7.2", .reason = "");
+    TRY(f, "host-hello-images", host_hello, .version = 1, .node = "gpu2", .machine = "m",
+        .boot = "b", .device_error = "", .does = HOST_IMAGES);
+    const char *keep[] = { "0123", "4567" };
+    TRY(f, "host-image", host_image, .number = 3, .name = "host/x:1@sha256:01", .limit = 9,
+        .keep = { keep, 2 }, .auth = "{}", .auth_len = 2);
+    TRY(f, "host-image-plain", host_image, .number = 3, .name = "host/x:1@sha256:01", .limit = 9);
+    TRY(f, "host-image-drop", host_image_drop, .number = 3);
+    TRY(f, "host-image-news", host_image_report, .number = 3, .step = IMAGE_EARLY_FETCHES,
+        .bytes = 5, .total = 6, .took_ms = 7, .problem = "");
+    TRY(f, "host-image-failed", host_image_report, .number = 3, .step = IMAGE_EARLY_FAILED,
+        .problem = "no such image");
 }
 
 static void messages_of_agents(void **state)
