@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "node/conf.h"
+#include "node/host_images.h"
 #include "node/host_runs.h"
 #include "node/machine.h"
 #include "node/route.h"
@@ -45,6 +46,7 @@ struct host {
     unsigned refusals; /* one after the other */
     struct smi *smi;
     struct host_runs *runs;
+    struct host_images *images;
     struct uplink *link;
     uv_timer_t look, again;
     uv_signal_t term, hup;
@@ -57,6 +59,7 @@ static void leave(struct host *host)
     host->leaving = true;
     uplink_destroy(TAKE(host->link));
     host_runs_destroy(TAKE(host->runs));
+    host_images_destroy(TAKE(host->images));
     smi_destroy(TAKE(host->smi));
     uv_close((uv_handle_t *)&host->look, NULL);
     uv_close((uv_handle_t *)&host->again, NULL);
@@ -75,6 +78,15 @@ static void on_run_ended(void *arg, struct generation generation, const char *re
     if (!host->connected)
         return;
     wire_put(uplink_out(host->link), 0, &ended);
+    uplink_flush(host->link);
+}
+
+static void on_image(void *arg, const struct wire_host_image_report *news)
+{
+    struct host *host = arg;
+    if (!host->connected)
+        return;
+    wire_put(uplink_out(host->link), 0, news);
     uplink_flush(host->link);
 }
 
@@ -129,6 +141,7 @@ static void on_lost(void *arg)
 {
     struct host *host = arg;
     host->connected = false;
+    host_images_drop_all(host->images); /* who comes next says anew what it wants */
 }
 
 /* ---- down ---- */
@@ -169,6 +182,27 @@ static int take_clean(struct host *host, const struct wire_frame *frame)
     return 0;
 }
 
+static int take_image(struct host *host, const struct wire_frame *frame)
+{
+    struct wire_host_image wanted;
+    struct arena *arena = arena_create();
+    int rc = wire_get(frame, arena, &wanted);
+    if (rc == 0)
+        host_images_fetch(host->images, &wanted);
+    arena_wipe(arena); /* credentials */
+    arena_destroy(arena);
+    return rc;
+}
+
+static int take_image_drop(struct host *host, const struct wire_frame *frame)
+{
+    struct wire_host_image_drop drop;
+    if (wire_get(frame, NULL, &drop) != 0)
+        return -1;
+    host_images_drop(host->images, drop.number);
+    return 0;
+}
+
 static int on_frame(void *arg, const struct wire_frame *frame)
 {
     struct host *host = arg;
@@ -176,6 +210,8 @@ static int on_frame(void *arg, const struct wire_frame *frame)
     case WIRE_HOST_START: return take_start(host, frame);
     case WIRE_HOST_END: return take_end(host, frame);
     case WIRE_HOST_CLEAN: return take_clean(host, frame);
+    case WIRE_HOST_IMAGE: return take_image(host, frame);
+    case WIRE_HOST_IMAGE_DROP: return take_image_drop(host, frame);
     case WIRE_PING:
         wire_put_plain(uplink_out(host->link), WIRE_PONG, frame->seq);
         uplink_flush(host->link);
@@ -210,6 +246,7 @@ static void end_with_runs(struct host *host)
 {
     host->connected = false;
     host->ending = true;
+    host_images_drop_all(host->images);
     uplink_destroy(TAKE(host->link)); /* nothing is to be started here any more */
     uv_timer_stop(&host->look);
     uv_timer_start(&host->again, on_empty_look, 0, EMPTY_LOOK_MS);
@@ -271,7 +308,8 @@ static void on_devices(void *arg, const struct smi_list *list)
     struct arena *arena = arena_create();
     struct wire_host_hello hello = { .version = WIRE_VERSION,
                                      .node = host->conf.node,
-                                     .pid = (uint32_t)getpid() };
+                                     .pid = (uint32_t)getpid(),
+                                     .does = HOST_IMAGES };
     struct err err;
     if (machine_read(arena, host->dir, &hello, &err) < 0)
         log_warn("machine.unknown", "%s", err.what);
@@ -368,6 +406,8 @@ static int open_host(struct host *host, struct err *err)
                                              .program = host->program,
                                              .ended = on_run_ended,
                                              .arg = host };
+    host->images = host_images_create(&(struct host_images_config){
+        .loop = &host->loop, .dir = host->dir, .news = on_image, .arg = host });
     host->runs = host_runs_create(&config, err);
     return host->runs ? 0 : -1;
 }
