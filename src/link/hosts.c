@@ -57,6 +57,7 @@ struct host {
     struct conn *conn;       /* NULL: not connected */
     bool hello, synced;      /* HOST_HELLO, HOST_RUNS came on this connection */
     char machine[80], boot[80];
+    uint32_t does; /* as its last HOST_HELLO said */
 };
 
 struct hosts {
@@ -136,6 +137,27 @@ void hosts_ids(const struct hosts *hosts, const char *node, const char **machine
     const struct host *host = string_map_get(hosts->by_node, node);
     *machine = host ? host->machine : "";
     *boot = host ? host->boot : "";
+}
+
+/* ---- images ---- */
+
+bool hosts_fetch_image(struct hosts *hosts, const char *node, const struct wire_host_image *wanted)
+{
+    const struct host *host = string_map_get(hosts->by_node, node);
+    if (!host || !host->synced || !(host->does & HOST_IMAGES))
+        return false;
+    wire_put(conn_out(host->conn), 0, wanted);
+    conn_flush(host->conn);
+    return true;
+}
+
+void hosts_drop_image(struct hosts *hosts, const char *node, uint32_t number)
+{
+    const struct host *host = string_map_get(hosts->by_node, node);
+    if (!host || !host->synced || !(host->does & HOST_IMAGES))
+        return;
+    wire_put(conn_out(host->conn), 0, &(struct wire_host_image_drop){ .number = number });
+    conn_flush(host->conn);
 }
 
 /* ---- runs ---- */
@@ -477,6 +499,7 @@ static int on_hello(struct host *host, const struct wire_frame *frame)
     }
     snprintf(host->machine, sizeof host->machine, "%s", hello.machine);
     snprintf(host->boot, sizeof host->boot, "%s", hello.boot);
+    host->does = hello.does;
     conn_address(host->conn, true, from);
     sink->up(sink->arg, host->node, from, &hello);
     return 0;
@@ -518,6 +541,17 @@ static int on_ended(struct host *host, const struct wire_frame *frame)
     return 0;
 }
 
+static int on_image(struct host *host, const struct wire_frame *frame)
+{
+    const struct hosts_sink *sink = &host->hosts->sink;
+    struct wire_host_image_report news;
+    if (!host->synced || wire_get(frame, host->hosts->scratch, &news) < 0)
+        return -1;
+    if (sink->image)
+        sink->image(sink->arg, host->node, &news);
+    return 0;
+}
+
 static int on_pong(struct host *host, uint64_t ping)
 {
     size_t cursor = 0;
@@ -540,6 +574,7 @@ static int on_frame(struct host *host, const struct wire_frame *frame)
     case WIRE_HOST_HELLO: return on_hello(host, frame);
     case WIRE_HOST_RUNS: return on_runs(host, frame);
     case WIRE_HOST_ENDED: return on_ended(host, frame);
+    case WIRE_HOST_IMAGE_NEWS: return on_image(host, frame);
     case WIRE_PONG: return on_pong(host, frame->seq);
     case WIRE_PING:
         wire_put_plain(conn_out(host->conn), WIRE_PONG, frame->seq);

@@ -16,6 +16,9 @@ struct hosts_sink {
     void (*down)(void *arg, const char *node, const char *why); /* it is not connected any more */
     /* Once for each run that was wanted or recovered: nothing of it lives, says its host. */
     void (*ended)(void *arg, struct generation, const char *node, const char *reason);
+    /* Of an image that was asked for; after `down` nothing is said of those before it. NULL: none
+     * is. */
+    void (*image)(void *arg, const char *node, const struct wire_host_image_report *);
     void *arg;
 };
 
@@ -59,6 +62,10 @@ bool hosts_clean(struct hosts *, struct generation, const char *node);
 /* Was one of that generation given up (cleaned) there before its host said that it has ended? The
  * next is started, and its agent let in (link_bar), when it has. */
 bool hosts_leaves(const struct hosts *, struct generation, const char *node);
+/* An image for jobs that wait. false, and nothing is sent: the machine is not connected, or its
+ * host is of a version that does not fetch any. What is asked for ends with the connection. */
+bool hosts_fetch_image(struct hosts *, const char *node, const struct wire_host_image *);
+void hosts_drop_image(struct hosts *, const char *node, uint32_t number);
 /* Is it wanted or recovered, and not ended yet? */
 bool hosts_runs(const struct hosts *, struct generation, const char *node);
 

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "engine/machines/images.h"
 #include "engine/machines/remote_launch.h"
 #include "engine/machines/staging.h"
 #include "job/gpu.h"
@@ -59,6 +60,7 @@ struct machines {
     struct arena *reports;
     struct link_hub *link;
     struct hosts *hosts;
+    struct machine_images *images;
     struct staging *staging;
     struct string_map *runs;     /* of struct machine_run, by key_of() */
     struct string_map *machines; /* of struct machine, by node */
@@ -189,6 +191,7 @@ static void on_tidy(uv_timer_t *timer)
 static void on_later(uv_timer_t *timer)
 {
     struct machines *m = timer->data;
+    machine_images_tell_lost(m->images);
     size_t cursor = 0;
     const char *key;
     void *value;
@@ -268,6 +271,7 @@ static struct node_spec spec_of(struct machines *m, const struct machine *machin
                               .engine = machine->engine,
                               .lasts_ms = machine->lasts_ms,
                               .for_job = machine->for_job,
+                              .early_images = hello->does & HOST_IMAGES,
                               .machine = true };
     spec.host = machine->host ? machine->host : spec.name;
     for (size_t i = 0; i < hello->labels.n; i++)
@@ -298,6 +302,8 @@ static void on_down(void *arg, const char *node, const char *why)
 {
     struct machines *m = arg;
     char reason[256];
+    machine_images_lose(m->images, node);
+    uv_timer_start(&m->later, on_later, 0, 0);
     snprintf(reason, sizeof reason, "the machine cannot be reached: %s", why);
     tell(m, &(struct engine_fact){ .kind = FACT_NODE_DOWN, .node = node, .reason = reason });
 }
@@ -308,6 +314,23 @@ static void on_ended(void *arg, struct generation g, const char *node, const cha
     struct machine_run *run = find(m, g, node);
     if (run)
         end_run(m, run, reason);
+}
+
+static void on_image(void *arg, const char *node, const struct wire_host_image_report *news)
+{
+    machine_images_hear(((struct machines *)arg)->images, node, news);
+}
+
+void machines_fetch_image(struct engine *e, const struct machines_image *wanted)
+{
+    struct machines *m = machines_of(e);
+    if (!machine_images_fetch(m->images, wanted))
+        uv_timer_start(&m->later, on_later, 0, 0);
+}
+
+void machines_drop_images(struct engine *e, uint64_t job)
+{
+    machine_images_drop(machines_of(e)->images, job);
 }
 
 /* ---- calls ---- */
@@ -590,6 +613,7 @@ static void on_closed(uv_handle_t *handle)
 static void machines_destroy(struct engine *e)
 {
     struct machines *m = machines_of(e);
+    machine_images_destroy(m->images);
     hosts_destroy(m->hosts);
     staging_destroy(m->staging);
     string_map_destroy_with(m->runs, free_run);
@@ -628,7 +652,9 @@ struct engine *machines_create(const struct machines_config *config)
     m->reports = arena_create();
     m->hosts = hosts_create(
         config->link,
-        (struct hosts_sink){ .up = on_up, .down = on_down, .ended = on_ended, .arg = m });
+        (struct hosts_sink){
+            .up = on_up, .down = on_down, .ended = on_ended, .image = on_image, .arg = m });
+    m->images = machine_images_create(m->hosts, &m->base.sink);
     uv_timer_init(config->loop, &m->later);
     uv_timer_init(config->loop, &m->tidy);
     m->later.data = m->tidy.data = m;
@@ -718,6 +744,8 @@ void machines_remove(struct engine *e, const char *node)
 {
     struct machines *m = machines_of(e);
     give_up(m, node, "its machine was removed from this server");
+    machine_images_lose(m->images, node);
+    uv_timer_start(&m->later, on_later, 0, 0);
     hosts_forget(m->hosts, node);
     struct machine *machine = string_map_remove(m->machines, node);
     if (!machine)

@@ -54,6 +54,10 @@ void machines_begin(struct engine *);
 /* It is no machine of this server any more: the node is gone, and its runs, from the loop. Not from
  * inside a fact. */
 void machines_remove(struct engine *, const char *node);
+struct machines_image; /* engine/machines/images.h */
+/* FACT_IMAGE, EARLY_..., of generation 0 and that node tells how it goes, from the loop. */
+void machines_fetch_image(struct engine *, const struct machines_image *);
+void machines_drop_images(struct engine *, uint64_t job); /* it wants none any more */
 /* Somebody made sure that nothing lives there (switched it off, say): its runs are gone, from the
  * loop. What it still has when it comes back is ended. */
 void machines_fence(struct engine *, const char *node);

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "job/image_progress.h"
 #include "job/node_spec.h"
 #include "wire/log_reader.h"
 
@@ -39,6 +40,9 @@ static void on_fact(void *arg, const struct engine_fact *fact)
     }
     if (fact->kind == FACT_REFUSED)
         snprintf(f->refused, sizeof f->refused, "%s", fact->remark);
+    if (fact->kind == FACT_IMAGE)
+        snprintf(f->image, sizeof f->image, "%s %u: %.400s", fact->node,
+                 (unsigned)fact->generation.job, fact->image->problem);
     if (fact->kind == FACT_AGENT_GONE)
         snprintf(f->reason, sizeof f->reason, "%s", fact->reason);
 }

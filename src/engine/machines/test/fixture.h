@@ -24,6 +24,7 @@ struct fix {
     struct ending ending;
     char reason[256];  /* of AGENT_GONE */
     char refused[256]; /* of REFUSED */
+    char image[512];   /* of IMAGE: "NODE JOB: PROBLEM" */
 };
 
 #define FIX_GENERATION ((struct generation){ .job = 7, .number = 1 })

@@ -11,12 +11,15 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "engine/machines/images.h"
 #include "wire/message.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static int set_up(void **state)
 {
@@ -366,6 +369,46 @@ static void what_did_not_come_is_a_hole(void **state)
     assert_string_equal(text, hole);
 }
 
+/* No registry answers here; what comes is tried in tests/test_images_machines.py. */
+static void ask_for_image(const struct fix *f, const char *node, uint64_t job)
+{
+    machines_fetch_image(f->engine,
+                         &(struct machines_image){ .job = job,
+                                                   .node = node,
+                                                   .name = "127.0.0.1:1/team/tool:1@sha256:" DIGEST,
+                                                   .limit = 1u << 30,
+                                                   .auth = "{}" });
+}
+
+/* What the loop does by itself, and nothing after it, has no event to wait for. */
+static void turn_until_images(struct fix *f, unsigned n)
+{
+    while (f->facts[FACT_IMAGE] < n)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+}
+
+static void images_for_jobs_that_wait(void **state)
+{
+    struct fix *f = *state;
+    ask_for_image(f, "n1", 5); /* it has not come */
+    assert_int_equal(f->facts[FACT_IMAGE], 0);
+    turn_until_images(f, 1);
+    assert_string_equal(f->image, "n1 5: its machine cannot be reached");
+    fix_start_host(f);
+    UNTIL(f, machines_reach(f->engine, "n1"));
+    ask_for_image(f, "n1", 6);
+    ask_for_image(f, "n1", 7);
+    machines_drop_images(f->engine, 6);
+    UNTIL(f, f->facts[FACT_IMAGE] == 2);
+    assert_int_equal(strncmp(f->image, "n1 7: ", 6), 0);
+    assert_null(strstr(f->image, "cannot be reached"));
+    ask_for_image(f, "n1", 8);
+    machines_remove(f->engine, "n1");
+    turn_until_images(f, 3);
+    assert_string_equal(f->image, "n1 8: its machine cannot be reached");
+    machines_drop_images(f->engine, 8);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void)
 {
@@ -385,6 +428,7 @@ int main(void)
         TEST(logs_come_to_the_server),
         TEST(copies_go_on_after_a_restart),
         TEST(what_did_not_come_is_a_hole),
+        TEST(images_for_jobs_that_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
