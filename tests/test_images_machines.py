@@ -16,7 +16,7 @@ import registry as registries
 from conftest import Starter
 from harness import Server, native, wait_for
 from registry import Registry, busybox
-from test_images import LOOK, check_look
+from test_images import LOOK, check_look, early, layers_asked, said, until
 from test_machines import AGENTS, add, host, wait_state, write_conf
 
 if why := registries.why_none():
@@ -135,3 +135,46 @@ def test_machines_run_images_where_the_server_does_not(
         done = server.wait(taken.json()["number"])
         assert done["state"] == "succeeded", done
         assert server.log(done["number"]) == "of the image\n"
+
+
+# ---- while a job waits ----
+
+
+def test_the_next_image_comes_to_the_machine_of_a_job_that_waits(
+    server: Server, private: Registry, tmp_path: Path
+) -> None:
+    """With the credentials of the job, which are kept nowhere; its task starts with no pull."""
+    image = private.push("team/early", busybox())
+    auth = tmp_path / "auth.json"
+    auth.write_text(json.dumps(private.credentials()))
+    inputs: dict[str, Any] = {"registry_auth": str(auth)}
+    home, go = tmp_path / "m1", tmp_path / "go"
+    with machines(server, home):
+        nodes = server.get("/v1/nodes")["nodes"]
+        (mine,) = [one for one in nodes if one["name"] == "m1"]
+        resources = {"cpu": mine["cpu_milli"] // 1000}
+        data = {"data": [{"from": str(tmp_path), "at": str(tmp_path)}]}
+        first = server.submit(job(until(go), resources=resources, inputs=data))
+        wait_for(lambda: server.job(first)["state"] == "running", what="who is first")
+        run = "cat /etc/marker"
+        number = server.submit(job(run, image=image, resources=resources, inputs=inputs))
+        wait_for(
+            lambda: (
+                [(one.get("node"), one["step"]) for one in early(server, number)]
+                == [("m1", "ready")]
+            ),
+            what="its image on the machine",
+        )
+        assert server.job(number)["state"] == "queued"
+        assert f"{image}: on m1" in server.muster("explain", number).stdout
+        assert f"{image}: on m1" in server.muster("show", number).stdout
+        assert len(list((home / "images/trees").iterdir())) == 1
+        assert not (server.state / "images/trees").exists()
+        before = len(private.log)
+        go.touch()
+        assert server.wait(number)["state"] == "succeeded"
+        assert server.log(number) == "of the image\n"
+        assert layers_asked(private, "team/early", before) == 0, "nothing was fetched again"
+        assert "it was on this node" in said(server, number)
+    for folder in (home, server.state):
+        assert not holds_secret(folder, private)

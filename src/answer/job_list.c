@@ -207,6 +207,8 @@ const struct text_node *listed_early_images(struct arena *arena, const struct li
         const struct early_image *image = &job->early[i];
         struct text_node *one = text_map(arena, list, NULL);
         text_str(arena, one, "image", image->name);
+        if (*image->node)
+            text_str(arena, one, "node", image->node);
         text_str(arena, one, "step", step_of(image));
         if (image->bytes)
             text_int(arena, one, "bytes", (int64_t)image->bytes);

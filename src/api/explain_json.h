@@ -8,8 +8,8 @@ extern const struct view_row explain_rows[]; /* of a struct explain_view */
 
 /* Of a struct away_list. */
 #define EARLY_IMAGES_DOC                                                                           \
-    "[{image, step: waiting fetching ready failed, bytes, total, problem}]: of a job that waits, " \
-    "images that come to the server's machine before it starts"
+    "[{image, node, step: waiting fetching ready failed, bytes, total, problem}]: of a job that "  \
+    "waits, images that come before it starts to that node, or to the server's machine"
 #define AWAY_DOC                                                                                   \
     "[{node, since, since_ms, why, tried, tasks, left}]: machines that cannot be reached and "     \
     "have tasks of it; tried: a fence that failed; left: the others go on without them, else the " \

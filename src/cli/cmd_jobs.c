@@ -32,19 +32,19 @@ const char *jobs_label(struct arena *arena, const struct text_node *view)
 const char *jobs_early_image(struct arena *arena, const struct text_node *entry)
 {
     char have[FMT_MAX], all[FMT_MAX];
-    const char *step = answer_text(entry, "step", "");
+    const char *step = answer_text(entry, "step", ""), *node = answer_text(entry, "node", "");
     uint64_t total = answer_number(entry, "total", 0);
     if (strcmp(step, "ready") == 0)
-        return "on this machine";
+        return *node ? arena_printf(arena, "on %s", node) : "on this machine";
     if (strcmp(step, "failed") == 0)
-        return arena_printf(arena, "did not come while it waits: %s; fetched when it starts",
-                            answer_text(entry, "problem", "?"));
+        return arena_printf(arena, "did not come%s%s while it waits: %s; fetched when it starts",
+                            *node ? " to " : "", node, answer_text(entry, "problem", "?"));
     if (strcmp(step, "fetching") != 0)
         return NULL;
     fmt_bytes(all, total);
-    return arena_printf(arena, "%s%s%s fetched while it waits",
+    return arena_printf(arena, "%s%s%s fetched%s%s while it waits",
                         fmt_bytes(have, answer_number(entry, "bytes", 0)), total ? " of " : "",
-                        total ? all : "");
+                        total ? all : "", *node ? " by " : "", node);
 }
 
 const char *jobs_name(struct arena *arena, const struct text_node *view)

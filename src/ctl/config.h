@@ -48,8 +48,9 @@ struct ctl_config {
      * for each of them, never at once. NULL: nobody asks, and nothing waits. */
     void (*ask_images)(void *arg, const struct image_question *);
     void *ask_images_arg;
-    /* Fetches an image for a job that waits, into the store of this machine; FACT_IMAGE, EARLY_...,
-     * tells how it goes, never at once. drop_early: the job wants none any more. NULL: not done. */
+    /* Fetches an image for a job that waits, into the store of this machine or of wish->node;
+     * FACT_IMAGE, EARLY_..., of that node tells how it goes, never at once. drop_early: the job
+     * wants none any more. NULL: not done. */
     void (*fetch_early)(void *arg, const struct image_wish *);
     void (*drop_early)(void *arg, uint64_t job);
     void *early_arg;

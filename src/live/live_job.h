@@ -119,6 +119,7 @@ struct live_column {
 
 struct early_image {       /* one that is fetched while the job waits (early_images.c) */
     const char *name;      /* as the job says it */
+    const char *node;      /* the machine that it comes to; "": this one */
     enum image_step step;  /* IMAGE_STEP_NONE: its turn has not come */
     uint64_t bytes, total; /* total 0: not known */
     const char *problem;   /* when it failed */

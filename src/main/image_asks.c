@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "ctl/config.h"
+#include "engine/machines/images.h"
+#include "engine/machines/machines.h"
 #include "job/image_progress.h"
 #include "main/early_pulls.h"
 #include "main/runtimes.h"
@@ -38,6 +40,7 @@ struct image_asks {
     char *program, *folder; /* folder: of packed images */
     struct engine_sink sink;
     struct early_pulls *early;
+    struct engine *machines;
     struct ask *first; /* oldest first; those that run stand in front */
     size_t running;
     uv_idle_t later; /* what cannot begin is answered from the loop, too */
@@ -98,9 +101,10 @@ void image_asks_destroy(struct image_asks *all)
     uv_close((uv_handle_t *)&all->later, on_closed);
 }
 
-void image_asks_begin(struct image_asks *all, struct engine_sink sink)
+void image_asks_begin(struct image_asks *all, struct engine_sink sink, struct engine *machines)
 {
     all->sink = sink;
+    all->machines = machines;
     early_pulls_begin(all->early, sink);
 }
 
@@ -111,12 +115,23 @@ static void on_question(void *arg, const struct image_question *question)
 
 static void on_wish(void *arg, const struct image_wish *wish)
 {
-    early_pulls_add(((struct image_asks *)arg)->early, wish);
+    struct image_asks *all = arg;
+    if (!*wish->node)
+        early_pulls_add(all->early, wish);
+    else
+        machines_fetch_image(all->machines, &(struct machines_image){ .job = wish->job,
+                                                                      .node = wish->node,
+                                                                      .name = wish->name,
+                                                                      .limit = wish->limit,
+                                                                      .keep = wish->keep,
+                                                                      .auth = wish->auth });
 }
 
 static void on_drop(void *arg, uint64_t job)
 {
-    early_pulls_drop(((struct image_asks *)arg)->early, job);
+    struct image_asks *all = arg;
+    early_pulls_drop(all->early, job);
+    machines_drop_images(all->machines, job);
 }
 
 void image_asks_join(struct image_asks *all, struct ctl_config *config)

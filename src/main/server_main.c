@@ -534,7 +534,7 @@ static int make_core(struct server *s, struct err *err)
         recorder_attach(s->recorder, s->ctl, &config);
     s->sink = ctl_sink(s->ctl);
     if (s->image_asks)
-        image_asks_begin(s->image_asks, s->sink);
+        image_asks_begin(s->image_asks, s->sink, s->machines);
     if (machines_load(s->machines, s->ctl, err) < 0 || make_pilots(s, err) < 0)
         return -1;
     if (ctl_recover(s->ctl, err) < 0)

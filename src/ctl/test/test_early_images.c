@@ -10,6 +10,7 @@
 #include "image/jobs/early_images.h"
 #include "image/jobs/images.h"
 #include "job/image_progress.h"
+#include "job/node_spec.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +27,7 @@
 
 struct wished {
     uint64_t job;
-    char name[120], store[120], keep[160];
+    char name[120], node[40], store[120], keep[160];
 };
 struct fixture {
     struct world world; /* first */
@@ -50,6 +51,7 @@ static void on_wish(void *arg, const struct image_wish *wish)
     assert_true(f.n < 16);
     one->job = wish->job;
     snprintf(one->name, sizeof one->name, "%s", wish->name);
+    snprintf(one->node, sizeof one->node, "%s", wish->node);
     snprintf(one->store, sizeof one->store, "%s", wish->store);
     one->keep[0] = '\0';
     for (size_t i = 0; i < wish->keep.n && i < 2; i++)
@@ -98,17 +100,22 @@ static uint64_t submit(const char *text)
     return job;
 }
 
-static void say(uint64_t job, struct image_progress news)
+static void say_of(uint64_t job, const char *node, struct image_progress news)
 {
     struct engine_sink sink = ctl_sink(f.world.ctl);
     news.digest = news.digest ? news.digest : "";
     news.problem = news.problem ? news.problem : "";
     const struct engine_fact fact = {
-        .kind = FACT_IMAGE, .generation = { .job = job }, .node = "", .image = &news
+        .kind = FACT_IMAGE, .generation = { .job = job }, .node = node, .image = &news
     };
     sink.fact(sink.arg, &fact);
     ctl_turn(f.world.ctl);
     world_run(&f.world);
+}
+
+static void say(uint64_t job, struct image_progress news)
+{
+    say_of(job, "", news);
 }
 
 static void stop(uint64_t job)
@@ -198,6 +205,70 @@ static void test_a_failure_changes_nothing(void **state)
     arena_destroy(arena);
 }
 
+/* A machine that is full, so that the next jobs wait. */
+static void add_machine(const char *name, bool early_images)
+{
+    struct engine_sink sink = ctl_sink(f.world.ctl);
+    const struct node_spec spec = { .name = name,
+                                    .address = "127.0.0.9",
+                                    .host = name,
+                                    .cpu_milli = 4000,
+                                    .memory = 1ull << 30,
+                                    .gpu_type = "",
+                                    .early_images = early_images,
+                                    .machine = true };
+    sink.fact(sink.arg, &(struct engine_fact){
+                            .kind = FACT_NODE_UP, .node = name, .spec = &spec, .at_ms = 1 });
+    ctl_turn(f.world.ctl);
+    (void)submit(BLOCKS);
+}
+
+static void test_machines_that_know_how_get_it_too(void **state)
+{
+    (void)state;
+    add_machine("m1", true);
+    add_machine("older", false);
+    uint64_t job = submit(JOB("one", BY1, ""));
+    assert_int_equal(f.n, 2);
+    assert_string_equal(f.at[0].node, "");
+    assert_string_equal(f.at[1].node, "m1");
+    assert_string_equal(f.at[1].name, BY1);
+    say_of(job, "m1",
+           (struct image_progress){ .step = IMAGE_EARLY_READY, .name = BY1, .bytes = 7 });
+    say_of(job, "m9",
+           (struct image_progress){ .step = IMAGE_EARLY_READY, .name = BY1, .bytes = 7 });
+    struct arena *arena = arena_create();
+    struct job_view view;
+    const struct job_ask asked = { .owner = "ada", .job = job };
+    assert_int_equal(answer_job_view(f.world.ctl, arena, &asked, &view, NULL), 0);
+    assert_int_equal(view.early_images->count, 2);
+    const struct text_node *here = view.early_images->first, *there = here->next;
+    assert_null(text_get(here, "node"));
+    assert_string_equal(text_get(here, "step")->str, "waiting");
+    assert_string_equal(text_get(there, "node")->str, "m1");
+    assert_string_equal(text_get(there, "step")->str, "ready");
+    assert_int_equal(world_count(&f.world, job, "image"), 1);
+    arena_destroy(arena);
+    stop(job);
+    assert_int_equal(f.n_dropped, 1);
+}
+
+static void test_the_idlest_few_of_many_machines(void **state)
+{
+    char name[8];
+    (void)state;
+    for (unsigned i = 0; i < EARLY_MACHINES + 2; i++) {
+        snprintf(name, sizeof name, "m%u", i);
+        add_machine(name, true);
+    }
+    (void)submit(JOB("one", BY1, ""));
+    assert_int_equal(f.n, EARLY_MACHINES + 1);
+    for (unsigned i = 0; i < EARLY_MACHINES; i++) {
+        snprintf(name, sizeof name, "m%u", i);
+        assert_string_equal(f.at[i + 1].node, name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +280,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_it_ends_with_the_job, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_failure_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_machines_that_know_how_get_it_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_idlest_few_of_many_machines, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,21 +118,46 @@ static void drop_unwanted(struct images *images)
     images->early.open.n = kept;
 }
 
-/* May any of its tasks be on this machine, when others have ended? */
-static bool may_be_here(const struct images *images, const struct live_job *job)
+struct targets { /* machines that images of a job come to */
+    bool here;
+    uint32_t at[EARLY_MACHINES]; /* others, the idlest first */
+    size_t n;
+};
+
+static void add_target(const struct images *images, struct targets *targets, uint32_t node)
+{
+    const struct cluster *cluster = images->config.cluster;
+    uint32_t tasks = cluster_node(cluster, node).tasks;
+    size_t i = targets->n;
+    while (i > 0 && cluster_node(cluster, targets->at[i - 1]).tasks > tasks)
+        i--;
+    if (i == EARLY_MACHINES)
+        return;
+    targets->n += targets->n < EARLY_MACHINES;
+    memmove(&targets->at[i + 1], &targets->at[i], (targets->n - i - 1) * sizeof *targets->at);
+    targets->at[i] = node;
+}
+
+/* Where may its tasks be, when others have ended? Those of an account only here. */
+static void find_targets(const struct images *images, const struct live_job *job, bool account,
+                         struct targets *out)
 {
     struct arena *arena = arena_create();
     struct cluster *empty = cluster_clone(images->config.cluster);
     struct tally tally;
-    bool here = false;
+    *out = (struct targets){ .n = 0 };
     tally_init(&tally, arena, empty, job->spec);
-    for (uint32_t i = 0; i < tally.n_nodes && !here; i++) {
+    for (uint32_t i = 0; i < tally.n_nodes; i++) {
         const struct node_spec *spec = cluster_node(images->config.cluster, i).spec;
-        here = tally.of_use[i] && !spec->machine && !spec->engine && !spec->gone;
+        if (!tally.of_use[i] || spec->gone)
+            continue;
+        out->here = out->here || (!spec->machine && !spec->engine);
+        if (spec->machine && spec->early_images && !account &&
+            cluster_node(images->config.cluster, i).up)
+            add_target(images, out, i);
     }
     cluster_destroy(empty);
     arena_destroy(arena);
-    return here;
 }
 
 static struct words digests_ahead(struct images *images, const struct live_job *job)
@@ -150,45 +175,67 @@ static struct words digests_ahead(struct images *images, const struct live_job *
     return all;
 }
 
-static void send_wishes(struct images *images, struct live_job *job, const struct words *names)
+static void send_wishes(struct images *images, struct live_job *job, const struct words *names,
+                        const struct account *account)
 {
-    struct job_row row;
-    struct site_record site = { .parent = 0 };
     struct err err = { .code = ERR_NONE };
-    if (images_row(images, job, &row) == 0)
-        row_json_read_site(images->config.scratch, row.site, &site);
     const struct user_dirs dirs = { images->config.state_dir, images->config.users_dir };
-    if (user_dirs_make_images(&dirs, site.account, &err) < 0)
+    const char *auth = registry_auth_find(images->config.store, images->config.scratch, &job->row);
+    if (user_dirs_make_images(&dirs, account, &err) < 0)
         log_warn("image.early", "job=%llu: %s", (unsigned long long)job->row.number, err.what);
-    for (size_t i = 0; i < names->n; i++) {
+    for (uint32_t i = 0; i < job->n_early; i++) {
         const struct image_wish wish = {
             .job = job->row.id,
-            .name = names->at[i],
-            .store = user_dirs_images(&dirs, images->config.scratch, site.account),
+            .name = names->at[i % names->n],
+            .node = job->early[i].node,
+            .store = user_dirs_images(&dirs, images->config.scratch, account),
             .limit = images->config.size,
             .keep = digests_ahead(images, job),
-            .account = site.account,
-            .auth = registry_auth_find(images->config.store, images->config.scratch, &job->row),
+            .account = account,
+            .auth = auth,
         };
         images->config.fetch_early(images->config.early_arg, &wish);
+    }
+}
+
+/* All of one machine, then all of the next. */
+static void note_wishes(const struct images *images, struct live_job *job,
+                        const struct words *names, const struct targets *targets)
+{
+    size_t machines = targets->here + targets->n;
+    job->early = ARENA_ARRAY(job->arena, names->n * machines, struct early_image);
+    job->n_early = (uint32_t)(names->n * machines);
+    job->early_of = job->row.generation;
+    for (size_t i = 0; i < job->n_early; i++) {
+        size_t at = i / names->n;
+        bool here = targets->here && at == 0;
+        const char *node =
+            here ? ""
+                 : cluster_node(images->config.cluster, targets->at[at - targets->here]).spec->name;
+        job->early[i] = (struct early_image){ .name = images_name(job, names->at[i % names->n]),
+                                              .node = arena_strdup(job->arena, node),
+                                              .problem = "" };
     }
 }
 
 static void ask(struct images *images, struct live_job *job)
 {
     struct words names = images_pinned(images, job);
+    struct job_row row;
+    struct site_record site = { .parent = 0 };
+    struct targets targets;
     names.n = names.n < IMAGES_MOST ? names.n : IMAGES_MOST;
-    if (names.n == 0 || !may_be_here(images, job))
+    if (names.n == 0)
         return;
-    job->early = ARENA_ARRAY(job->arena, names.n, struct early_image);
-    job->n_early = (uint32_t)names.n;
-    job->early_of = job->row.generation;
-    for (size_t i = 0; i < names.n; i++)
-        job->early[i] =
-            (struct early_image){ .name = images_name(job, names.at[i]), .problem = "" };
+    if (images_row(images, job, &row) == 0)
+        row_json_read_site(images->config.scratch, row.site, &site);
+    find_targets(images, job, site.account, &targets);
+    if (!targets.here && targets.n == 0)
+        return;
+    note_wishes(images, job, &names, &targets);
     vec_push(&images->early.open, job->row.id);
     if (images->config.fetch_early)
-        send_wishes(images, job, &names);
+        send_wishes(images, job, &names, site.account);
 }
 
 /* Once before each of its generations. */
@@ -215,18 +262,24 @@ void early_images_go_on(struct images *images)
 
 /* ---- how it goes ---- */
 
+static const char *place_of(const struct engine_fact *fact)
+{
+    return *fact->node ? fact->node : "this machine";
+}
+
 static void say_fetching(struct images *images, struct live_job *job,
                          const struct engine_fact *fact, const char *name)
 {
     const struct image_progress *news = fact->image;
-    char text[512], have[FMT_MAX], all[FMT_MAX];
+    char text[640], have[FMT_MAX], all[FMT_MAX];
     uint64_t now = images_now(images);
     if (job->images_said_ms && now - job->images_said_ms < SAY_MS)
         return;
     job->images_said_ms = now;
     fmt_bytes(all, news->total);
-    snprintf(text, sizeof text, "this machine has %s%s%s of image %.200s, while the job waits",
-             fmt_bytes(have, news->bytes), news->total ? " of " : "", news->total ? all : "", name);
+    snprintf(text, sizeof text, "%.100s has %s%s%s of image %.200s, while the job waits",
+             place_of(fact), fmt_bytes(have, news->bytes), news->total ? " of " : "",
+             news->total ? all : "", name);
     images_event(images, job, fact, text);
 }
 
@@ -234,29 +287,31 @@ static void say_ready(struct images *images, const struct live_job *job,
                       const struct engine_fact *fact, const char *name)
 {
     const struct image_progress *news = fact->image;
-    char text[512], bytes[FMT_MAX], took[FMT_MAX];
+    char text[640], bytes[FMT_MAX], took[FMT_MAX];
     if (!news->bytes)
         return;
     snprintf(text, sizeof text,
-             "this machine has image %.200s, %s fetched and unpacked in %s while the job waited",
-             name, fmt_bytes(bytes, news->bytes), fmt_duration(took, news->took_ms));
+             "%.100s has image %.200s, %s fetched and unpacked in %s while the job waited",
+             place_of(fact), name, fmt_bytes(bytes, news->bytes),
+             fmt_duration(took, news->took_ms));
     images_event(images, job, fact, text);
 }
 
 static void say_failed(struct images *images, const struct live_job *job,
                        const struct engine_fact *fact, const char *name)
 {
-    char text[640];
+    char text[768];
     snprintf(text, sizeof text,
-             "image %.200s did not come while the job waits: %.300s; it is fetched when it starts",
-             name, fact->image->problem);
+             "image %.200s did not come%s%.100s while the job waits: %.300s; it is fetched when it "
+             "starts",
+             name, *fact->node ? " to " : "", fact->node, fact->image->problem);
     images_event(images, job, fact, text);
 }
 
-static struct early_image *find(const struct live_job *job, const char *name)
+static struct early_image *find(const struct live_job *job, const char *name, const char *node)
 {
     for (uint32_t i = 0; name && i < job->n_early; i++)
-        if (strcmp(job->early[i].name, name) == 0)
+        if (strcmp(job->early[i].name, name) == 0 && strcmp(job->early[i].node, node) == 0)
             return &job->early[i];
     return NULL;
 }
@@ -267,7 +322,7 @@ void early_images_hear(struct images *images, const struct engine_fact *fact)
     struct live_job *job = live_find(images->config.live, fact->generation.job);
     if (!job || !images_spec(images, job) || job_state_final(job->row.state))
         return;
-    struct early_image *image = find(job, images_name(job, news->name));
+    struct early_image *image = find(job, images_name(job, news->name), fact->node);
     if (!image)
         return;
     images_touch(images, job);
