@@ -117,9 +117,17 @@ class Nodes:
                 found["task"].append(pid)
         return found
 
+    def host_of(self, machine: Machine) -> int:
+        """What it is about to start is called as it is, for a moment."""
+
+        def found() -> int:
+            pids = self.processes(machine)["host"]
+            return pids[0] if len(pids) == 1 else 0
+
+        return wait_for(found, what=f"one host on {machine.name}")
+
     def kill_host(self, machine: Machine) -> None:
-        (pid,) = self.processes(machine)["host"]
-        kill(pid, signal.SIGKILL)
+        kill(self.host_of(machine), signal.SIGKILL)
 
     # ---- jobs ----
 

@@ -34,7 +34,7 @@ pytestmark = [
 
 
 BEFORE = frozenset(processes("muster-node"))  # others' on this machine, of other clusters
-THERE_BEFORE = frozenset(Path("/tmp").glob("muster-*.*.*"))
+THERE_BEFORE = frozenset(Path("/tmp").glob("muster-node.*.*"))
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_jobs_run_on_the_nodes_of_an_allocation(server: Server, tmp_path: Path) 
 
 def copies_of(allocation: str) -> list[Path]:
     """Whoever was killed may have left some of an allocation of that number before."""
-    there = Path("/tmp").glob(f"muster-*.{allocation}.*")
+    there = Path("/tmp").glob(f"muster-node.{allocation}.*")
     return [path for path in there if path not in THERE_BEFORE]
 
 
