@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import os
 import re
 import ssl
 import stat
@@ -276,3 +277,30 @@ def test_passwords_and_mistakes(server: Server, tmp_path: Path) -> None:
     ):
         done = server.muster(*args)
         assert done.returncode == 2 and done.stderr.startswith("error: "), args
+
+
+# Sends a login and does not wait for what comes of it.
+SENDER = """
+import socket, sys
+port, text = int(sys.argv[1]), sys.argv[2].encode()
+for _ in range(12):
+    with socket.create_connection(("127.0.0.1", port)) as one:
+        one.sendall(text)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="wants processes of two users")
+def test_who_closes_at_once_locks_nobody_out(server: Server, tmp_path: Path) -> None:
+    """The kernel calls sockets that were closed root's; wrong passwords are counted by user."""
+    file = tmp_path / "password"
+    file.write_text("open sesame\n")
+    said(server, "user", "add", "alice", "--password-file", file)
+    port = int(str(server.info()["address"]).rpartition(":")[2])
+    wrong = json.dumps({"username": "alice", "password": "open barley"})
+    head = f"POST /api/v2/authn/basic/login HTTP/1.1\r\nHost: x\r\nContent-Length: {len(wrong)}\r\n"
+    subprocess.run(
+        ["/usr/bin/python3", "-c", SENDER, str(port), f"{head}\r\n{wrong}"], user=65534, check=True
+    )
+    right = json.dumps({"username": "alice", "password": "open sesame"})
+    reply = call(server, "", "POST", "/api/v2/authn/basic/login", right)
+    assert reply.status == 200, reply.text

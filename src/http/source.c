@@ -1,5 +1,6 @@
-/* Where a request comes from. Programs of one machine all have its address, so for them the kernel
- * is asked whose the other end is: /proc/net/tcp has the owner of each socket. */
+/* Where a request comes from, so that what is counted by it (wrong passwords: api/limits.c) is no
+ * other user's. Programs of one machine all have its address, so for them the kernel is asked whose
+ * the other end is: /proc/net/tcp has the owner of each socket. Over IPv6 all count as one. */
 #include "http/exchange.h"
 #include "http/request.h"
 #include "http/server.h"
@@ -8,23 +9,27 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define LINE_MAX_ 512
-#define HEX(n)    "%" #n "[0-9A-F]"
+#define LINE_BYTES 512
+#define HEX(n)     "%" #n "[0-9A-F]"
 /* sl local_address rem_address st tx:rx tr:when retrnsmt uid */
-#define COLUMNS   "%*s " HEX(8) ":" HEX(4) " %*8[0-9A-F]:" HEX(4) " %*s %*s %*s %*s %10[0-9]"
+#define COLUMNS    "%*s " HEX(8) ":" HEX(4) " %*8[0-9A-F]:" HEX(4) " " HEX(2) " %*s %*s %*s %10[0-9]"
+#define CONNECTED  "01"
 
-/* The other end's socket is the one that this end's peer address names. false: it is not here. */
+/* The other end's socket is the one that this end's peer address names. false: it is not here, or
+ * was closed: the kernel says then that it is root's. */
 static bool find_owner(const struct sockaddr_in *peer, uint16_t port, unsigned *uid)
 {
-    char line[LINE_MAX_];
+    char line[LINE_BYTES];
     bool found = false;
     FILE *file = fopen("/proc/net/tcp", "re");
     while (file && !found && fgets(line, sizeof line, file)) {
-        char address[9], from[5], to[5], owner[11];
-        if (sscanf(line, COLUMNS, address, from, to, owner) != 4)
+        char address[9], from[5], to[5], state[3], owner[11];
+        if (sscanf(line, COLUMNS, address, from, to, state, owner) != 5)
             continue;
-        found = strtoul(address, NULL, 16) == peer->sin_addr.s_addr &&
+        found = strcmp(state, CONNECTED) == 0 &&
+                strtoul(address, NULL, 16) == peer->sin_addr.s_addr &&
                 strtoul(from, NULL, 16) == ntohs(peer->sin_port) && strtoul(to, NULL, 16) == port;
         *uid = (unsigned)strtoul(owner, NULL, 10);
     }
