@@ -114,10 +114,16 @@ def test_doctor() -> None:
     assert rows
 
 
+MAP = (ROOT / "ARCHITECTURE.md").read_text()
+
+
+def part_of_map(begin: str, end: str) -> str:
+    return MAP[MAP.index(f"\n## {begin}") : MAP.index(f"\n## {end}")]
+
+
 def walk() -> str:
-    """The life of a job in ARCHITECTURE.md."""
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    return text[text.index("\n## 1. ") : text.index("\n## 2. ")]
+    """The life of a job."""
+    return part_of_map("1. ", "Where it is decided")
 
 
 def has_function(path: Path, name: str) -> bool:
@@ -144,6 +150,17 @@ def test_the_walk_is_short() -> None:
         assert re.search(r"`[\w/]+\.c: \w+`", step), step
     assert len({file for file, _ in STEPS}) <= 50
     assert not has_function(ROOT / "src/ctl/turn.c", "store_commit"), "it is only called there"
+
+
+def test_what_decides_is_there() -> None:
+    table = part_of_map("Where it is decided", "2. ")
+    for row in table.split("|---|---|\n")[1].splitlines():
+        places = re.findall(r"`([\w/]+\.c)(?:: (\w+)`((?:, `\w+`)*))?", row)
+        assert places or not row, row
+        for file, function, more in places:
+            assert (ROOT / "src" / file).exists() or "/" not in file, row
+            for name in filter(None, (function, *re.findall(r"\w+", more))):
+                assert has_function(ROOT / "src" / file, name), f"{file} has no {name}()"
 
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "doc").glob("from-*.md"))]
