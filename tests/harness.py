@@ -145,6 +145,15 @@ def parent(pid: int) -> int:
     return int(text.rpartition(")")[2].split()[1])
 
 
+def by_depth(pids: Iterable[int]) -> list[list[int]]:
+    """Of processes that are called alike: those without a parent among them, the children of those,
+    and whatever is below. What a program is about to start is called as itself until its exec."""
+    above = {pid: up for pid in pids if (up := parent(pid))}  # 0: it has gone
+    top = sorted(pid for pid, up in above.items() if up not in above)
+    below = sorted(pid for pid, up in above.items() if up in top)
+    return [top, below, sorted(set(above) - set(top) - set(below))]
+
+
 def alive(pid: int) -> bool:
     return start_time(pid) is not None
 
@@ -566,10 +575,8 @@ class Server:
         keeper, with the same arguments."""
         place = f"{self.state}/runs/{job}/" if job else f"{self.state}/runs/"
         nodes = {p for p, words in processes(place).items() if f" keeper {place}" in words}
-        found: dict[str, list[int]] = {"keeper": [], "agent": []}
-        for pid in sorted(nodes):
-            found["agent" if parent(pid) in nodes else "keeper"].append(pid)
-        return found
+        keepers, agents, _ = by_depth(nodes)
+        return {"keeper": keepers, "agent": agents}
 
     def close(self, keep: bool = False, states: str = LIVE) -> dict[int, str]:
         """Stops all jobs in these states, ends the server, removes the directory; what survived

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import closed
-from harness import Json, kill, native, parent, proc_bytes, program, wait_for
+from harness import Json, by_depth, kill, native, parent, proc_bytes, program, wait_for
 from lab import Lab, LabServer, Machine, lab, namespace
 
 PORT = 6879
@@ -103,31 +103,23 @@ class Nodes:
 
     def processes(self, machine: Machine) -> dict[str, list[int]]:
         """Those of muster-node there, by what they are; what is left is the tasks'."""
-        found: dict[str, list[int]] = {"host": [], "keeper": [], "agent": [], "task": []}
         pids = [pid for pid in machine.pids() if pid != machine.pid and parent(pid) != machine.pid
                 or b"muster-node" in proc_bytes(pid, "cmdline")]  # fmt: skip
         lines = {pid: proc_bytes(pid, "cmdline") for pid in pids}
-        nodes = {pid for pid, line in lines.items() if b"\0keeper\0" in line}
-        for pid, line in lines.items():
-            if b"\0host\0" in line:
-                found["host"].append(pid)
-            elif pid in nodes:
-                found["agent" if parent(pid) in nodes else "keeper"].append(pid)
-            elif b"MUSTER_ATTEMPT_COOKIE=" in proc_bytes(pid, "environ"):
-                found["task"].append(pid)
-        return found
-
-    def host_of(self, machine: Machine) -> int:
-        """What it is about to start is called as it is, for a moment."""
-
-        def found() -> int:
-            pids = self.processes(machine)["host"]
-            return pids[0] if len(pids) == 1 else 0
-
-        return wait_for(found, what=f"one host on {machine.name}")
+        hosts, *_ = by_depth(pid for pid, line in lines.items() if b"\0host\0" in line)
+        keepers, agents, tasks = by_depth(p for p, line in lines.items() if b"\0keeper\0" in line)
+        tasks += [
+            pid
+            for pid, line in lines.items()
+            if b"\0host\0" not in line
+            and b"\0keeper\0" not in line
+            and b"MUSTER_ATTEMPT_COOKIE=" in proc_bytes(pid, "environ")
+        ]
+        return {"host": hosts, "keeper": keepers, "agent": agents, "task": tasks}
 
     def kill_host(self, machine: Machine) -> None:
-        kill(self.host_of(machine), signal.SIGKILL)
+        (pid,) = self.processes(machine)["host"]
+        kill(pid, signal.SIGKILL)
 
     # ---- jobs ----
 

@@ -343,7 +343,7 @@ def test_host_and_server_are_killed(c: Nodes) -> None:
 
 def test_a_host_dies_while_it_starts_what_it_was_told(c: Nodes) -> None:
     machine = c.lab.at(1)
-    host = c.host_of(machine)
+    (host,) = c.processes(machine)["host"]
     kill(host, signal.SIGSTOP)
     work = Work(c, "halfway", on="m1")
     wait_for(lambda: c.server.state_of(work.number) == "starting", what="its start")
