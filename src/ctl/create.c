@@ -5,16 +5,13 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/objects.h"
+#include "ctl/parts.h"
 #include "ctl/slices.h"
 #include "ctl/strangers.h"
 #include "depend/array.h"
 #include "depend/dependency.h"
-#include "image/jobs/images.h"
 #include "learn/packing.h"
 #include "learn/run_times.h"
-#include "rdzv/jobs/rdzv_table.h"
-#include "secret/secrets.h"
 #include "store/seal.h"
 
 #include <pwd.h>
@@ -56,119 +53,6 @@ static int read_key(struct ctl *ctl, struct err *err)
                ? err_hint(err, "put the right one back; or remove it: what runs goes on, and the "
                                "next server makes another")
                : -1;
-}
-
-/* ---- what its parts ask of it ---- */
-
-static uint64_t tell_now(const void *ctl)
-{
-    return core_now(ctl);
-}
-
-static uint64_t tell_mono_us(const void *ctl)
-{
-    return core_mono_us(ctl);
-}
-
-static void be_woken(void *ctl, uint64_t at_ms)
-{
-    core_wake(ctl, at_ms);
-}
-
-static const struct job_spec *tell_spec(void *ctl, struct live_job *job)
-{
-    return core_spec(ctl, job);
-}
-
-static void write_event(void *arg, const struct launcher_event *event, const char *type)
-{
-    struct ctl *ctl = arg;
-    if (live_find(ctl->live, event->job))
-        event_note(ctl, event, type);
-}
-
-static struct rdzv_table *make_rdzv_table(struct ctl *ctl)
-{
-    return rdzv_table_create(&(struct rdzv_table_config){ .engine = ctl->config.engine,
-                                                          .dialects = ctl->config.dialects,
-                                                          .live = ctl->live,
-                                                          .server = { .arg = ctl,
-                                                                      .now = tell_now,
-                                                                      .mono_us = tell_mono_us,
-                                                                      .wake = be_woken,
-                                                                      .spec = tell_spec,
-                                                                      .write = write_event } });
-}
-
-static const struct text_node *tell_kube_data(void *ctl, struct arena *arena, const char *owner,
-                                              const char *project, const char *name)
-{
-    const struct ctl_object of = { .kind = OBJECT_SECRET, .project = project, .name = name };
-    const struct object_view *view = ctl_object_view(ctl, arena, &of);
-    if (!view || !view->owner || strcmp(view->owner, owner) != 0)
-        return NULL;
-    const struct text_node *data = text_get(view->spec, "data");
-    return data && data->kind == TEXT_MAP ? data : NULL;
-}
-
-static struct secrets *make_secrets(struct ctl *ctl)
-{
-    return secrets_create(&(struct secrets_config){
-        .accounts = ctl->accounts,
-        .dialects = ctl->config.dialects,
-        .engine = ctl->config.engine,
-        .live = ctl->live,
-        .server = { .arg = ctl, .spec = tell_spec, .kube_data = tell_kube_data } });
-}
-
-static bool tell_replays(const void *ctl)
-{
-    return taped_replays(ctl);
-}
-
-static int tell_row(void *ctl, struct arena *arena, uint64_t id, struct job_row *row)
-{
-    return core_row(ctl, arena, id, row);
-}
-
-static void look_at(void *ctl, struct live_job *job)
-{
-    core_touch(ctl, job);
-}
-
-static void keep_notes(void *ctl, struct live_job *job)
-{
-    event_job_row(ctl, job);
-}
-
-static void write_image_event(void *ctl, const struct live_job *job, struct text_node *body)
-{
-    event_plain(ctl, job->row.id, "image", body);
-}
-
-static struct images *make_images(struct ctl *ctl)
-{
-    const struct ctl_config *c = &ctl->config;
-    return images_create(&(struct images_config){ .store = c->store,
-                                                  .live = ctl->live,
-                                                  .cluster = ctl->cluster,
-                                                  .scratch = ctl->scratch,
-                                                  .state_dir = c->state_dir,
-                                                  .users_dir = c->users_dir,
-                                                  .size = c->images_size,
-                                                  .ask = c->ask_images,
-                                                  .ask_arg = c->ask_images_arg,
-                                                  .fetch_early = c->fetch_early,
-                                                  .drop_early = c->drop_early,
-                                                  .early_arg = c->early_arg,
-                                                  .server = { .arg = ctl,
-                                                              .now = tell_now,
-                                                              .replays = tell_replays,
-                                                              .spec = tell_spec,
-                                                              .row = tell_row,
-                                                              .touch = look_at,
-                                                              .keep = keep_notes,
-                                                              .event = write_image_event } });
 }
 
 struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
@@ -218,9 +102,9 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->arrays = core_arrays(ctl);
     ctl->dependencies = core_dependencies(ctl);
     ctl->possible = map_create();
-    ctl->rdzv_table = make_rdzv_table(ctl);
+    ctl->rdzv_table = core_rdzv_table(ctl);
     ctl->scratch = arena_create();
-    ctl->images = make_images(ctl);
+    ctl->images = core_images(ctl);
     ctl->hearing = arena_create();
     ctl->last_id = store_last_job_id(config->store);
     ctl->last_event = store_last_event(config->store);
@@ -228,7 +112,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->expire_at = now + 1000;
     config->engine->sink = ctl_sink(ctl);
     ctl->accounts = core_accounts(ctl);
-    ctl->secrets = make_secrets(ctl);
+    ctl->secrets = core_secrets(ctl);
     if (catalogue_check_settings(ctl, err)) {
         ctl_destroy(ctl);
         return NULL;
@@ -263,10 +147,9 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->wanting);
     vec_fini(&ctl->slices.later);
     strangers_destroy(ctl->strangers);
-    images_destroy(ctl->images);
+    parts_end(ctl);
     vec_fini(&ctl->deadlines);
     map_destroy(ctl->possible);
-    rdzv_table_destroy(ctl->rdzv_table);
     queues_destroy(ctl->queues);
     accounts_destroy(ctl->accounts);
     catalogue_destroy(ctl->catalogue);
@@ -276,7 +159,6 @@ void ctl_destroy(struct ctl *ctl)
     dependencies_destroy(ctl->dependencies);
     cluster_destroy(ctl->cluster);
     run_times_destroy(ctl->run_times);
-    secrets_destroy(ctl->secrets);
     string_map_destroy_with(ctl->closed, free);
     string_map_destroy(ctl->left);
     string_map_destroy_with(ctl->away, free);
