@@ -5,9 +5,9 @@
 #include "answer/devices.h"
 #include "answer/free_devices.h"
 #include "base/mem.h"
-#include "ctl/away_view.h"
 #include "ctl/counters.h"
 #include "ctl/ctl.h"
+#include "inventory/nodes.h"
 #include "live/live.h"
 #include "sched/cluster.h"
 #include "store/find.h"
@@ -45,7 +45,7 @@ static struct node_answer node_of(const struct contents *core, struct arena *are
                                 .engine = node_engine(spec),
                                 .lasts_ms = spec->lasts_ms,
                                 .declared = spec->declared };
-    const struct node_outage *away = node.up ? NULL : nodes_away(core->ctl, spec->name);
+    const struct node_outage *away = node.up ? NULL : nodes_away(core->nodes, spec->name);
     if (away) {
         view.why = nodes_why(arena, away);
         view.since_ms = away->since_ms;

@@ -3,6 +3,7 @@
 #include "answer/devices.h"
 
 #include "ctl/ctl.h"
+#include "inventory/closed_devices.h"
 #include "job/gpu.h"
 #include "sched/cluster.h"
 #include "text/tree.h"
@@ -71,7 +72,7 @@ static void put_device(const struct contents *core, struct arena *arena,
         text_int(arena, one, "processes", (int64_t)device->n_processes);
         put_processes(arena, one, device);
     }
-    if (device->offered && devices_trouble(core->ctl, spec->name, device->slot, &trouble))
+    if (device->offered && device_trouble(core->closed_devices, spec->name, device->slot, &trouble))
         put_closed(arena, one, &trouble);
 }
 

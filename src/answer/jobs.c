@@ -148,7 +148,7 @@ static void fill_job(const struct contents *core, const struct listed_job *job, 
         fill_array(core, row, arena, view);
     if (live) {
         fill_live(core, live, view);
-        view->away = nodes_away_of(core->ctl, arena, live);
+        view->away = nodes_away_of(core->nodes, arena, live);
     } else {
         fill_task_counts(core, arena, row, view);
     }

@@ -3,10 +3,11 @@
 #include "answer/machine_wait.h"
 
 #include "base/arena.h"
-#include "ctl/away_view.h"
 #include "ctl/contents.h"
 #include "ctl/ctl.h"
-#include "ctl/machines.h"
+#include "ctl/node_work.h"
+#include "inventory/known_machines.h"
+#include "inventory/nodes.h"
 #include "live/live.h"
 #include "sched/cluster.h"
 
@@ -31,7 +32,7 @@ struct machine_wait answer_machines_waited(struct ctl *ctl, struct arena *arena,
     const struct contents core = ctl_contents(ctl);
     struct machine_list all;
     struct machine_wait out = { .cut_off = true };
-    if (!nodes_any_away(ctl) || ctl_machines(ctl, arena, &all, NULL))
+    if (!nodes_any_away(core.nodes) || known_machines_list(ctl_machines(ctl), arena, &all, NULL))
         return out;
     out.names.at = ARENA_ARRAY(arena, all.n, const char *);
     out.cut_off = all.n > 1;

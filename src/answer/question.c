@@ -99,7 +99,7 @@ static void add_running(const struct contents *core, struct arena *arena,
     out->spec = job->spec;
     if (job->spec && job->tasks && planning_left(core->ctl, arena, job, &more))
         out->unplaced = more.n;
-    out->away = nodes_away_of(core->ctl, arena, job);
+    out->away = nodes_away_of(core->nodes, arena, job);
 }
 
 int question_about(struct ctl *ctl, const struct reader *reader, uint64_t id, struct asked_job *out,

@@ -4,7 +4,7 @@
 #ifndef ANSWER_QUESTION_H
 #define ANSWER_QUESTION_H
 
-#include "ctl/away_view.h"
+#include "inventory/away_view.h"
 #include "job/sentence.h"
 #include "sched/plan.h"
 #include "store/store.h"

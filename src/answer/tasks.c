@@ -6,6 +6,7 @@
 #include "answer/views.h"
 #include "base/mem.h"
 #include "dialect/dialect.h"
+#include "job/launch.h"
 #include "live/row_json.h"
 #include "store/store.h"
 #include "text/json.h"
@@ -192,7 +193,7 @@ static int job_logs(const struct contents *core, struct arena *arena, const stru
         if (!has_task(spec, row->ref))
             continue;
         const char *role = spec->roles[row->ref.role].name;
-        AUTO_FREE char *dir = launch_dir(core->ctl, job->number, row->generation, row->node);
+        AUTO_FREE char *dir = launch_dir(core->runs_dir, job->number, row->generation, row->node);
         log_dir_name(name, role, row->ref.index, row->attempt);
         struct attempt_log log = { .job = job->id,
                                    .member = job->index,

@@ -5,7 +5,7 @@
 #define ANSWER_VIEWS_H
 
 #include "base/pairs.h"
-#include "ctl/away_view.h"
+#include "inventory/away_view.h"
 #include "job/ending.h"
 #include "job/job.h"
 #include "job/place.h"

@@ -14,6 +14,7 @@
 #include "api/work.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "ctl/node_work.h"
 #include "ctl/results.h"
 #include "explain/drain.h"
 #include "explain/view.h"

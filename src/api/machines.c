@@ -4,7 +4,8 @@
 
 #include "answer/cluster_views.h"
 #include "api/facade.h"
-#include "ctl/machines.h"
+#include "ctl/node_work.h"
+#include "inventory/known_machines.h"
 
 #include <sodium.h>
 #include <string.h>
@@ -89,7 +90,8 @@ void machine_add(struct call *call)
         return;
     *add = (struct adding){ .call = call };
     if (read_machine(call, &add->machine, &err) == 0)
-        found = ctl_machine(call->api->config.ctl, call->arena, add->machine.name, &before, &err);
+        found = known_machine_find(ctl_machines(call->api->config.ctl), call->arena,
+                                   add->machine.name, &before, &err);
     if (found < 0) {
         call_problem(call, &err, NULL);
         return;
@@ -212,7 +214,7 @@ void machines_list(struct call *call)
 {
     struct machine_list all;
     struct err err;
-    if (ctl_machines(call->api->config.ctl, call->arena, &all, &err)) {
+    if (known_machines_list(ctl_machines(call->api->config.ctl), call->arena, &all, &err)) {
         call_problem(call, &err, NULL);
         return;
     }

@@ -11,7 +11,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/account.h"
-#include "ctl/strangers.h"
+#include "ctl/node_work.h"
+#include "inventory/strangers.h"
 
 #include <sodium.h>
 #include <string.h>
@@ -83,7 +84,7 @@ void server_info(struct call *call)
     text_int(a, tree, "connections", http_server_connections(call->api->server));
     const struct stats_view stats = answer_stats_view(c->ctl);
     view_put(a, tree, "stats", VIEW_STATS, &stats);
-    ctl_strangers_put(c->ctl, a, tree, "strangers");
+    strangers_put(ctl_strangers(c->ctl), a, tree, "strangers");
     if (c->put_parts)
         c->put_parts(c->put_parts_arg, a, tree);
     call_answer(call, 200, tree);

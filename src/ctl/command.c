@@ -1,13 +1,13 @@
-/* Commands on jobs and nodes: each is checked against state and rights, becomes an event (or
+/* Commands on jobs: each is checked against state and rights, becomes an event (or
  * closing), and is answered after the commit. */
 #include "account/audit.h"
 #include "account/redact.h"
 #include "account/rights.h"
 #include "ctl/allocations.h"
 #include "ctl/core.h"
-#include "ctl/nodes.h"
 #include "ctl/results.h"
 #include "ctl/tasks.h"
+#include "inventory/away_view.h"
 #include "rdzv/jobs/launcher_events.h"
 
 #include "base/mem.h"
@@ -262,7 +262,7 @@ static struct job_result *state_of(const struct command *c, struct arena *arena)
                                 .generation = row->generation,
                                 .restarts = row->restarts };
     if (c->job)
-        job->away = nodes_away_of(c->ctl, arena, c->job);
+        job->away = nodes_away_of(c->ctl->nodes, arena, c->job);
     return job;
 }
 
@@ -381,30 +381,4 @@ void ctl_restart(struct ctl *ctl, const struct ctl_restart *ask, ctl_done *done,
         answer->made.job = state_of(&c, answer->arena);
     audit_job(ctl->accounts, ask->owner, ask->how == RESTART_NEVER ? "job.fail" : "job.restart",
               &c.row, &answer->err);
-}
-
-/* ---- nodes ---- */
-
-void ctl_node_command(struct ctl *ctl, const char *node, bool drain, ctl_done *done, void *arg)
-{
-    struct tape_scope AUTO_TAPE_SCOPE taped = tape_scope_begin(
-        ctl, (struct ctl_input){ .kind = INPUT_NODE, .name = node, .what = drain });
-    struct answer *answer = turn_answer(ctl, done, arg);
-    uint32_t at = cluster_find(ctl->cluster, node);
-    answer->writes = true;
-    if (at == UINT32_MAX) {
-        err_set(&answer->err, ERR_NOT_FOUND, "no node \"%.100s\"", node);
-        err_remedy(&answer->err, REMEDY_LIST_NODES);
-        return;
-    }
-    struct object_row row = { .kind = "node",
-                              .project = "",
-                              .name = node,
-                              .spec = drain ? "{\"drained\":true}" : "{\"drained\":false}" };
-    store_put_object(ctl->config.store, &row, NULL);
-    ctl->nodes_touched = true;
-    cluster_set_drained(ctl->cluster, at, drain);
-    ctl->plan_due = true;
-    audit_add(ctl->accounts, &(struct audit_entry){ .action = drain ? "node.drain" : "node.undrain",
-                                                    .object = node });
 }

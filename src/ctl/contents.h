@@ -10,17 +10,18 @@
 struct accounts;
 struct arena;
 struct arrays;
+struct closed_devices;
 struct cluster;
 struct counters;
 struct ctl;
 struct depend_answer;
-struct device_trouble;
 struct dialects;
 struct images;
 struct job_row;
 struct job_spec;
 struct live;
 struct live_job;
+struct nodes;
 struct queues;
 struct run_times;
 struct sched_more;
@@ -35,13 +36,16 @@ struct contents { /* to be read */
     const struct live *live;
     const struct arrays *arrays;
     const struct cluster *cluster;
+    const struct nodes *nodes;
+    const struct closed_devices *closed_devices;
     struct queues *queues;
     const struct run_times *run_times;
     const struct counters *counters;
     struct images *images;
     const char *state_dir;
-    const char *python; /* interpreter of tasks for which none was chosen; NULL: none */
-    uint64_t last_id;   /* of a job */
+    const char *runs_dir; /* of launches (job/launch.h) */
+    const char *python;   /* interpreter of tasks for which none was chosen; NULL: none */
+    uint64_t last_id;     /* of a job */
 };
 struct contents ctl_contents(struct ctl *); /* core.c */
 
@@ -49,11 +53,6 @@ struct contents ctl_contents(struct ctl *); /* core.c */
 int core_row(struct ctl *, struct arena *, uint64_t id, struct job_row *);
 /* The canonical job, decoded when needed. NULL: its row cannot be read. load.c */
 const struct job_spec *core_spec(struct ctl *, struct live_job *);
-/* The directory of one generation of a job on a node; malloc'ed. launch.c */
-char *launch_dir(const struct ctl *, uint64_t number, uint32_t generation, const char *node);
-/* Why that device of a node is not given out; false: it is. devices.c */
-bool devices_trouble(const struct ctl *, const char *node, uint32_t device,
-                     struct device_trouble *);
 /* The tasks of a running job that want a place now, in arena; false: none. planning.c */
 bool planning_left(const struct ctl *, struct arena *, const struct live_job *,
                    struct sched_more *);

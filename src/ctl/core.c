@@ -44,11 +44,14 @@ struct contents ctl_contents(struct ctl *ctl)
                               .live = ctl->live,
                               .arrays = ctl->arrays,
                               .cluster = ctl->cluster,
+                              .nodes = ctl->nodes,
+                              .closed_devices = ctl->closed_devices,
                               .queues = ctl->queues,
                               .run_times = ctl->run_times,
                               .counters = &ctl->counters,
                               .images = ctl->images,
                               .state_dir = ctl->config.state_dir,
+                              .runs_dir = ctl->config.runs_dir,
                               .python = ctl->config.python,
                               .last_id = ctl->last_id };
 }

@@ -59,20 +59,22 @@ struct ctl {
     struct map *possible;             /* shapes that fit the empty cluster */
     VEC(uint64_t) held_back;          /* jobs whose launches wait for room in the engine */
     VEC(uint64_t) doomed;             /* numbers of jobs whose directories go after the commit */
+    struct nodes *nodes;              /* these five: node_work.h */
+    struct closed_devices *closed_devices;
+    struct left_devices *left_devices;
+    struct known_machines *machines;
     struct strangers *strangers;
     struct images *images;
     struct slices slices;
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at,
         replan_at; /* a port that was found taken may be tried again */
-    bool plan_due, in_turn, unwritten, no_room, nodes_touched, catalogue_touched, board_touched,
+    bool plan_due, in_turn, unwritten, no_room, catalogue_touched, board_touched,
         own_touched; /* of jobs with an allocation of their own something changed */
     struct catalogue *catalogue;
     struct arrays *arrays;             /* those whose members live */
     struct dependencies *dependencies; /* who waits for which job */
     struct queues *queues;
     struct packing *packing;
-    struct string_map *closed, *left, *away; /* devices: not given out; left since a look, by which
-                                              * leaving. Nodes that cannot be reached (nodes.h) */
     struct run_times *run_times;
     struct accounts *accounts;
     struct secrets *secrets;
@@ -186,8 +188,6 @@ int catalogue_check_settings(struct ctl *, struct err *);
 
 /* ---- stats.c ---- */
 void counters_plan(struct ctl *, uint64_t us); /* a plan took so long */
-/* Of what a node of so many devices of that model costs, in thousandths; 1000: nothing is said. */
-uint64_t core_price(const struct ctl *, const char *gpu_type);
 
 /* ---- board.c ---- */
 void board_clear(struct ctl *, struct live_job *);

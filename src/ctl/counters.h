@@ -10,7 +10,7 @@
 enum { PLAN_BINS = 10 };
 
 struct counters {
-    uint64_t turns, commits, commits_failed, facts, plans, submitted, leavings; /* device_check.c */
+    uint64_t turns, commits, commits_failed, facts, plans, submitted;
     uint64_t evicted, promised, late; /* late: started after the time first promised */
     uint64_t plan_us_last, plan_us_sum, plans_timed, plan_bins[PLAN_BINS];
 };

@@ -5,11 +5,12 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
+#include "ctl/node_work.h"
 #include "ctl/parts.h"
 #include "ctl/slices.h"
-#include "ctl/strangers.h"
 #include "depend/array.h"
 #include "depend/dependency.h"
+#include "inventory/node_price.h"
 #include "learn/packing.h"
 #include "learn/run_times.h"
 #include "store/seal.h"
@@ -78,7 +79,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->cluster = cluster_create(first, last, start);
     for (size_t i = 0; i < config->n_nodes; i++) {
         struct node_spec spec = config->nodes[i];
-        spec.price_milli = core_price(ctl, spec.gpu_type ? spec.gpu_type : "");
+        spec.price_milli = node_price(config->prices, spec.gpu_type);
         uint32_t node = cluster_put(ctl->cluster, &spec);
         cluster_set_up(ctl->cluster, node, true);
     }
@@ -88,9 +89,6 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
         return NULL;
     }
     ctl->packing = packing_create(config->store, ctl->cluster);
-    ctl->closed = string_map_create();
-    ctl->left = string_map_create();
-    ctl->away = string_map_create();
     ctl->run_times = run_times_create();
     ctl->queues =
         queues_create(&(struct queues_config){ .store = config->store,
@@ -113,6 +111,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     config->engine->sink = ctl_sink(ctl);
     ctl->accounts = core_accounts(ctl);
     ctl->secrets = core_secrets(ctl);
+    node_work_begin(ctl);
     if (catalogue_check_settings(ctl, err)) {
         ctl_destroy(ctl);
         return NULL;
@@ -146,7 +145,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->held_back);
     vec_fini(&ctl->wanting);
     vec_fini(&ctl->slices.later);
-    strangers_destroy(ctl->strangers);
+    node_work_end(ctl);
     parts_end(ctl);
     vec_fini(&ctl->deadlines);
     map_destroy(ctl->possible);
@@ -159,9 +158,6 @@ void ctl_destroy(struct ctl *ctl)
     dependencies_destroy(ctl->dependencies);
     cluster_destroy(ctl->cluster);
     run_times_destroy(ctl->run_times);
-    string_map_destroy_with(ctl->closed, free);
-    string_map_destroy(ctl->left);
-    string_map_destroy_with(ctl->away, free);
     packing_destroy(ctl->packing); /* after what places by it */
     arena_destroy(ctl->scratch);
     arena_destroy(ctl->hearing);

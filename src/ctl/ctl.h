@@ -132,27 +132,6 @@ int ctl_board_get(struct ctl *, struct arena *, const struct ctl_board *, struct
                   struct err *);
 int ctl_board_view(struct ctl *, struct arena *, const struct ctl_board *, struct board_list *,
                    struct err *);
-/* Why a device is not given out: "device 0 of vm is held by ...", "device 0 of vm: it fails". */
-struct device_trouble {
-    const char *why;
-    uint32_t subject; /* bytes of it that name the device; 0: not known, as of a recording */
-    bool is;          /* " is " follows them, else ": " */
-};
-/* That device of a node is not given out while something is wrong with it; NULL: it is. What tasks
- * have of it they keep, and an event tells their jobs when it closes. */
-void ctl_device(struct ctl *, const char *node, uint32_t device, const struct device_trouble *);
-/* The node has those devices of the report that have a slot, never fewer than before. It outlives
- * the core. */
-struct gpu_report;
-void ctl_devices(struct ctl *, const char *node, struct gpu_report *);
-/* May tasks use it now? One that is not launched yet does not. */
-bool ctl_device_in_use(const struct ctl *, const char *node, uint32_t device);
-/* 0: nobody need look at the device; else a task has left it, and launches on it wait until
- * ctl_device_seen. It is another number each time a task leaves. */
-uint64_t ctl_device_left(const struct ctl *, const char *node, uint32_t device);
-/* A look that began when ctl_device_left was what it is now found nothing of a task of before. */
-void ctl_device_seen(struct ctl *, const char *node, uint32_t device);
-void ctl_node_command(struct ctl *, const char *node, bool drain, ctl_done *, void *arg);
 /* task: role or role/0; NULL: the only one that runs. */
 int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task, struct engine_exec *,
              struct err *);

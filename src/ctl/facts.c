@@ -3,10 +3,10 @@
  * so nothing hangs on an agent sending it twice. */
 #include "ctl/allocations.h"
 #include "ctl/core.h"
-#include "ctl/nodes.h"
 #include "ctl/silence.h"
 #include "image/jobs/early_images.h"
 #include "image/jobs/images.h"
+#include "inventory/nodes.h"
 #include "live/silence_bound.h"
 #include "rdzv/jobs/rdzv_table.h"
 #include "secret/secrets.h"
@@ -267,7 +267,7 @@ static bool apply(struct ctl *ctl, const struct engine_fact *fact)
         launch_held_back(ctl);
     if (fact->kind == FACT_NODE_UP || fact->kind == FACT_NODE_DOWN ||
         fact->kind == FACT_NODE_GONE) {
-        nodes_hear(ctl, fact);
+        ctl->plan_due |= nodes_hear(ctl->nodes, fact);
         return true;
     }
     if (fact->kind == FACT_IMAGE && fact->generation.number == 0) {

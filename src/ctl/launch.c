@@ -2,9 +2,9 @@
  * names included. Repeating a launch is harmless (same node, generation and seq), so after a
  * restart everything that has not reported its start is launched again. */
 #include "ctl/core.h"
-#include "ctl/device_check.h"
-#include "ctl/devices.h"
 #include "image/jobs/images.h"
+#include "inventory/left_devices.h"
+#include "inventory/task_devices.h"
 #include "live/row_json.h"
 #include "rdzv/jobs/launcher_events.h"
 #include "secret/secrets.h"
@@ -29,12 +29,6 @@
 #define CONFIG_MAX  (16u << 20)
 
 /* ---- identity ---- */
-
-char *launch_dir(const struct ctl *ctl, uint64_t number, uint32_t generation, const char *node)
-{
-    return mem_printf("%s/%llu/g%u/%s", ctl->config.runs_dir, (unsigned long long)number,
-                      generation, node);
-}
 
 static char *user_dir(const struct ctl *ctl, const struct live_job *job, const char *node)
 {
@@ -272,7 +266,7 @@ static void task_ports(struct arena *arena, const struct task_place *place,
 static struct task_devices add_devices(const struct ctl *ctl, const struct round *round,
                                        const struct task_place *place, uint32_t flat)
 {
-    struct task_devices devices = devices_of_task(ctl, round->arena, place);
+    struct task_devices devices = devices_of_task(ctl->cluster, round->arena, place);
     struct task_place *named = &round->place.tasks[flat];
     named->gpus = devices.numbers;
     named->gpu_names = devices.names;
@@ -316,7 +310,8 @@ static struct launch_task make_task(const struct ctl *ctl, const struct live_job
                                     .server = launch_server(ctl, arena, round->here),
                                     .torchrun = ctl->config.torchrun,
                                     .gpu_memory = devices.memory,
-                                    .gpu_mps = devices_mps(ctl, arena, round->notes.account) };
+                                    .gpu_mps = devices_mps(ctl->config.gpu_mps, arena,
+                                                           round->notes.account) };
     task_env(&host, arena, &as_placed, &task.env);
     token_put_own(ctl->key, job, arena, &task.env);
     if (spec->config)
@@ -542,7 +537,8 @@ static bool start(struct ctl *ctl, struct live_job *job, struct round *round,
     const struct due *due = share->due;
     const size_t n = share->n;
     struct arena *arena = arena_create();
-    AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, due->node);
+    AUTO_FREE char *dir =
+        launch_dir(ctl->config.runs_dir, job->row.number, job->row.generation, due->node);
     AUTO_FREE char *theirs = user_dir(ctl, job, due->node);
     const struct inputs *inputs = &job->spec->inputs;
     const struct account *here = round->here;
@@ -699,10 +695,10 @@ static void hold_for_room(struct ctl *ctl, struct live_job *job)
 }
 
 /* All of its launches or none: a gang whose devices are taken back begins anew as a whole. Looks
- * (device_check.c) and answers of registries (images.c) go on with it. */
+ * (left_devices.c) and answers of registries (images.c) go on with it. */
 static bool hold_for_answers(struct ctl *ctl, struct live_job *job)
 {
-    const char *why = device_check_wait(ctl, ctl->scratch, job);
+    const char *why = device_check_wait(ctl->left_devices, ctl->scratch, job);
     if (!why)
         why = images_wait(ctl->images, job);
     if (why)

@@ -4,9 +4,10 @@
 #include "ctl/avoid.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
-#include "ctl/device_check.h"
 #include "ctl/silence.h"
 #include "depend/array.h"
+#include "inventory/left_devices.h"
+#include "job/launch.h"
 #include "live/deaths.h"
 #include "live/row_json.h"
 
@@ -159,7 +160,8 @@ static bool was_launched(struct ctl *ctl, const struct live_job *job, const stru
 {
     if (row->state != AGENT_EXPECTED || row->last_seq > 0)
         return true;
-    AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, row->node);
+    AUTO_FREE char *dir =
+        launch_dir(ctl->config.runs_dir, job->row.number, job->row.generation, row->node);
     int rc = taped_replays(ctl) || file_is_dir(dir) ? 0 : -1;
     return taped_outside(ctl, OUTSIDE_LAUNCHED, rc, NULL) == 0;
 }
@@ -294,7 +296,7 @@ int load_jobs(struct ctl *ctl, struct err *err)
         relaunch_later(ctl, job);
         for (size_t k = 0; k < job->agents.n; k++)
             job->agents.at[k].unheard = true;
-        device_check_load(ctl, job);
+        device_leave_loaded(ctl->left_devices, job);
         charges_resume(ctl, job);
         if (job_state_holds(job->row.state))
             core_touch(ctl, job);

@@ -6,8 +6,8 @@
 #include "account/accounts.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
-#include "ctl/nodes.h"
 #include "depend/array.h"
+#include "inventory/nodes.h"
 #include "learn/packing.h"
 #include "learn/run_times.h"
 #include "rdzv/jobs/rdzv_table.h"
@@ -75,14 +75,18 @@ static void undo_catalogue(struct ctl *ctl)
 static int read_nodes(struct ctl *ctl, struct err *err)
 {
     (void)err;
-    nodes_load(ctl);
+    nodes_load(ctl->nodes);
     return 0;
+}
+
+static void keep_nodes(struct ctl *ctl)
+{
+    nodes_committed(ctl->nodes);
 }
 
 static void undo_nodes(struct ctl *ctl)
 {
-    if (ctl->nodes_touched)
-        nodes_load(ctl);
+    nodes_undone(ctl->nodes);
 }
 
 static int read_queues(struct ctl *ctl, struct err *err)
@@ -150,7 +154,7 @@ static const struct participant table[] = {
     { .name = "accounts", .undo = undo_accounts },
     { .name = "secrets", .record = write_secrets, .committed = tell_secrets, .undo = undo_secrets },
     { .name = "catalogue", .undo = undo_catalogue },
-    { .name = "nodes", .load = read_nodes, .undo = undo_nodes },
+    { .name = "nodes", .load = read_nodes, .committed = keep_nodes, .undo = undo_nodes },
     { .name = "queues", .load = read_queues, .record = charges_record, .undo = undo_queues },
     { .name = "run times",
       .load = read_run_times,

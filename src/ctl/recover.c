@@ -4,13 +4,14 @@
 #include "account/audit.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
+#include "ctl/node_work.h"
 #include "ctl/participants.h"
 #include "ctl/silence.h"
-#include "ctl/strangers.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "ctl/tape.h"
+#include "job/launch.h"
 #include "store/repair.h"
 
 static void add_known(struct ctl *ctl, struct arena *arena, struct live_job *job,
@@ -20,7 +21,8 @@ static void add_known(struct ctl *ctl, struct arena *arena, struct live_job *job
         const struct live_agent *agent = &job->agents.at[i];
         if (!agent->launched)
             continue;
-        AUTO_FREE char *dir = launch_dir(ctl, job->row.number, job->row.generation, agent->node);
+        AUTO_FREE char *dir =
+            launch_dir(ctl->config.runs_dir, job->row.number, job->row.generation, agent->node);
         struct engine_agent *one = &known[(*n)++];
         *one = (struct engine_agent){ .dir = arena_strdup(arena, dir),
                                       .generation = { .job = job->row.id,
@@ -55,7 +57,7 @@ int ctl_recover(struct ctl *ctl, struct err *err)
     clock_look(ctl);
     if (participants_load(ctl, err) || recover_engine(ctl, err))
         return -1;
-    strangers_find(ctl);
+    node_work_find_strangers(ctl);
     silence_recover(ctl);
     log_info("recovered", "jobs=%zu waiting=%zu", live_count(ctl->live), live_waiting(ctl->live));
     core_wake(ctl, ctl->relaunch_at);

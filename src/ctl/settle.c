@@ -4,11 +4,11 @@
 #include "ctl/avoid.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
-#include "ctl/device_check.h"
-#include "ctl/devices.h"
 #include "ctl/silence.h"
 #include "ctl/slices.h"
 #include "depend/dependency.h"
+#include "inventory/closed_devices.h"
+#include "inventory/left_devices.h"
 #include "learn/run_times.h"
 #include "live/deaths.h"
 #include "live/row_json.h"
@@ -140,7 +140,7 @@ static void give(struct ctl *ctl, struct live_job *job, struct live_task *task)
 {
     if (!task->taken)
         return;
-    device_check_leave(ctl, &task->place);
+    device_leave(ctl->left_devices, &task->place);
     cluster_give(ctl->cluster, job->spec, &task->place);
     live_set_taken(job, task, false);
     ctl->plan_due = true;
@@ -196,12 +196,12 @@ static void retry_task(struct ctl *ctl, struct live_job *job, const struct attem
     uint32_t node = cluster_find(ctl->cluster, task->place.node);
     bool stays = node != UINT32_MAX && cluster_node(ctl->cluster, node).up && task->taken &&
                  end->words.class != END_CONFLICT && !avoid_node(job, task->place.node) &&
-                 !devices_shut(ctl, &task->place);
+                 !closed_in_place(ctl->closed_devices, &task->place);
     event_task(ctl, job, end->flat, TASK_EV_RETRY);
     live_set_phase(job, task, stays ? PHASE_BACKOFF : PHASE_UNPLACED);
     task->not_before_ms = core_now(ctl) + delay;
     if (stays) {
-        device_check_leave(ctl, &task->place);
+        device_leave(ctl->left_devices, &task->place);
     } else {
         give(ctl, job, task);
         ctl->plan_due = true;
@@ -629,7 +629,8 @@ static void settle_withdrawn(struct ctl *ctl, struct live_job *job)
         untouched = untouched && !job->agents.at[i].launched;
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
-        const char *shut = live_untold(task) ? devices_shut(ctl, &task->place) : NULL;
+        const char *shut =
+            live_untold(task) ? closed_in_place(ctl->closed_devices, &task->place) : NULL;
         const char *why = shut ? arena_strdup(ctl->scratch, shut) : NULL;
         if (why && untouched) {
             requeue(ctl, job, &(struct reason){ .kind = REASON_SAID, .text = why }, NULL);

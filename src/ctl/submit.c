@@ -6,10 +6,10 @@
 #include "ctl/account.h"
 #include "ctl/depend_work.h"
 #include "ctl/engine_choice.h"
-#include "ctl/nodes.h"
 #include "ctl/results.h"
 #include "ctl/slices.h"
 #include "ctl/update.h"
+#include "inventory/nodes.h"
 #include "learn/packing.h"
 #include "live/row_json.h"
 #include "live/wording.h"
@@ -224,7 +224,8 @@ static int refuse_field(struct submission *s, const char *path, struct err *err)
 static bool runs_elsewhere(const struct submission *s)
 {
     const struct engine *engine = s->ctl->config.engine;
-    return nodes_have_machines(s->ctl) || admit_asks_nodes(engine->ops->caps(engine), s->read.job);
+    return nodes_have_machines(s->ctl->nodes) ||
+           admit_asks_nodes(engine->ops->caps(engine), s->read.job);
 }
 
 static int check_data(struct submission *s, const struct job_spec *spec, struct err *err)

@@ -4,8 +4,8 @@
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/slices.h"
-#include "ctl/strangers.h"
 #include "ctl/wait_texts.h"
+#include "inventory/strangers.h"
 #include "rdzv/jobs/rdzv_table.h"
 
 #include "base/log.h"
@@ -96,7 +96,8 @@ static void sweep_runs(struct ctl *ctl)
     uint64_t number, id;
     while (dir && (entry = readdir(dir)))
         if (scan_u64(entry->d_name, 1, UINT64_MAX, &number) &&
-            store_find_number(ctl->config.store, number, &id) == 0 && !strangers_in(ctl, number))
+            store_find_number(ctl->config.store, number, &id) == 0 &&
+            !strangers_in(ctl->strangers, number))
             vec_push(&ctl->doomed, number);
     if (dir)
         closedir(dir);

@@ -3,8 +3,8 @@
 #include "ctl/wait_texts.h"
 
 #include "ctl/core.h"
-#include "ctl/devices.h"
 #include "depend/wording.h"
+#include "inventory/closed_devices.h"
 #include "sched/wait_words.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ struct sentence reason_text(struct ctl *ctl, struct arena *arena, const struct j
 {
     const struct live_job *job = reason->blocker ? live_find(ctl->live, reason->blocker) : NULL;
     const char *closed = reason->resource && strcmp(reason->resource, "gpu") == 0
-                             ? devices_closed(ctl, arena, spec, reason->role)
+                             ? closed_for_job(ctl->closed_devices, arena, spec, reason->role)
                              : NULL;
     const char *text = wait_text(arena, reason);
     if (closed && text)

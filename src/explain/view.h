@@ -5,7 +5,7 @@
 #define EXPLAIN_VIEW_H
 
 #include "base/pairs.h"
-#include "ctl/away_view.h"
+#include "inventory/away_view.h"
 #include "job/job.h"
 #include "job/state.h"
 #include "job/unfit.h"

@@ -127,4 +127,7 @@ struct launch {
     size_t n_tasks;
 };
 
+/* The launch directory at the server: RUNS/NUMBER/gGENERATION/NODE. The caller's to free. */
+char *launch_dir(const char *runs_dir, uint64_t number, uint32_t generation, const char *node);
+
 #endif

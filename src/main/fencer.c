@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "ctl/machines.h"
+#include "ctl/node_work.h"
 #include "engine/machines/machines.h"
 
 #include <stdio.h>

@@ -9,9 +9,11 @@
 #include "base/scan.h"
 #include "ctl/account.h"
 #include "ctl/job_identity.h"
+#include "ctl/node_work.h"
 #include "gpu/ask.h"
 #include "gpu/device_slots.h"
 #include "gpu/lines.h"
+#include "inventory/closed_devices.h"
 #include "main/gpus.h"
 #include "node/gpu_lock.h"
 

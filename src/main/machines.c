@@ -4,9 +4,10 @@
 #include "main/machines.h"
 
 #include "base/log.h"
-#include "ctl/machines.h"
+#include "ctl/node_work.h"
 #include "engine/machines/machines.h"
 #include "engine/pair/pair.h"
+#include "inventory/known_machines.h"
 
 #include <string.h>
 
@@ -29,7 +30,7 @@ int machines_load(struct engine *machines, struct ctl *ctl, struct err *err)
 {
     struct arena *arena = arena_create();
     struct machine_list list;
-    int rc = ctl_machines(ctl, arena, &list, err);
+    int rc = known_machines_list(ctl_machines(ctl), arena, &list, err);
     for (size_t i = 0; rc == 0 && i < list.n; i++)
         add(machines, &list.at[i]);
     arena_destroy(arena);

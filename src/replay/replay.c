@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "ctl/clock.h"
+#include "ctl/node_work.h"
+#include "inventory/closed_devices.h"
 #include "job/gpu.h"
 #include "replay/null_engine.h"
 #include "store/seal.h"

@@ -11,8 +11,9 @@
 #include "answer/machine_wait.h"
 #include "base/mem.h"
 #include "ctl/contents.h"
-#include "ctl/machines.h"
+#include "ctl/node_work.h"
 #include "ctl/test/world.h"
+#include "inventory/known_machines.h"
 #include "job/node_spec.h"
 
 static const char suspended[] =

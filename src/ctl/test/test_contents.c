@@ -12,6 +12,8 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/contents.h"
+#include "ctl/node_work.h"
+#include "inventory/closed_devices.h"
 #include "live/live.h"
 #include "sched/cluster.h"
 #include "store/store.h"
@@ -64,15 +66,15 @@ static void test_closed_device(void **state)
     world_init(&w);
     const struct contents core = ctl_contents(w.ctl);
     const char *node = cluster_node(core.cluster, 0).spec->name;
-    assert_false(devices_trouble(w.ctl, node, 0, &found));
+    assert_false(device_trouble(core.closed_devices, node, 0, &found));
     ctl_device(w.ctl, node, 0, &held);
-    assert_true(devices_trouble(w.ctl, node, 0, &found));
+    assert_true(device_trouble(core.closed_devices, node, 0, &found));
     assert_string_equal(found.why, held.why);
     assert_int_equal(found.subject, held.subject);
     assert_true(found.is);
-    assert_false(devices_trouble(w.ctl, node, 1, &found));
+    assert_false(device_trouble(core.closed_devices, node, 1, &found));
     ctl_device(w.ctl, node, 0, NULL);
-    assert_false(devices_trouble(w.ctl, node, 0, &found));
+    assert_false(device_trouble(core.closed_devices, node, 0, &found));
     world_fini(&w);
 }
 

@@ -6,7 +6,9 @@
 #include <cmocka.h>
 
 #include "answer/cluster_views.h"
+#include "ctl/node_work.h"
 #include "ctl/test/world.h"
+#include "inventory/closed_devices.h"
 #include "job/gpu.h"
 
 #include <signal.h>

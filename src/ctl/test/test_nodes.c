@@ -8,6 +8,7 @@
 #include "ctl/test/world.h"
 
 #include "answer/cluster_views.h"
+#include "ctl/node_work.h"
 #include "engine/engine.h"
 #include "sched/cluster.h"
 

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
+#include "ctl/node_work.h"
 #include "ctl/participants.h"
 #include "depend/array.h"
 #include "learn/run_times.h"

@@ -13,6 +13,7 @@
 #include "answer/free_devices.h"
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/node_work.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -536,17 +537,6 @@ static void plans_are_timed_in_bins(void **state)
     assert_int_equal(now->plan_bins[PLAN_BINS - 1] - before.plan_bins[PLAN_BINS - 1], 1);
 }
 
-static void prices_go_by_model(void **state)
-{
-    struct world *w = *state;
-    struct amount list[] = { { "*", 500 }, { "A100", 2500 } };
-    const struct amounts prices = { .at = list, .n = 2 };
-    assert_int_equal(core_price(w->ctl, "A100"), 0); /* any bid will do */
-    w->ctl->config.prices = &prices;
-    assert_int_equal(core_price(w->ctl, "a100"), 2500);
-    assert_int_equal(core_price(w->ctl, ""), 500);
-}
-
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -571,7 +561,6 @@ int main(void)
         IN_WORLD(the_tree_says_who_uses_what),
         IN_WORLD(what_is_free_comes_in_blocks),
         IN_WORLD(plans_are_timed_in_bins),
-        IN_WORLD(prices_go_by_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

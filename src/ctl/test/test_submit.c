@@ -11,6 +11,7 @@
 #include "answer/tasks.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "ctl/node_work.h"
 
 #include <fcntl.h>
 #include <signal.h>

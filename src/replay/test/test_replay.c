@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "ctl/node_work.h"
 #include "ctl/test/world.h"
 #include "replay/recorder.h"
 #include "replay/replay.h"

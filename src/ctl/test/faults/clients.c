@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "ctl/core.h"
+#include "ctl/node_work.h"
 #include "ctl/results.h"
 
 #include <stdio.h>

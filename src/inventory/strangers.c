@@ -4,18 +4,23 @@
  * they say. That run is ended before anything is started, because it does what will be done again,
  * and has the directory, the devices and the ports for it. Whether something lives in a directory
  * is the engine's to say. */
-#include "ctl/strangers.h"
+#include "inventory/strangers.h"
 
-#include "ctl/core.h"
+#include "engine/engine.h"
+#include "job/launch.h"
+#include "live/live.h"
+#include "store/store.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "base/vec.h"
 
 #include <dirent.h>
 #include <string.h>
 
 struct strangers {
+    struct strangers_config config;
     VEC(struct stranger {
         uint64_t number;
         char *dir;
@@ -24,15 +29,13 @@ struct strangers {
     all;
 };
 
-static void leave(struct ctl *ctl, uint64_t number, const char *dir)
+static void leave(struct strangers *s, uint64_t number, const char *dir)
 {
-    const struct engine *engine = ctl->config.engine;
+    struct engine *engine = s->config.engine;
     struct engine_stranger found;
-    if (engine->ops->leave(ctl->config.engine, dir, &found) != 1)
+    if (engine->ops->leave(engine, dir, &found) != 1)
         return;
-    if (!ctl->strangers)
-        ctl->strangers = mem_new(sizeof *ctl->strangers);
-    struct stranger *one = vec_add(&ctl->strangers->all);
+    struct stranger *one = vec_add(&s->all);
     *one = (struct stranger){ .number = number, .dir = mem_strdup(dir), .run = found };
     log_warn("records.stranger",
              "number=%llu node=%s pid=%u dir=%s note=\"it runs, and the records do not know its "
@@ -40,20 +43,22 @@ static void leave(struct ctl *ctl, uint64_t number, const char *dir)
              (unsigned long long)number, found.node, found.pid, dir);
 }
 
-static bool is_known(const struct ctl *ctl, const struct live_job *job, const char *dir)
+static bool is_known(const struct strangers *s, const struct live_job *job, const char *dir)
 {
     const struct live_agent *agent = live_agent(job, strrchr(dir, '/') + 1);
     if (!agent || !agent->launched)
         return false;
-    AUTO_FREE char *its = launch_dir(ctl, job->row.number, job->row.generation, agent->node);
+    AUTO_FREE char *its =
+        launch_dir(s->config.runs_dir, job->row.number, job->row.generation, agent->node);
     return strcmp(its, dir) == 0;
 }
 
-static void end(struct ctl *ctl, const struct live_job *job, const char *dir)
+static void end(const struct strangers *s, const struct live_job *job, const char *dir)
 {
+    struct engine *engine = s->config.engine;
     struct engine_stranger found;
     struct err err;
-    int rc = ctl->config.engine->ops->end(ctl->config.engine, dir, &found, &err);
+    int rc = engine->ops->end(engine, dir, &found, &err);
     if (rc > 0)
         log_warn("records.went_back",
                  "job=%llu node=%s pid=%u dir=%s note=\"it ran, and the records of its job do not "
@@ -65,7 +70,7 @@ static void end(struct ctl *ctl, const struct live_job *job, const char *dir)
 }
 
 /* Each entry below dir, that many levels down. job NULL: no row knows it. */
-static void walk(struct ctl *ctl, uint64_t number, const struct live_job *job, const char *dir,
+static void walk(struct strangers *s, uint64_t number, const struct live_job *job, const char *dir,
                  unsigned levels)
 {
     DIR *d = opendir(dir);
@@ -75,60 +80,63 @@ static void walk(struct ctl *ctl, uint64_t number, const struct live_job *job, c
             continue;
         AUTO_FREE char *path = mem_printf("%s/%s", dir, entry->d_name);
         if (levels > 1)
-            walk(ctl, number, job, path, levels - 1);
+            walk(s, number, job, path, levels - 1);
         else if (!job)
-            leave(ctl, number, path);
-        else if (!is_known(ctl, job, path))
-            end(ctl, job, path);
+            leave(s, number, path);
+        else if (!is_known(s, job, path))
+            end(s, job, path);
     }
     if (d)
         closedir(d);
 }
 
-void strangers_find(struct ctl *ctl)
+struct strangers *strangers_find(const struct strangers_config *config)
 {
-    const char *runs = ctl->config.runs_dir;
-    bool can = !taped_replays(ctl) && runs && ctl->config.engine->ops->leave;
-    DIR *d = can ? opendir(runs) : NULL;
+    struct strangers *s = mem_new(sizeof *s);
+    const char *runs = config->runs_dir;
+    s->config = *config;
+    DIR *d = runs && config->engine->ops->leave ? opendir(runs) : NULL;
     const struct dirent *entry;
     uint64_t number, id;
     while (d && (entry = readdir(d))) {
         if (!scan_u64(entry->d_name, 1, UINT64_MAX, &number))
             continue;
-        bool there = store_find_number(ctl->config.store, number, &id) == 1;
-        const struct live_job *job = there ? live_find(ctl->live, id) : NULL;
+        bool there = store_find_number(config->store, number, &id) == 1;
+        const struct live_job *job = there ? live_find(config->live, id) : NULL;
         if (there && !job)
             continue; /* it has ended: agents of it are told to leave when they come */
         AUTO_FREE char *path = mem_printf("%s/%s", runs, entry->d_name);
-        walk(ctl, number, job, path, 2);
+        walk(s, number, job, path, 2);
     }
     if (d)
         closedir(d);
+    return s;
 }
 
-bool strangers_in(const struct ctl *ctl, uint64_t number)
+bool strangers_in(const struct strangers *s, uint64_t number)
 {
-    for (size_t i = 0; ctl->strangers && i < ctl->strangers->all.n; i++)
-        if (ctl->strangers->all.at[i].number == number)
+    for (size_t i = 0; s && i < s->all.n; i++)
+        if (s->all.at[i].number == number)
             return true;
     return false;
 }
 
-void ctl_strangers_put(struct ctl *ctl, struct arena *a, struct text_node *map, const char *key)
+void strangers_put(const struct strangers *s, struct arena *a, struct text_node *map,
+                   const char *key)
 {
-    const struct engine *engine = ctl->config.engine;
     struct text_node *list = NULL;
-    for (size_t i = 0; ctl->strangers && i < ctl->strangers->all.n; i++) {
+    for (size_t i = 0; s && i < s->all.n; i++) {
+        struct engine *engine = s->config.engine;
         struct engine_stranger now;
-        const struct stranger *s = &ctl->strangers->all.at[i];
-        if (engine->ops->leave(ctl->config.engine, s->dir, &now) != 1)
+        const struct stranger *one = &s->all.at[i];
+        if (engine->ops->leave(engine, one->dir, &now) != 1)
             continue;
         list = list ? list : text_list(a, map, key);
-        struct text_node *one = text_map(a, list, NULL);
-        text_int(a, one, "number", (int64_t)s->number);
-        text_str(a, one, "node", arena_strdup(a, s->run.node));
-        text_int(a, one, "pid", s->run.pid);
-        text_str(a, one, "dir", arena_strdup(a, s->dir));
+        struct text_node *node = text_map(a, list, NULL);
+        text_int(a, node, "number", (int64_t)one->number);
+        text_str(a, node, "node", arena_strdup(a, one->run.node));
+        text_int(a, node, "pid", one->run.pid);
+        text_str(a, node, "dir", arena_strdup(a, one->dir));
     }
 }
 

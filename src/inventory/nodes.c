@@ -1,31 +1,55 @@
 /* What becomes of nodes by what the engine says of them. What is known of a machine is a row of
  * its own, so that a server that starts anew knows it before it has come back. */
-#include "ctl/nodes.h"
+#include "inventory/nodes.h"
 
-#include "base/log.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "ctl/core.h"
-#include "ctl/devices.h"
 #include "engine/engine.h"
+#include "inventory/closed_devices.h"
+#include "inventory/node_price.h"
 #include "job/gpu.h"
 #include "live/row_json.h"
 #include "sched/cluster.h"
 #include "store/store.h"
 #include "text/json.h"
 
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#define KIND "machine"
+#define KIND    "machine"
+#define DRAINED "{\"drained\":true}"
+#define OFFERED "{\"drained\":false}"
 
-static void come_back(struct ctl *ctl, const char *node)
+struct nodes {
+    struct nodes_config config;
+    struct string_map *away; /* name -> struct node_outage */
+    bool touched;            /* rows were written since the last commit */
+};
+
+struct nodes *nodes_create(const struct nodes_config *config)
 {
-    free(string_map_remove(ctl->away, node));
+    struct nodes *nodes = mem_new(sizeof *nodes);
+    *nodes = (struct nodes){ .config = *config, .away = string_map_create() };
+    return nodes;
 }
 
-/* In one block, so that whoever ends the core frees it like any. */
-static void put_away(struct ctl *ctl, const char *node, const struct node_outage *from)
+void nodes_destroy(struct nodes *nodes)
+{
+    if (!nodes)
+        return;
+    string_map_destroy_with(nodes->away, free);
+    free(nodes);
+}
+
+static void come_back(struct nodes *nodes, const char *node)
+{
+    free(string_map_remove(nodes->away, node));
+}
+
+/* In one block, so that the map frees it like any. */
+static void put_away(struct nodes *nodes, const char *node, const struct node_outage *from)
 {
     const size_t size = strlen(from->why) + 1, more = strlen(from->note) + 1;
     struct node_outage *away = mem_new(sizeof *away + size + more);
@@ -33,22 +57,22 @@ static void put_away(struct ctl *ctl, const char *node, const struct node_outage
     memcpy(text, from->why, size);
     memcpy(text + size, from->note, more);
     *away = (struct node_outage){ .since_ms = from->since_ms, .why = text, .note = text + size };
-    come_back(ctl, node);
-    string_map_set(ctl->away, node, away);
+    come_back(nodes, node);
+    string_map_set(nodes->away, node, away);
 }
 
-static void go_away(struct ctl *ctl, const char *node, uint64_t since_ms, const char *why)
+static void go_away(struct nodes *nodes, const char *node, uint64_t since_ms, const char *why)
 {
-    put_away(ctl, node,
+    put_away(nodes, node,
              &(struct node_outage){ .since_ms = since_ms, .why = why ? why : "", .note = "" });
 }
 
-void nodes_note(struct ctl *ctl, const char *node, const char *note)
+void nodes_note(struct nodes *nodes, const char *node, const char *note)
 {
-    const struct node_outage *away = nodes_away(ctl, node);
+    const struct node_outage *away = nodes_away(nodes, node);
     if (away)
         put_away(
-            ctl, node,
+            nodes, node,
             &(struct node_outage){ .since_ms = away->since_ms, .why = away->why, .note = note });
 }
 
@@ -57,23 +81,30 @@ const char *nodes_why(struct arena *arena, const struct node_outage *away)
     return arena_printf(arena, "%s%s%s", away->why, *away->note ? "; " : "", away->note);
 }
 
-const struct node_outage *nodes_away(const struct ctl *ctl, const char *node)
+const struct node_outage *nodes_away(const struct nodes *nodes, const char *node)
 {
-    return string_map_get(ctl->away, node);
+    return string_map_get(nodes->away, node);
 }
 
-bool nodes_any_away(const struct ctl *ctl)
+bool nodes_any_away(const struct nodes *nodes)
 {
-    return string_map_count(ctl->away) > 0;
+    return string_map_count(nodes->away) > 0;
 }
 
 /* They come after those of the configuration. */
-bool nodes_have_machines(const struct ctl *ctl)
+bool nodes_have_machines(const struct nodes *nodes)
 {
-    for (uint32_t i = (uint32_t)ctl->config.n_nodes; i < cluster_count(ctl->cluster); i++)
-        if (!cluster_node(ctl->cluster, i).spec->gone)
+    for (uint32_t i = (uint32_t)nodes->config.n_declared; i < cluster_count(nodes->config.cluster);
+         i++)
+        if (!cluster_node(nodes->config.cluster, i).spec->gone)
             return true;
     return false;
+}
+
+uint64_t nodes_dated(const struct nodes *nodes, uint64_t at_ms)
+{
+    const struct nodes_config *c = &nodes->config;
+    return c->date(c->arg) - (c->now(c->arg) - at_ms);
 }
 
 const struct node_spec *nodes_copy(struct arena *arena, const struct node_spec *from)
@@ -98,49 +129,14 @@ const struct node_spec *nodes_copy(struct arena *arena, const struct node_spec *
     return copy;
 }
 
-static void count_tasks(const struct live_job *job, struct away_view *view)
-{
-    for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
-        const struct live_task *task = &job->tasks[flat];
-        if (!live_attempt(task) || strcmp(task->place.node, view->node) != 0)
-            continue;
-        view->tasks++;
-        view->left |= task->left;
-    }
-}
-
-struct away_list nodes_away_of(const struct ctl *ctl, struct arena *arena,
-                               const struct live_job *job)
-{
-    struct away_list list = { .n = 0 };
-    for (size_t i = 0; job->tasks && i < job->agents.n; i++) {
-        const struct live_agent *agent = &job->agents.at[i];
-        const struct node_outage *away = nodes_away(ctl, agent->node);
-        bool heard = agent->state == AGENT_JOINED; /* also where its machine's host is not */
-        if (!agent->launched || (!agent->silent_ms && (!away || heard)))
-            continue;
-        if (!list.at)
-            list.at = ARENA_ARRAY(arena, job->agents.n, struct away_view);
-        struct away_view *view = &list.at[list.n++];
-        *view = (struct away_view){
-            .node = arena_strdup(arena, agent->node),
-            .why = away ? nodes_why(arena, away) : NULL,
-            .tried = away && *away->note ? arena_strdup(arena, away->note) : NULL,
-            .since_ms = away ? away->since_ms : core_date(ctl) - (core_now(ctl) - agent->silent_ms)
-        };
-        count_tasks(job, view);
-    }
-    return list;
-}
-
 /* ---- rows ---- */
 
-static void keep(struct ctl *ctl, uint32_t at)
+static void keep(struct nodes *nodes, uint32_t at)
 {
     struct arena *arena = arena_create();
-    const struct node_view node = cluster_node(ctl->cluster, at);
+    const struct node_view node = cluster_node(nodes->config.cluster, at);
     const struct node_spec *spec = node.spec;
-    const struct node_outage *away = nodes_away(ctl, spec->name);
+    const struct node_outage *away = nodes_away(nodes, spec->name);
     struct text_node *map = text_map(arena, NULL, NULL);
     text_int(arena, map, "position", at);
     text_bool(arena, map, "gone", spec->gone);
@@ -165,8 +161,8 @@ static void keep(struct ctl *ctl, uint32_t at)
     const struct object_row row = {
         .kind = KIND, .project = "", .name = spec->name, .spec = row_json_print(arena, map)
     };
-    store_put_object(ctl->config.store, &row, NULL);
-    ctl->nodes_touched = true;
+    store_put_object(nodes->config.store, &row, NULL);
+    nodes->touched = true;
     arena_destroy(arena);
 }
 
@@ -184,15 +180,15 @@ static int by_position(const void *a, const void *b)
 }
 
 /* What its driver said last is not in the row: it says it again when it comes. */
-static struct gpu_report *report_of(const struct ctl *ctl, const char *name, uint32_t gpus)
+static struct gpu_report *report_of(const struct nodes *nodes, const char *name, uint32_t gpus)
 {
-    uint32_t at = cluster_find(ctl->cluster, name);
+    uint32_t at = cluster_find(nodes->config.cluster, name);
     struct gpu_report *report =
-        at == UINT32_MAX ? NULL : cluster_node(ctl->cluster, at).spec->report;
+        at == UINT32_MAX ? NULL : cluster_node(nodes->config.cluster, at).spec->report;
     return report && report->n_slots == gpus ? report : NULL;
 }
 
-static void put_again(struct ctl *ctl, struct arena *arena, const struct kept_node *kept)
+static void put_again(struct nodes *nodes, struct arena *arena, const struct kept_node *kept)
 {
     const struct text_node *map = kept->map, *labels = text_get(map, "labels");
     struct node_spec spec = { .name = kept->name,
@@ -210,22 +206,22 @@ static void put_again(struct ctl *ctl, struct arena *arena, const struct kept_no
                               .gone = text_flag(map, "gone") };
     for (const struct text_node *n = labels ? labels->first : NULL; n; n = n->next)
         pairs_set(&spec.labels, arena, n->key, n->str ? n->str : "");
-    spec.report = report_of(ctl, spec.name, spec.gpus);
-    spec.price_milli = core_price(ctl, spec.gpu_type);
-    uint32_t at = cluster_put(ctl->cluster, &spec);
+    spec.report = report_of(nodes, spec.name, spec.gpus);
+    spec.price_milli = node_price(nodes->config.prices, spec.gpu_type);
+    uint32_t at = cluster_put(nodes->config.cluster, &spec);
     bool up = text_flag(map, "up") && !spec.gone;
-    cluster_set_up(ctl->cluster, at, up);
+    cluster_set_up(nodes->config.cluster, at, up);
     if (up || spec.gone)
-        come_back(ctl, spec.name);
+        come_back(nodes, spec.name);
     else
-        go_away(ctl, spec.name, text_number(map, "since"), text_word(map, "why"));
+        go_away(nodes, spec.name, text_number(map, "since"), text_word(map, "why"));
 }
 
-static void load_machines(struct ctl *ctl, struct arena *arena)
+static void load_machines(struct nodes *nodes, struct arena *arena)
 {
     struct object_row *rows;
     size_t n = 0, n_kept = 0;
-    if (store_objects(ctl->config.store, arena, &(struct object_row){ .kind = KIND }, &rows, &n,
+    if (store_objects(nodes->config.store, arena, &(struct object_row){ .kind = KIND }, &rows, &n,
                       NULL))
         return;
     struct kept_node *kept = ARENA_ARRAY(arena, n, struct kept_node);
@@ -243,121 +239,158 @@ static void load_machines(struct ctl *ctl, struct arena *arena)
     if (n_kept)
         qsort(kept, n_kept, sizeof *kept, by_position);
     for (size_t i = 0; i < n_kept; i++)
-        put_again(ctl, arena, &kept[i]);
+        put_again(nodes, arena, &kept[i]);
     if (n_kept)
-        queues_declare(ctl->queues, ctl->catalogue); /* shares of what there is now */
+        nodes->config.read(nodes->config.arg); /* shares of what there is now */
 }
 
 static bool is_drained(const struct object_row *row)
 {
-    return strcmp(row->spec, "{\"drained\":true}") == 0;
+    return strcmp(row->spec, DRAINED) == 0;
 }
 
-static void load_drained(struct ctl *ctl, struct arena *arena)
+static void load_drained(struct nodes *nodes, struct arena *arena)
 {
     struct object_row *rows;
     size_t n = 0;
-    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++)
-        cluster_set_drained(ctl->cluster, i, false);
-    if (store_objects(ctl->config.store, arena, &(struct object_row){ .kind = "node" }, &rows, &n,
+    for (uint32_t i = 0; i < cluster_count(nodes->config.cluster); i++)
+        cluster_set_drained(nodes->config.cluster, i, false);
+    if (store_objects(nodes->config.store, arena, &(struct object_row){ .kind = "node" }, &rows, &n,
                       NULL))
         return;
     for (size_t i = 0; i < n; i++) {
-        uint32_t node = cluster_find(ctl->cluster, rows[i].name);
+        uint32_t node = cluster_find(nodes->config.cluster, rows[i].name);
         if (node != UINT32_MAX)
-            cluster_set_drained(ctl->cluster, node, is_drained(&rows[i]));
+            cluster_set_drained(nodes->config.cluster, node, is_drained(&rows[i]));
     }
 }
 
-void nodes_load(struct ctl *ctl)
+void nodes_load(struct nodes *nodes)
 {
     struct arena *arena = arena_create();
-    load_machines(ctl, arena);
-    load_drained(ctl, arena);
+    load_machines(nodes, arena);
+    load_drained(nodes, arena);
     arena_destroy(arena);
+    nodes->touched = false;
+}
+
+void nodes_committed(struct nodes *nodes)
+{
+    nodes->touched = false;
+}
+
+void nodes_undone(struct nodes *nodes)
+{
+    if (nodes->touched)
+        nodes_load(nodes);
 }
 
 /* ---- facts ---- */
 
-static void changed(struct ctl *ctl)
-{
-    map_destroy(ctl->possible); /* answers for the nodes of before */
-    ctl->possible = map_create();
-    queues_declare(ctl->queues, ctl->catalogue);
-    ctl->plan_due = true;
-}
-
 /* A node of its name was drained when it was not known here: its row was lost with the power, or
  * another node had the name. */
-static void take_drained(struct ctl *ctl, uint32_t at)
+static void take_drained(struct nodes *nodes, uint32_t at)
 {
     struct arena *arena = arena_create();
     struct object_row row = { .kind = "node",
                               .project = "",
-                              .name = cluster_node(ctl->cluster, at).spec->name };
-    if (store_get_object(ctl->config.store, arena, &row, NULL) == 1)
-        cluster_set_drained(ctl->cluster, at, is_drained(&row));
+                              .name = cluster_node(nodes->config.cluster, at).spec->name };
+    if (store_get_object(nodes->config.store, arena, &row, NULL) == 1)
+        cluster_set_drained(nodes->config.cluster, at, is_drained(&row));
     arena_destroy(arena);
 }
 
-static uint32_t put(struct ctl *ctl, const struct node_spec *said)
+static uint32_t put(struct nodes *nodes, const struct node_spec *said)
 {
     struct node_spec spec = *said;
     spec.machine = true;
-    spec.price_milli = core_price(ctl, spec.gpu_type ? spec.gpu_type : "");
-    bool is_new = cluster_find(ctl->cluster, spec.name) == UINT32_MAX;
-    uint32_t at = cluster_put(ctl->cluster, &spec);
+    spec.price_milli = node_price(nodes->config.prices, spec.gpu_type);
+    bool is_new = cluster_find(nodes->config.cluster, spec.name) == UINT32_MAX;
+    uint32_t at = cluster_put(nodes->config.cluster, &spec);
     if (is_new)
-        take_drained(ctl, at);
+        take_drained(nodes, at);
     for (uint32_t slot = 0; slot < spec.gpus && spec.report; slot++) {
         const struct gpu_device *device = gpu_in_slot(spec.report, slot);
         const struct device_trouble trouble = { .why = device ? device->error : NULL };
-        devices_close(ctl, spec.name, slot, trouble.why && *trouble.why ? &trouble : NULL);
+        device_close(nodes->config.devices, spec.name, slot,
+                     trouble.why && *trouble.why ? &trouble : NULL);
     }
-    changed(ctl);
+    nodes->config.changed(nodes->config.arg);
     return at;
 }
 
-static void leave(struct ctl *ctl, uint32_t at)
+static void leave(struct nodes *nodes, uint32_t at)
 {
-    AUTO_FREE char *name = mem_strdup(cluster_node(ctl->cluster, at).spec->name);
+    AUTO_FREE char *name = mem_strdup(cluster_node(nodes->config.cluster, at).spec->name);
     const struct node_spec nothing = {
         .name = name, .address = "", .host = name, .gpu_type = "", .machine = true, .gone = true
     };
-    come_back(ctl, name);
-    cluster_put(ctl->cluster, &nothing);
-    cluster_set_up(ctl->cluster, at, false);
-    changed(ctl);
+    come_back(nodes, name);
+    cluster_put(nodes->config.cluster, &nothing);
+    cluster_set_up(nodes->config.cluster, at, false);
+    nodes->config.changed(nodes->config.arg);
 }
 
-static uint64_t date_of(const struct ctl *ctl, const struct engine_fact *fact)
+static uint64_t date_of(const struct nodes *nodes, const struct engine_fact *fact)
 {
-    return fact->at_ms ? fact->at_ms : core_date(ctl);
+    return fact->at_ms ? fact->at_ms : nodes->config.date(nodes->config.arg);
 }
 
-void nodes_hear(struct ctl *ctl, const struct engine_fact *fact)
+bool nodes_hear(struct nodes *nodes, const struct engine_fact *fact)
 {
     static const char *const events[FACT_N] = {
         [FACT_NODE_UP] = "node.up", [FACT_NODE_DOWN] = "node.down", [FACT_NODE_GONE] = "node.gone"
     };
-    uint32_t at = cluster_find(ctl->cluster, fact->node);
+    uint32_t at = cluster_find(nodes->config.cluster, fact->node);
     if (fact->kind == FACT_NODE_UP && fact->spec)
-        at = put(ctl, fact->spec);
+        at = put(nodes, fact->spec);
     if (at == UINT32_MAX)
-        return;
+        return false;
     if (fact->kind == FACT_NODE_GONE) {
-        leave(ctl, at);
+        leave(nodes, at);
     } else if (fact->kind == FACT_NODE_DOWN) {
-        if (cluster_node(ctl->cluster, at).up)
-            go_away(ctl, fact->node, date_of(ctl, fact), fact->reason);
-        cluster_set_up(ctl->cluster, at, false);
+        if (cluster_node(nodes->config.cluster, at).up)
+            go_away(nodes, fact->node, date_of(nodes, fact), fact->reason);
+        cluster_set_up(nodes->config.cluster, at, false);
     } else {
-        come_back(ctl, fact->node);
-        cluster_set_up(ctl->cluster, at, true);
+        come_back(nodes, fact->node);
+        cluster_set_up(nodes->config.cluster, at, true);
     }
-    if (cluster_node(ctl->cluster, at).spec->machine)
-        keep(ctl, at);
-    ctl->plan_due = true;
+    if (cluster_node(nodes->config.cluster, at).spec->machine)
+        keep(nodes, at);
     log_info(events[fact->kind], "node=%s reason=\"%s\"", fact->node,
              fact->reason ? fact->reason : "");
+    return true;
+}
+
+/* ---- commands, and what a driver says ---- */
+
+bool nodes_drain(struct nodes *nodes, const char *node, bool drain)
+{
+    uint32_t at = cluster_find(nodes->config.cluster, node);
+    if (at == UINT32_MAX)
+        return false;
+    const struct object_row row = {
+        .kind = "node", .project = "", .name = node, .spec = drain ? DRAINED : OFFERED
+    };
+    store_put_object(nodes->config.store, &row, NULL);
+    nodes->touched = true;
+    cluster_set_drained(nodes->config.cluster, at, drain);
+    return true;
+}
+
+bool nodes_report(struct nodes *nodes, const char *node, struct gpu_report *report)
+{
+    uint32_t at = cluster_find(nodes->config.cluster, node);
+    if (at == UINT32_MAX)
+        return false;
+    struct arena *arena = arena_create();
+    struct node_spec spec = *cluster_node(nodes->config.cluster, at).spec;
+    spec.report = report;
+    spec.gpus = report->n_slots;
+    spec.gpu_type = gpu_models(report, arena);
+    spec.price_milli = node_price(nodes->config.prices, spec.gpu_type);
+    cluster_put(nodes->config.cluster, &spec);
+    arena_destroy(arena);
+    return true;
 }
