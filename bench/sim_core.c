@@ -94,7 +94,7 @@ void sim_core_submit(struct sim_core *core, const char *owner, const char *text)
 
 void sim_core_declare(struct sim_core *core, const char *text)
 {
-    const struct ctl_declaration ask = { .owner = "root", .text = text, .len = strlen(text) };
+    const struct declaration ask = { .owner = "root", .text = text, .len = strlen(text) };
     core->asked++;
     ctl_declare(core->ctl, &ask, on_answer, core);
 }

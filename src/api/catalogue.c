@@ -40,7 +40,7 @@ void catalogue_list_get(struct call *call)
 
 void catalogue_declare(struct call *call)
 {
-    struct ctl_declaration ask = { .owner = call->owner };
+    struct declaration ask = { .owner = call->owner };
     ask.text = http_body(call->request, &ask.len);
     call_keep(call);
     ctl_declare(call->api->config.ctl, &ask, on_done, call);

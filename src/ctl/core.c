@@ -2,6 +2,8 @@
  * for places of its tasks, where data lie; and what it hands out to be read. Memory only. */
 #include "ctl/core.h"
 
+#include "catalogue/declarations.h"
+
 void core_wake(struct ctl *ctl, uint64_t at_ms)
 {
     if (at_ms == 0 || (ctl->wake_at && ctl->wake_at <= at_ms))
@@ -31,7 +33,7 @@ struct storage core_storage(const struct ctl *ctl, const char *work_dir)
 {
     return (struct storage){ .roots = ctl->config.roots,
                              .n_roots = ctl->config.n_roots,
-                             .catalogue = ctl->catalogue,
+                             .catalogue = declarations_catalogue(ctl->declarations),
                              .work_dir = work_dir };
 }
 

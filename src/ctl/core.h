@@ -68,9 +68,9 @@ struct ctl {
     struct slices slices;
     uint64_t last_id, last_event, wake_at, expire_at, idle_since, retry_at, relaunch_at,
         replan_at; /* a port that was found taken may be tried again */
-    bool plan_due, in_turn, unwritten, no_room, catalogue_touched, board_touched,
+    bool plan_due, in_turn, unwritten, no_room, board_touched,
         own_touched; /* of jobs with an allocation of their own something changed */
-    struct catalogue *catalogue;
+    struct declarations *declarations; /* of the catalogue: catalogue_work.h */
     struct arrays *arrays;             /* those whose members live */
     struct dependencies *dependencies; /* who waits for which job */
     struct queues *queues;
@@ -180,11 +180,6 @@ void planning_place(struct ctl *, struct live_job *, uint32_t flat, uint32_t seq
 
 /* ---- act.c ---- */
 void act_job(struct ctl *, struct live_job *); /* engine calls; only after a commit */
-
-/* ---- catalogue.c ---- */
-void catalogue_load(struct ctl *); /* and the queues anew */
-/* Do the queues of the settings make sense? 0, or -1. */
-int catalogue_check_settings(struct ctl *, struct err *);
 
 /* ---- stats.c ---- */
 void counters_plan(struct ctl *, uint64_t us); /* a plan took so long */

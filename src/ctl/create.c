@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "ctl/account.h"
+#include "ctl/catalogue_work.h"
 #include "ctl/core.h"
 #include "ctl/node_work.h"
 #include "ctl/parts.h"
@@ -112,11 +113,10 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->accounts = core_accounts(ctl);
     ctl->secrets = core_secrets(ctl);
     node_work_begin(ctl);
-    if (catalogue_check_settings(ctl, err)) {
+    if (catalogue_work_begin(ctl, err)) {
         ctl_destroy(ctl);
         return NULL;
     }
-    catalogue_load(ctl);
     return ctl;
 }
 
@@ -151,7 +151,7 @@ void ctl_destroy(struct ctl *ctl)
     map_destroy(ctl->possible);
     queues_destroy(ctl->queues);
     accounts_destroy(ctl->accounts);
-    catalogue_destroy(ctl->catalogue);
+    catalogue_work_end(ctl);
     live_destroy(ctl->live);
     free(ctl->address);
     arrays_destroy(ctl->arrays); /* after their members */

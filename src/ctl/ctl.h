@@ -109,11 +109,7 @@ void ctl_restart(struct ctl *, const struct ctl_restart *, ctl_done *, void *arg
 /* Declarations of the catalogue, YAML or JSON: all or none. Answer: {applied: [{kind, name,
  * applied: created, changed or unchanged}]}. For the server's own user; data sets, code sources and
  * images for everyone, and then only their owner or that user changes them. */
-struct ctl_declaration {
-    const char *owner, *text;
-    size_t len;
-};
-void ctl_declare(struct ctl *, const struct ctl_declaration *, ctl_done *, void *arg);
+void ctl_declare(struct ctl *, const struct declaration *, ctl_done *, void *arg);
 void ctl_undeclare(struct ctl *, const char *owner, enum entry_kind, const char *name, ctl_done *,
                    void *arg);
 /* The board of a running job: small texts its tasks leave for each other, kept until the next

@@ -3,6 +3,7 @@
  * job has for itself is the job's account, because it was asked for as that. */
 #include "ctl/engine_choice.h"
 
+#include "ctl/catalogue_work.h"
 #include "ctl/core.h"
 #include "ctl/tape_scope.h"
 #include "depend/bundle.h"
@@ -33,7 +34,7 @@ void engine_choose(struct ctl *ctl, struct arena *arena, const struct account *a
     if (!*chosen && !spec->placing.nodes.n && is_standard_for(ctl, account))
         *chosen = ctl->config.place_engine;
     if (!admit_asks_nodes(engine->ops->caps(engine), spec) ||
-        resolve_queue(ctl->catalogue, spec->queue))
+        resolve_queue(core_catalogue(ctl), spec->queue))
         return;
     if (!pairs_get(&spec->placing.labels, "slurm/partition"))
         pairs_set(&spec->placing.labels, arena, "slurm/partition", spec->queue);

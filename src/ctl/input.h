@@ -10,7 +10,7 @@
 
 struct ctl_submit;
 struct ctl_restart;
-struct ctl_declaration;
+struct declaration;
 struct ctl_board;
 struct ctl_objects;
 struct engine_fact;
@@ -50,7 +50,7 @@ struct ctl_input {
     const char *name; /* UNDECLARE NODE DEVICE DEVICES SEEN; EVENT: its type */
     const struct ctl_submit *submit;
     const struct ctl_restart *restart;
-    const struct ctl_declaration *declaration;
+    const struct declaration *declaration;
     const struct ctl_board *board;
     const struct engine_fact *fact;
     struct gpu_report *report; /* DEVICES; its slots with their models, and how near they are */

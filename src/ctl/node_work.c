@@ -3,6 +3,7 @@
 #include "ctl/node_work.h"
 
 #include "account/audit.h"
+#include "ctl/catalogue_work.h"
 #include "ctl/core.h"
 #include "inventory/closed_devices.h"
 #include "inventory/known_machines.h"
@@ -35,7 +36,7 @@ static void plan_anew(struct ctl *ctl)
 static void declare_queues(void *arg)
 {
     struct ctl *ctl = arg;
-    queues_declare(ctl->queues, ctl->catalogue);
+    queues_declare(ctl->queues, core_catalogue(ctl));
 }
 
 static void nodes_changed(void *ctl)

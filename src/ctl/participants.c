@@ -4,6 +4,7 @@
 #include "ctl/participants.h"
 
 #include "account/accounts.h"
+#include "catalogue/declarations.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "depend/array.h"
@@ -66,10 +67,14 @@ static void undo_accounts(struct ctl *ctl)
     accounts_undo(ctl->accounts);
 }
 
+static void keep_catalogue(struct ctl *ctl)
+{
+    declarations_committed(ctl->declarations);
+}
+
 static void undo_catalogue(struct ctl *ctl)
 {
-    if (ctl->catalogue_touched)
-        catalogue_load(ctl);
+    declarations_undone(ctl->declarations);
 }
 
 static int read_nodes(struct ctl *ctl, struct err *err)
@@ -153,7 +158,7 @@ static const struct participant table[] = {
     { .name = "deleted jobs", .load = look_for_deleted, .undo = undo_deleted },
     { .name = "accounts", .undo = undo_accounts },
     { .name = "secrets", .record = write_secrets, .committed = tell_secrets, .undo = undo_secrets },
-    { .name = "catalogue", .undo = undo_catalogue },
+    { .name = "catalogue", .committed = keep_catalogue, .undo = undo_catalogue },
     { .name = "nodes", .load = read_nodes, .committed = keep_nodes, .undo = undo_nodes },
     { .name = "queues", .load = read_queues, .record = charges_record, .undo = undo_queues },
     { .name = "run times",

@@ -4,6 +4,7 @@
 
 #include "account/redact.h"
 #include "ctl/account.h"
+#include "ctl/catalogue_work.h"
 #include "ctl/depend_work.h"
 #include "ctl/engine_choice.h"
 #include "ctl/results.h"
@@ -156,7 +157,7 @@ static int read_text(struct submission *s, struct err *err)
     struct site site = { .owner = s->ask.owner,
                          .fs_uri = ctl->config.fs_uri,
                          .work_dir = s->ask.work_dir,
-                         .catalogue = ctl->catalogue };
+                         .catalogue = core_catalogue(ctl) };
     struct dialect_request request = { .text = s->ask.text,
                                        .len = s->ask.len,
                                        .from = s->ask.from,
@@ -427,7 +428,7 @@ static void hint_partition(struct submission *s)
     const struct engine *engine = s->ctl->config.engine;
     const struct job_spec *spec = s->read.job;
     if ((engine->ops->caps(engine) & ENGINE_ALLOCATES) && !spec->placing.engine &&
-        !resolve_queue(s->ctl->catalogue, spec->queue))
+        !resolve_queue(core_catalogue(s->ctl), spec->queue))
         report_warn(&s->answer->report, (struct place){ 0 }, "place.engine",
                     "\"%.100s\" as a partition of Slurm is for jobs with place.engine: slurm "
                     "(--engine slurm, before the file)",
@@ -441,7 +442,7 @@ static int admit(struct submission *s, struct err *err)
     struct report *report = &s->answer->report;
     struct engine *engine = ctl->config.engine;
     engine_choose(ctl, s->arena, s->ask.account, spec);
-    if (resolve_names(ctl->catalogue, s->read.dialect->catalogued, spec, report) |
+    if (resolve_names(core_catalogue(ctl), s->read.dialect->catalogued, spec, report) |
         depend_work_resolve(ctl, s->ask.owner, spec, report)) {
         hint_partition(s);
         return refuse(s, err, ERR_INPUT);

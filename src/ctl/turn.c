@@ -228,7 +228,7 @@ static bool commit(struct ctl *ctl)
         }
     }
     bool board = ctl->board_touched;
-    ctl->catalogue_touched = ctl->board_touched = false;
+    ctl->board_touched = false;
     participants_committed(ctl);
     answer_all(ctl);
     drop_doomed(ctl);

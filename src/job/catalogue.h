@@ -78,6 +78,11 @@ int entries_decode(struct arena *, const struct text_node *root, struct entry **
 int entries_decode_queues(struct arena *, const struct text_node *list, struct entry **, size_t *n,
                           struct report *);
 struct text_node *entry_encode(struct arena *, struct text_node *parent, const struct entry *);
+/* A text of such documents, YAML or JSON, and who declares them. */
+struct declaration {
+    const char *owner, *text;
+    size_t len;
+};
 
 /* ---- what a server knows ---- */
 

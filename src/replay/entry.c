@@ -267,8 +267,8 @@ static const struct codec_row restart_rows[] = {
     ROW_END,
 };
 static const struct codec_row declaration_rows[] = {
-    OWNER(struct ctl_declaration),
-    ROW_BYTES(BLOB, struct ctl_declaration, text, len, "YAML or JSON", .unset = ""),
+    OWNER(struct declaration),
+    ROW_BYTES(BLOB, struct declaration, text, len, "YAML or JSON", .unset = ""),
     ROW_END,
 };
 static const struct codec_row board_rows[] = {

@@ -88,10 +88,10 @@ void dlc_change(struct dlc_call *d, const struct dlc_change *change)
         dlc_fail(d, 413, "RequestTooLarge", "what is said of it is more than %zu bytes", TEXT_SIZE);
         return;
     }
-    ctl_declare(d->ctl,
-                &(struct ctl_declaration){
-                    .owner = d->call->owner, .text = buf_str(&text), .len = text.len },
-                changed, d);
+    ctl_declare(
+        d->ctl,
+        &(struct declaration){ .owner = d->call->owner, .text = buf_str(&text), .len = text.len },
+        changed, d);
 }
 
 /* ---- things ---- */

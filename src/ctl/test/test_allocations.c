@@ -47,7 +47,7 @@ static int setup(void **state)
     static struct world w;
     world_init_with(&w, (struct world_hooks){ .before = before }, NULL);
     w.code_all = FAKE_RUNS;
-    const struct ctl_declaration ask = { .owner = "root", .text = queue, .len = sizeof queue - 1 };
+    const struct declaration ask = { .owner = "root", .text = queue, .len = sizeof queue - 1 };
     ctl_declare(w.ctl, &ask, on_declared, NULL);
     ctl_turn(w.ctl);
     *state = &w;

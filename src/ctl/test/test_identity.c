@@ -150,7 +150,7 @@ static struct identity named(struct fix *f, const char *name)
 static void declare_project(struct fix *f, const char *name)
 {
     const char *text = arena_printf(f->arena, "{\"kind\": \"workspace\", \"name\": \"%s\"}", name);
-    struct ctl_declaration ask = { .owner = admin(f), .text = text, .len = strlen(text) };
+    struct declaration ask = { .owner = admin(f), .text = text, .len = strlen(text) };
     ctl_declare(ctl_of(f), &ask, done, f);
     ctl_turn(ctl_of(f));
     if (f->code)

@@ -219,7 +219,7 @@ static void have_a_bound(void **state)
 static enum err_code declare(struct world *w, const char *owner, const char *text)
 {
     struct seen seen = { .code = ERR_N };
-    struct ctl_declaration d = { .owner = owner, .text = text, .len = strlen(text) };
+    struct declaration d = { .owner = owner, .text = text, .len = strlen(text) };
     ctl_declare(w->ctl, &d, done, &seen);
     ctl_turn(w->ctl);
     return seen.code;

@@ -187,7 +187,7 @@ static bool user_is_known(struct part *p)
 static void declare(struct part *p)
 {
     static const char text[] = "kind: quota\nname: a\n";
-    const struct ctl_declaration ask = { .owner = "root", .text = text, .len = strlen(text) };
+    const struct declaration ask = { .owner = "root", .text = text, .len = strlen(text) };
     ctl_declare(p->w.ctl, &ask, on_answer, NULL);
     ctl_turn(p->w.ctl);
 }

@@ -12,6 +12,7 @@
 
 #include "answer/free_devices.h"
 #include "base/mem.h"
+#include "ctl/catalogue_work.h"
 #include "ctl/core.h"
 #include "ctl/node_work.h"
 
@@ -56,7 +57,7 @@ static void on_said(void *arg, const struct ctl_answer *answer)
 static struct said declare(struct world *w, const char *text)
 {
     struct said said = { 0 };
-    struct ctl_declaration ask = { .owner = "root", .text = text, .len = strlen(text) };
+    struct declaration ask = { .owner = "root", .text = text, .len = strlen(text) };
     ctl_declare(w->ctl, &ask, on_said, &said);
     ctl_turn(w->ctl);
     return said;
@@ -108,7 +109,7 @@ static void a_declaration_is_taken_whole_or_refused(void **state)
         "default");
     assert_int_equal(declare(w, Q "a\nguaranteed: {gpu: 2}\n---\n" Q "b\nparent: a\n").err.code, 0);
     assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, ERR_CONFLICT);
-    assert_non_null(catalogue_find(w->ctl->catalogue, ENTRY_QUOTA, "a"));
+    assert_non_null(catalogue_find(core_catalogue(w->ctl), ENTRY_QUOTA, "a"));
     world_crash(w);
     size_t n;
     const struct queue_spec *specs = queues_specs(w->ctl->queues, &n);
@@ -118,61 +119,6 @@ static void a_declaration_is_taken_whole_or_refused(void **state)
     assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, 0);
     queues_specs(w->ctl->queues, &n);
     assert_int_equal(n, 1);
-}
-
-static struct portion devices(uint64_t milli)
-{
-    return (struct portion){ .given = true, .value = milli };
-}
-
-static struct portion percent(uint64_t n)
-{
-    return (struct portion){ .given = true, .percent = true, .value = 1000 * n };
-}
-
-/* What the settings say of queues, on two devices or on four. */
-static void settings_may_wait_for_nodes_but_must_make_sense(void **state)
-{
-    struct world *w = *state;
-    struct err err = { 0 };
-    struct entry at[2] = { { .name = "a", .kind = ENTRY_QUOTA },
-                           { .name = "b", .kind = ENTRY_QUOTA, .parent = "a" } };
-    w->ctl->config.declared = at;
-    w->ctl->config.n_declared = 2;
-    at[0].guaranteed.gpu = devices(8000);
-    assert_int_equal(catalogue_check_settings(w->ctl, &err), 0); /* four nodes are not up yet */
-    at[1].guaranteed.gpu = devices(9000);
-    assert_int_equal(catalogue_check_settings(w->ctl, &err), -1);
-    assert_non_null(strstr(err.what,
-                           "setting queues: queue \"b\" is guaranteed 9 gpu, and \"a\" is "
-                           "guaranteed 8 gpu"));
-    at[0].guaranteed.gpu = percent(50); /* of more nodes it would be enough */
-    assert_int_equal(catalogue_check_settings(w->ctl, &err), 0);
-    at[0].maximum.gpu = devices(1000);
-    at[0].guaranteed.gpu = devices(2000);
-    at[1].guaranteed.gpu = devices(0);
-    assert_int_equal(catalogue_check_settings(w->ctl, &err), -1);
-    assert_non_null(strstr(err.what, "guaranteed 2 gpu, and its maximum is 1 gpu"));
-    at[0] = (struct entry){ .name = "a", .kind = ENTRY_QUOTA, .parent = "b" };
-    assert_int_equal(catalogue_check_settings(w->ctl, &err), -1);
-    assert_non_null(strstr(err.what, "is below itself"));
-}
-
-static void a_declaration_replaces_a_setting_until_it_goes(void **state)
-{
-    struct world *w = *state;
-    struct entry at = { .name = "a", .kind = ENTRY_QUOTA, .guaranteed.all = percent(25) };
-    size_t n;
-    w->ctl->config.declared = &at;
-    w->ctl->config.n_declared = 1;
-    catalogue_load(w->ctl);
-    uint32_t a = queues_position(w->ctl->queues, "a");
-    assert_true(queues_specs(w->ctl->queues, &n)[a].sure.gpu_milli == 1000);
-    assert_int_equal(declare(w, Q "a\nguaranteed: 50%\n").err.code, 0);
-    assert_true(queues_specs(w->ctl->queues, &n)[a].sure.gpu_milli == 2000);
-    assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, 0);
-    assert_true(queues_specs(w->ctl->queues, &n)[a].sure.gpu_milli == 1000);
-    assert_int_equal(undeclare(w, ENTRY_QUOTA, "a").err.code, ERR_CANNOT);
 }
 
 static struct queues_view all_queues(struct world *w, struct arena *arena)
@@ -543,8 +489,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_WORLD(a_declaration_is_taken_whole_or_refused),
-        IN_WORLD(settings_may_wait_for_nodes_but_must_make_sense),
-        IN_WORLD(a_declaration_replaces_a_setting_until_it_goes),
         IN_WORLD(only_what_is_held_is_charged),
         IN_WORLD(lost_nodes_refuse_nothing_that_was_there),
         IN_WORLD(drained_nodes_are_warned_of),

@@ -90,7 +90,7 @@ static void declare(struct world *w)
                                "kind: quota\nname: b\nguaranteed: {gpu: 25%}\n"
                                "user: {gpu: 6}\nstrategy: balance\n---\n"
                                "kind: quota\nname: c\nparent: a\nstrategy: intelligent\n";
-    struct ctl_declaration ask = { .owner = "root", .text = text, .len = sizeof text - 1 };
+    struct declaration ask = { .owner = "root", .text = text, .len = sizeof text - 1 };
     ctl_declare(w->ctl, &ask, ignore, NULL);
     ctl_turn(w->ctl);
 }

@@ -118,7 +118,7 @@ static void calls(struct fixture *f)
     struct ctl_restart restart = {
         .owner = "ada", .job = 1, .how = RESTART_NEVER, .tasks = { .at = tasks, .n = 2 }
     };
-    struct ctl_declaration declaration = { .owner = "ada", .text = "a\0b", .len = 3 };
+    struct declaration declaration = { .owner = "ada", .text = "a\0b", .len = 3 };
     struct ctl_board board = { .owner = "ada", .job = 1, .key = "k", .value = "v\0w", .len = 3 };
     const struct ctl_object at[] = {
         { .kind = "job.tag", .project = "p", .name = "n", .spec = text_map(f->arena, NULL, NULL) },

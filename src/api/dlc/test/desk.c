@@ -81,8 +81,8 @@ static void make_users(struct ctl *ctl)
 void desk_declare(struct desk *desk, const char *text)
 {
     ctl_declare(desk->world.ctl,
-                &(struct ctl_declaration){ .owner = "root", .text = text, .len = strlen(text) },
-                made, NULL);
+                &(struct declaration){ .owner = "root", .text = text, .len = strlen(text) }, made,
+                NULL);
     ctl_turn(desk->world.ctl);
 }
 

@@ -283,8 +283,7 @@ void clients_declare(struct clients *c, struct ctl *ctl)
     static const char text[] = "kind: quota\nname: a\nguaranteed: {gpu: 2}\n---\n"
                                "kind: quota\nname: b\nguaranteed: {gpu: 1}\n";
     snprintf(c->said, sizeof c->said, "declare queues");
-    ctl_declare(ctl,
-                &(struct ctl_declaration){ .owner = "root", .text = text, .len = sizeof text - 1 },
+    ctl_declare(ctl, &(struct declaration){ .owner = "root", .text = text, .len = sizeof text - 1 },
                 done, ask(c, NULL, ASKED_OTHER));
 }
 
