@@ -161,13 +161,13 @@ static void drop_documents(struct ctl *ctl, struct arena *a)
                                          "dlc.tensorboard", "dlc.template", "dlc.user",
                                          "dlc.workspace" };
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        const struct object_list all = ctl_objects_view(ctl, a, kinds[i], NULL);
-        struct ctl_object *gone = ARENA_ARRAY(a, all.n + 1, struct ctl_object);
+        const struct document_list all = documents_list(ctl_documents(ctl), a, kinds[i], NULL);
+        struct document *gone = ARENA_ARRAY(a, all.n + 1, struct document);
         size_t n = 0;
         for (; n < all.n; n++)
-            gone[n] = (struct ctl_object){ kinds[i], "", all.at[n].name, NULL };
-        ctl_objects_put(ctl, &(struct ctl_objects){ .by = "root", .at = gone, .n = n }, whatever,
-                        NULL);
+            gone[n] = (struct document){ kinds[i], "", all.at[n].name, NULL };
+        ctl_documents_put(ctl, &(struct document_changes){ .by = "root", .at = gone, .n = n },
+                          whatever, NULL);
         ctl_turn(ctl);
     }
 }

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
-#include "ctl/results.h"
+#include "documents/board.h"
 
 #include <uv.h>
 
@@ -15,7 +15,7 @@ struct board_wait {
     struct board_wait *next, *prev;
     struct api *api;
     struct call *call; /* freed with its answer */
-    struct ctl_board ask;
+    struct board_request ask;
     uv_timer_t timer;
 };
 
@@ -44,7 +44,7 @@ static void on_put(void *arg, const struct ctl_answer *answer)
 
 void board_put(struct call *call)
 {
-    struct ctl_board ask = { .owner = call->owner, .key = http_query(call->request, "key", 0) };
+    struct board_request ask = { .owner = call->owner, .key = http_query(call->request, "key", 0) };
     ask.value = http_body(call->request, &ask.len);
     if (!call_job(call, &ask.job))
         return;
@@ -63,7 +63,7 @@ static void not_there(struct call *call, const char *key)
 }
 
 /* Answers when there is something to say; false: it still waits. */
-static bool answered(struct call *call, const struct ctl_board *ask)
+static bool answered(struct call *call, const struct board_request *ask)
 {
     struct err err;
     struct board_entry entry;
@@ -110,7 +110,7 @@ static void on_late(uv_timer_t *timer)
     not_there(call, w->ask.key);
 }
 
-static void wait_for(struct call *call, const struct ctl_board *ask, uint64_t ms)
+static void wait_for(struct call *call, const struct board_request *ask, uint64_t ms)
 {
     struct api *api = call->api;
     struct board_wait *w = mem_new(sizeof *w);
@@ -145,7 +145,7 @@ static bool read_wait(struct call *call, uint64_t *ms, struct err *err)
     return false;
 }
 
-static void get_one(struct call *call, struct ctl_board *ask)
+static void get_one(struct call *call, struct board_request *ask)
 {
     struct err err;
     uint64_t ms = 0;
@@ -162,7 +162,7 @@ static void get_one(struct call *call, struct ctl_board *ask)
 void board_get(struct call *call)
 {
     struct err err;
-    struct ctl_board ask = { .owner = call->owner, .key = http_query(call->request, "key", 0) };
+    struct board_request ask = { .owner = call->owner, .key = http_query(call->request, "key", 0) };
     if (!call_job(call, &ask.job))
         return;
     if (ask.key) {

@@ -7,7 +7,7 @@
 #include "answer/jobs.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "ctl/objects.h"
+#include "documents/documents.h"
 #include "job/signals.h"
 
 #include <sodium.h>
@@ -148,18 +148,19 @@ static void conclude(struct sending *s)
     struct arena *a = s->call->arena;
     char job[JOB_ID_TEXT], id[JOB_ID_TEXT];
     const char *project = arena_strdup(a, job_id_format(job, s->order.job));
-    const struct object_list was = ctl_objects_view(core(s), a, SIGNAL_KIND, project);
-    struct ctl_object *at = ARENA_ARRAY(a, was.n + 1, struct ctl_object);
+    const struct document_list was =
+        documents_list(ctl_documents(core(s)), a, SIGNAL_KIND, project);
+    struct document *at = ARENA_ARRAY(a, was.n + 1, struct document);
     size_t n = 0, many = was.n;
     s->kept = record(s);
     job_id_format(id, (clock_wall_ms() << ID_SHIFT) + randombytes_uniform(1u << ID_SHIFT));
     s->id = arena_printf(a, "sig%s", id);
-    at[n++] = (struct ctl_object){ SIGNAL_KIND, project, s->id, s->kept };
+    at[n++] = (struct document){ SIGNAL_KIND, project, s->id, s->kept };
     caller_tell(s->call);
     for (size_t i = 0; i < was.n && many >= SIGNALS_KEPT; i++, many--)
-        at[n++] = (struct ctl_object){ SIGNAL_KIND, project, was.at[i].name, NULL };
-    ctl_objects_put(core(s), &(struct ctl_objects){ .by = s->call->owner, .at = at, .n = n },
-                    stored, s);
+        at[n++] = (struct document){ SIGNAL_KIND, project, was.at[i].name, NULL };
+    ctl_documents_put(core(s), &(struct document_changes){ .by = s->call->owner, .at = at, .n = n },
+                      stored, s);
 }
 
 static void on_heard(void *arg, int heard)

@@ -73,6 +73,7 @@ struct ctl {
     struct declarations *declarations; /* of the catalogue: catalogue_work.h */
     struct arrays *arrays;             /* those whose members live */
     struct dependencies *dependencies; /* who waits for which job */
+    struct documents *documents;
     struct queues *queues;
     struct packing *packing;
     struct run_times *run_times;
@@ -183,10 +184,6 @@ void act_job(struct ctl *, struct live_job *); /* engine calls; only after a com
 
 /* ---- stats.c ---- */
 void counters_plan(struct ctl *, uint64_t us); /* a plan took so long */
-
-/* ---- board.c ---- */
-void board_clear(struct ctl *, struct live_job *);
-void board_load(struct ctl *, struct live_job *); /* counts what the rows have */
 
 /* ---- load.c ---- */
 /* The canonical job of one that was just submitted, from the tree that its row is made of. */

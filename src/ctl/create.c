@@ -6,6 +6,7 @@
 #include "ctl/account.h"
 #include "ctl/catalogue_work.h"
 #include "ctl/core.h"
+#include "ctl/document_work.h"
 #include "ctl/node_work.h"
 #include "ctl/parts.h"
 #include "ctl/slices.h"
@@ -112,6 +113,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     config->engine->sink = ctl_sink(ctl);
     ctl->accounts = core_accounts(ctl);
     ctl->secrets = core_secrets(ctl);
+    document_work_begin(ctl);
     node_work_begin(ctl);
     if (catalogue_work_begin(ctl, err)) {
         ctl_destroy(ctl);
@@ -147,6 +149,7 @@ void ctl_destroy(struct ctl *ctl)
     vec_fini(&ctl->slices.later);
     node_work_end(ctl);
     parts_end(ctl);
+    document_work_end(ctl);
     vec_fini(&ctl->deadlines);
     map_destroy(ctl->possible);
     queues_destroy(ctl->queues);

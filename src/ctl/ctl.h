@@ -16,6 +16,9 @@ struct ctl;
 struct job_result;
 struct board_entry;
 struct board_list;
+struct board_request;
+struct document_changes;
+struct documents;
 struct submitted_view;
 struct user_view;
 struct key_view;
@@ -112,21 +115,16 @@ void ctl_restart(struct ctl *, const struct ctl_restart *, ctl_done *, void *arg
 void ctl_declare(struct ctl *, const struct declaration *, ctl_done *, void *arg);
 void ctl_undeclare(struct ctl *, const char *owner, enum entry_kind, const char *name, ctl_done *,
                    void *arg);
-/* The board of a running job: small texts its tasks leave for each other, kept until the next
- * generation or the end. Put answers made.entry: its version is one more each time. */
-struct ctl_board {
-    const char *owner;
-    uint64_t job;
-    const char *key;
-    const char *value; /* put */
-    size_t len;
-    uint64_t after; /* get: only a later version */
-};
-void ctl_board_put(struct ctl *, const struct ctl_board *, ctl_done *, void *arg);
+/* Documents of façades (documents/documents.h), all or none: answer {n}. They are read directly. */
+void ctl_documents_put(struct ctl *, const struct document_changes *, ctl_done *, void *arg);
+const struct documents *ctl_documents(struct ctl *);
+/* The board of a running job (documents/board.h). Put answers made.entry; who asks may write the
+ * job. */
+void ctl_board_put(struct ctl *, const struct board_request *, ctl_done *, void *arg);
 /* version 0: there is none (yet). -1: the job has no board. */
-int ctl_board_get(struct ctl *, struct arena *, const struct ctl_board *, struct board_entry *,
+int ctl_board_get(struct ctl *, struct arena *, const struct board_request *, struct board_entry *,
                   struct err *);
-int ctl_board_view(struct ctl *, struct arena *, const struct ctl_board *, struct board_list *,
+int ctl_board_view(struct ctl *, struct arena *, const struct board_request *, struct board_list *,
                    struct err *);
 /* task: role or role/0; NULL: the only one that runs. */
 int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task, struct engine_exec *,

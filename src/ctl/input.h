@@ -11,8 +11,8 @@
 struct ctl_submit;
 struct ctl_restart;
 struct declaration;
-struct ctl_board;
-struct ctl_objects;
+struct board_request;
+struct document_changes;
 struct engine_fact;
 /* The functions of ctl.h that change anything, and the engine's facts (LOG apart: how far a log
  * reaches decides nothing). */
@@ -51,10 +51,10 @@ struct ctl_input {
     const struct ctl_submit *submit;
     const struct ctl_restart *restart;
     const struct declaration *declaration;
-    const struct ctl_board *board;
+    const struct board_request *board;
     const struct engine_fact *fact;
     struct gpu_report *report; /* DEVICES; its slots with their models, and how near they are */
-    const struct ctl_objects *objects; /* their texts are not looked at */
+    const struct document_changes *objects; /* their texts are not looked at */
     uint32_t pass; /* given while an answer was told: plans of the outer input until then */
 };
 

@@ -6,6 +6,7 @@
 #include "ctl/core.h"
 #include "ctl/silence.h"
 #include "depend/array.h"
+#include "documents/board.h"
 #include "inventory/left_devices.h"
 #include "job/launch.h"
 #include "live/deaths.h"
@@ -229,7 +230,7 @@ static struct live_job *load_job(struct ctl *ctl, const struct job_row *row)
             derive_waiting(job);
         job->cut_off = job->notes.placing;
         read_agents(ctl, job, scratch);
-        board_load(ctl, job);
+        board_load(ctl->config.store, job);
         live_count_tasks(job);
     }
     deaths_load(job);

@@ -3,7 +3,7 @@
 #include "ctl/parts.h"
 
 #include "ctl/core.h"
-#include "ctl/objects.h"
+#include "documents/documents.h"
 #include "image/jobs/images.h"
 #include "rdzv/jobs/rdzv_table.h"
 #include "secret/secrets.h"
@@ -53,8 +53,8 @@ struct rdzv_table *core_rdzv_table(struct ctl *ctl)
 static const struct text_node *tell_kube_data(void *ctl, struct arena *arena, const char *owner,
                                               const char *project, const char *name)
 {
-    const struct ctl_object of = { .kind = OBJECT_SECRET, .project = project, .name = name };
-    const struct object_view *view = ctl_object_view(ctl, arena, &of);
+    const struct document of = { .kind = DOCUMENT_SECRET, .project = project, .name = name };
+    const struct document_view *view = document_find(ctl_documents(ctl), arena, &of);
     if (!view || !view->owner || strcmp(view->owner, owner) != 0)
         return NULL;
     const struct text_node *data = text_get(view->spec, "data");

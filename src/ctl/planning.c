@@ -2,6 +2,7 @@
  * hears of it after the commit. */
 #include "ctl/allocations.h"
 #include "ctl/core.h"
+#include "ctl/document_work.h"
 #include "ctl/pass.h"
 #include "ctl/slices.h"
 #include "ctl/wait_texts.h"
@@ -345,7 +346,7 @@ static void allocate(struct ctl *ctl, struct live_job *job, const struct plan_en
     if (array_holds(ctl->arrays, &job->row) || !core_spec(ctl, job) || !take(ctl, job, entry))
         return;
     live_make_tasks(job);
-    board_clear(ctl, job);
+    core_clear_board(ctl, job);
     deaths_begin(job);
     arena_reset(job->places);
     live_clear_agents(job);

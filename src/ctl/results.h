@@ -24,14 +24,6 @@ struct job_result { /* a job after a command */
     int64_t index;
     struct away_list away; /* machines that cannot be reached and have tasks of it */
 };
-struct board_entry { /* its version is 1 when it is put for the first time */
-    const char *key, *value;
-    uint64_t version;
-};
-struct board_list { /* by key */
-    struct board_entry *at;
-    size_t n;
-};
 struct submitted_view {
     uint64_t id;
     enum job_state state;

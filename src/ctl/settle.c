@@ -4,6 +4,7 @@
 #include "ctl/avoid.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
+#include "ctl/document_work.h"
 #include "ctl/silence.h"
 #include "ctl/slices.h"
 #include "depend/dependency.h"
@@ -699,7 +700,7 @@ void settle_end(struct ctl *ctl, struct live_job *job, enum job_event event,
     if (job_state_final(next))
         job->row.ended_ms = core_date(ctl);
     event_job(ctl, job, event, reason, NULL);
-    board_clear(ctl, job);
+    core_clear_board(ctl, job);
     if (job_state_final(job->row.state)) {
         struct job_row ran = job->row;
         if (job->notes.began_ms) /* for so long, whatever the dates are */

@@ -17,7 +17,7 @@
 #include "base/scan.h"
 #include "cli/shared_home.h"
 #include "ctl/ctl.h"
-#include "ctl/objects.h"
+#include "documents/documents.h"
 #include "engine/machines/machines.h"
 #include "engine/slurm/pilots.h"
 #include "engine/slurm/request.h"
@@ -85,9 +85,9 @@ static void on_kept(void *arg, const struct ctl_answer *answer)
 static void put_row(const struct pilot_nodes *n, const char *name, const char *by,
                     const struct text_node *spec, struct pending_row *kept)
 {
-    const struct ctl_object object = { .kind = KIND, .project = "", .name = name, .spec = spec };
-    const struct ctl_objects ask = { .by = by, .at = &object, .n = 1 };
-    ctl_objects_put(n->config.ctl, &ask, on_kept, kept);
+    const struct document object = { .kind = KIND, .project = "", .name = name, .spec = spec };
+    const struct document_changes ask = { .by = by, .at = &object, .n = 1 };
+    ctl_documents_put(n->config.ctl, &ask, on_kept, kept);
 }
 
 static void keep(void *arg, const struct pilot *p, void (*done)(void *done_arg, bool kept),
@@ -790,7 +790,8 @@ struct api_pilots pilot_nodes_served(struct pilot_nodes *n)
 static void load(struct pilot_nodes *n)
 {
     struct arena *arena = arena_create();
-    const struct object_list rows = ctl_objects_view(n->config.ctl, arena, KIND, NULL);
+    const struct document_list rows =
+        documents_list(ctl_documents(n->config.ctl), arena, KIND, NULL);
     for (size_t i = 0; i < rows.n; i++) {
         const char *name = rows.at[i].name;
         struct pilot *p = pilot_of_row(name, rows.at[i].spec);

@@ -5,6 +5,7 @@
 #include "replay/entry.h"
 
 #include "base/mem.h"
+#include "documents/board.h"
 #include "job/gpu.h"
 #include "job/image_progress.h"
 #include "job/old_ending.h"
@@ -272,10 +273,10 @@ static const struct codec_row declaration_rows[] = {
     ROW_END,
 };
 static const struct codec_row board_rows[] = {
-    OWNER(struct ctl_board),
-    ROW(U64, struct ctl_board, job, "number"),
-    NAME(struct ctl_board, key, "on the board"),
-    ROW_BYTES(BLOB, struct ctl_board, value, len, "for the key", .unset = ""),
+    OWNER(struct board_request),
+    ROW(U64, struct board_request, job, "number"),
+    NAME(struct board_request, key, "on the board"),
+    ROW_BYTES(BLOB, struct board_request, value, len, "for the key", .unset = ""),
     ROW_END,
 };
 
@@ -300,23 +301,23 @@ static const struct codec_hooks spec_hooks = {
     .bytes = "u8: 0 it is removed, 1 it is put",
 };
 static const struct codec_row object_rows[] = {
-    NAME(struct ctl_object, kind, "with a point in it"),
-    NAME(struct ctl_object, project, "of the object"),
-    NAME(struct ctl_object, name, "of the object"),
-    ROW(CUSTOM, struct ctl_object, spec, "not what it says", .hooks = &spec_hooks),
+    NAME(struct document, kind, "with a point in it"),
+    NAME(struct document, project, "of the object"),
+    NAME(struct document, name, "of the object"),
+    ROW(CUSTOM, struct document, spec, "not what it says", .hooks = &spec_hooks),
     ROW_END,
 };
 static const struct codec_row objects_bits[] = {
-    ROW(FLAG, struct ctl_objects, create, "none of them may be there"),
-    ROW(FLAG, struct ctl_objects, told, "each change is an event"),
+    ROW(FLAG, struct document_changes, create, "none of them may be there"),
+    ROW(FLAG, struct document_changes, told, "each change is an event"),
     ROW_END,
 };
 static const struct codec_row objects_rows[] = {
-    NAME(struct ctl_objects, by, "who asks"),
+    NAME(struct document_changes, by, "who asks"),
     ROW_SAME(BITS, "flags", "", .table = objects_bits),
-    ROW(U8, struct ctl_objects, hold, "of the job: 0 nothing, 1 hold it, 2 let it go",
-        .max = OBJECT_LET_GO),
-    ROW_MANY(LIST, struct ctl_objects, at, n, "all or none", .table = object_rows),
+    ROW(U8, struct document_changes, hold, "of the job: 0 nothing, 1 hold it, 2 let it go",
+        .max = DOCUMENT_LET_GO),
+    ROW_MANY(LIST, struct document_changes, at, n, "all or none", .table = object_rows),
     ROW_END,
 };
 
@@ -569,7 +570,7 @@ static bool good_machine(struct ctl_input *in)
     return *fact->node != '\0';
 }
 
-static bool good_kinds(const struct ctl_objects *o)
+static bool good_kinds(const struct document_changes *o)
 {
     for (size_t i = 0; i < o->n; i++)
         if (!strchr(o->at[i].kind, '.'))

@@ -3,8 +3,8 @@
 #ifndef REPLAY_ENTRY_H
 #define REPLAY_ENTRY_H
 
-#include "ctl/objects.h"
 #include "ctl/tape.h"
+#include "documents/documents.h"
 #include "replay/segment.h"
 #include "sched/cluster.h"
 #include "store/seal.h"

@@ -308,7 +308,7 @@ static void feed(struct replay *r, const struct ctl_input *in)
     case INPUT_DEVICE: feed_device(ctl, in); break;
     case INPUT_SEEN: ctl_device_seen(ctl, in->name, in->what); break;
     case INPUT_DEVICES: ctl_devices(ctl, in->name, lasting(r, in->report)); break;
-    case INPUT_OBJECTS: ctl_objects_put(ctl, in->objects, on_answer, r); break;
+    case INPUT_OBJECTS: ctl_documents_put(ctl, in->objects, on_answer, r); break;
     case INPUT_EVENT: ctl_server_event(ctl, in->name, NULL, on_answer, r); break;
     case INPUT_FACT: r->engine->sink.fact(r->engine->sink.arg, in->fact); break;
     case INPUT_MACHINE: feed_machine(r, in->fact); break;

@@ -10,8 +10,8 @@
 #include "answer/jobs.h"
 #include "answer/pages.h"
 #include "base/mem.h"
-#include "ctl/objects.h"
 #include "ctl/test/world.h"
+#include "documents/documents.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -169,9 +169,9 @@ static void documents_are_their_specs(void **state)
     assert_int_equal(answer_listed(w->ctl, arena, id, "ada", &job, &err), 0);
     struct text_node *spec = text_map(arena, NULL, NULL);
     text_str(arena, spec, "spec", "x\"");
-    struct ctl_object object = { "job.document", job.id, "plain", spec };
-    ctl_objects_put(w->ctl, &(struct ctl_objects){ .by = "ada", .at = &object, .n = 1 }, done,
-                    &good);
+    struct document object = { "job.document", job.id, "plain", spec };
+    ctl_documents_put(w->ctl, &(struct document_changes){ .by = "ada", .at = &object, .n = 1 },
+                      done, &good);
     ctl_turn(w->ctl);
     assert_true(good);
     struct documents_ask ask = { "ada", "plain", "job.document" };

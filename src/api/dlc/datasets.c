@@ -210,7 +210,7 @@ struct writing {
 static void put_entry(struct dlc_call *d, const struct writing *w)
 {
     struct text_node *entry = dlc_map(d);
-    struct ctl_object *object = ARENA_NEW(d->arena, struct ctl_object);
+    struct document *object = ARENA_NEW(d->arena, struct document);
     text_str(d->arena, entry, "kind", entry_word(ENTRY_DATASET));
     text_str(d->arena, entry, "name", w->id);
     text_str(d->arena, entry, "uri", w->uri);
@@ -219,7 +219,7 @@ static void put_entry(struct dlc_call *d, const struct writing *w)
     dlc_put(d->arena, entry, "owner", w->owner);
     if (w->read_only)
         text_bool(d->arena, entry, "read_only", true);
-    *object = (struct ctl_object){ dataset.document, "", w->of, w->spec };
+    *object = (struct document){ dataset.document, "", w->of, w->spec };
     dlc_change(d, &(struct dlc_change){ .kind = ENTRY_DATASET,
                                         .name = w->id,
                                         .entry = entry,
@@ -541,7 +541,7 @@ void dlc_version_update(struct dlc_call *d)
 void dlc_version_delete(struct dlc_call *d)
 {
     const struct text_node *version;
-    struct ctl_object *object = ARENA_NEW(d->arena, struct ctl_object);
+    struct document *object = ARENA_NEW(d->arena, struct document);
     struct dlc_object x;
     if (!find_version(d, &x, &version))
         return;
@@ -550,7 +550,7 @@ void dlc_version_delete(struct dlc_call *d)
         return;
     }
     *object =
-        (struct ctl_object){ dataset.document, "", x.id, versions_with(d, &x, d->param[1], NULL) };
+        (struct document){ dataset.document, "", x.id, versions_with(d, &x, d->param[1], NULL) };
     dlc_change(d, &(struct dlc_change){ .kind = ENTRY_DATASET,
                                         .name = arena_printf(d->arena, "%s:%s", x.id, d->param[1]),
                                         .objects = object,

@@ -6,12 +6,12 @@
 #include "api/dlc/op.h"
 
 /* ---- documents ---- */
-const struct object_view *dlc_object(struct dlc_call *, const char *kind, const char *project,
-                                     const char *name);
-const struct text_node *dlc_spec(const struct object_view *object);      /* never NULL */
-bool dlc_own(const struct dlc_call *, const struct object_view *object); /* or an admin */
+const struct document_view *dlc_object(struct dlc_call *, const char *kind, const char *project,
+                                       const char *name);
+const struct text_node *dlc_spec(const struct document_view *object);      /* never NULL */
+bool dlc_own(const struct dlc_call *, const struct document_view *object); /* or an admin */
 /* Puts it (spec NULL: removes) and answers `ready` when it is committed. */
-void dlc_store(struct dlc_call *, const struct ctl_object *, bool create, struct text_node *ready);
+void dlc_store(struct dlc_call *, const struct document *, bool create, struct text_node *ready);
 
 /* ---- entries of the catalogue ---- */
 /* NULL: there is none. It holds until the next declaration. */
@@ -20,8 +20,8 @@ const struct entry *dlc_entry(struct dlc_call *, enum entry_kind, const char *na
 struct dlc_change {
     enum entry_kind kind;
     const char *name;
-    const struct text_node *entry;    /* NULL: remove it */
-    const struct ctl_object *objects; /* in the arena */
+    const struct text_node *entry;  /* NULL: remove it */
+    const struct document *objects; /* in the arena */
     size_t n_objects;
     struct text_node *ready;
 };
@@ -34,10 +34,10 @@ struct dlc_kind {
     bool versions;        /* "ID:v2" is no thing of its own */
 };
 struct dlc_object {
-    const char *id, *owner;        /* in the arena; owner NULL: the server's user declared it */
-    const struct entry *entry;     /* until the next declaration; NULL: there is none yet */
-    const struct object_view *row; /* the document, NULL: there is none */
-    const struct text_node *spec;  /* of the document; never NULL */
+    const char *id, *owner;          /* in the arena; owner NULL: the server's user declared it */
+    const struct entry *entry;       /* until the next declaration; NULL: there is none yet */
+    const struct document_view *row; /* the document, NULL: there is none */
+    const struct text_node *spec;    /* of the document; never NULL */
 };
 struct dlc_object dlc_thing(struct dlc_call *, const struct dlc_kind *, const struct entry *);
 /* Its owner's, an admin's, the server's own and what is public. */
@@ -82,7 +82,7 @@ bool dlc_listing_begin(struct dlc_listing *, struct dlc_call *, const struct dlc
 /* A row, which is not copied. Times (Gmt...) are those of its document, to the millisecond; NULL:
  * what the row says. What says nothing comes first. */
 void dlc_listing_add(struct dlc_listing *, const struct text_node *shown,
-                     const struct object_view *object);
+                     const struct document_view *object);
 /* The answer: one page of what was added, sorted. Rows of equal value stay as they were added. */
 struct text_node *dlc_listing_end(struct dlc_listing *);
 

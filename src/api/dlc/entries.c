@@ -15,32 +15,33 @@
 
 /* ---- documents ---- */
 
-const struct object_view *dlc_object(struct dlc_call *d, const char *kind, const char *project,
-                                     const char *name)
+const struct document_view *dlc_object(struct dlc_call *d, const char *kind, const char *project,
+                                       const char *name)
 {
-    return ctl_object_view(d->ctl, d->arena, &(struct ctl_object){ kind, project, name, NULL });
+    return document_find(ctl_documents(d->ctl), d->arena,
+                         &(struct document){ kind, project, name, NULL });
 }
 
-const struct text_node *dlc_spec(const struct object_view *object)
+const struct text_node *dlc_spec(const struct document_view *object)
 {
     static const struct text_node none = { .kind = TEXT_MAP };
     return object && object->spec->kind == TEXT_MAP ? object->spec : &none;
 }
 
-bool dlc_own(const struct dlc_call *d, const struct object_view *object)
+bool dlc_own(const struct dlc_call *d, const struct document_view *object)
 {
     const char *owner = object->owner;
     return dlc_is_admin(d) || !owner || strcmp(owner, d->call->owner) == 0;
 }
 
-void dlc_store(struct dlc_call *d, const struct ctl_object *object, bool create,
+void dlc_store(struct dlc_call *d, const struct document *object, bool create,
                struct text_node *ready)
 {
     d->more = ready;
     call_keep(d->call);
-    ctl_objects_put(
+    ctl_documents_put(
         d->ctl,
-        &(struct ctl_objects){ .by = d->call->owner, .create = create, .at = object, .n = 1 },
+        &(struct document_changes){ .by = d->call->owner, .create = create, .at = object, .n = 1 },
         dlc_done_plain, d);
 }
 
@@ -66,10 +67,10 @@ static void changed(void *arg, const struct ctl_answer *answer)
         dlc_ok(d, change->ready ? change->ready : dlc_map(d));
         return;
     }
-    ctl_objects_put(d->ctl,
-                    &(struct ctl_objects){
-                        .by = d->call->owner, .at = change->objects, .n = change->n_objects },
-                    dlc_done_plain, d);
+    ctl_documents_put(d->ctl,
+                      &(struct document_changes){
+                          .by = d->call->owner, .at = change->objects, .n = change->n_objects },
+                      dlc_done_plain, d);
 }
 
 void dlc_change(struct dlc_call *d, const struct dlc_change *change)
@@ -100,7 +101,7 @@ struct dlc_object dlc_thing(struct dlc_call *d, const struct dlc_kind *kind,
                             const struct entry *entry)
 {
     const char *id = arena_strdup(d->arena, entry->name);
-    const struct object_view *row = dlc_object(d, kind->document, "", id);
+    const struct document_view *row = dlc_object(d, kind->document, "", id);
     return (struct dlc_object){ .id = id,
                                 .owner = arena_strdup(d->arena, entry->owner),
                                 .entry = entry,
@@ -169,10 +170,10 @@ bool dlc_thing_within(const struct dlc_object *x, const char *workspace)
 void dlc_thing_put(struct dlc_call *d, const struct dlc_kind *kind, const char *id,
                    struct text_node *entry, const struct text_node *spec, struct text_node *ready)
 {
-    struct ctl_object *object = ARENA_NEW(d->arena, struct ctl_object);
+    struct document *object = ARENA_NEW(d->arena, struct document);
     text_str(d->arena, entry, "kind", entry_word(kind->entry));
     text_str(d->arena, entry, "name", id);
-    *object = (struct ctl_object){ kind->document, "", id, spec };
+    *object = (struct document){ kind->document, "", id, spec };
     dlc_change(d, &(struct dlc_change){ .kind = kind->entry,
                                         .name = id,
                                         .entry = entry,
@@ -184,8 +185,8 @@ void dlc_thing_put(struct dlc_call *d, const struct dlc_kind *kind, const char *
 void dlc_thing_remove(struct dlc_call *d, const struct dlc_kind *kind, const char *id,
                       struct text_node *ready)
 {
-    struct ctl_object *gone = ARENA_NEW(d->arena, struct ctl_object);
-    *gone = (struct ctl_object){ kind->document, "", id, NULL };
+    struct document *gone = ARENA_NEW(d->arena, struct document);
+    *gone = (struct document){ kind->document, "", id, NULL };
     dlc_change(
         d, &(struct dlc_change){
                .kind = kind->entry, .name = id, .objects = gone, .n_objects = 1, .ready = ready });

@@ -185,7 +185,7 @@ void dlc_image_publish(struct dlc_call *d)
             text_copy(d->arena, spec, one->key, one);
     text_str(d->arena, spec, "Accessibility", "PUBLIC");
     text_str(d->arena, ready, "ImageId", x.id);
-    struct ctl_object object = { image.document, "", x.id, spec };
+    struct document object = { image.document, "", x.id, spec };
     dlc_store(d, &object, false, ready);
 }
 

@@ -166,8 +166,8 @@ static void put_asked(struct arena *a, struct text_node *out, const struct text_
 static void put_tags(struct dlc_call *d, struct text_node *out, uint64_t id)
 {
     char text[JOB_ID_TEXT];
-    const struct object_list later =
-        ctl_objects_view(d->ctl, d->arena, "job.tag", job_id_format(text, id));
+    const struct document_list later =
+        documents_list(ctl_documents(d->ctl), d->arena, "job.tag", job_id_format(text, id));
     struct text_node *settings = text_get(out, "Settings");
     const struct text_node *was = settings ? text_get(settings, "Tags") : NULL;
     if (!later.n || !settings)
@@ -349,7 +349,7 @@ static void put_notes(struct dlc_call *d, struct text_node *out, const struct te
                       uint64_t id)
 {
     char text[JOB_ID_TEXT];
-    const struct object_view *note = dlc_object(d, "job.note", job_id_format(text, id), "dlc");
+    const struct document_view *note = dlc_object(d, "job.note", job_id_format(text, id), "dlc");
     const char *access = dlc_text(dlc_spec(note), "Accessibility");
     const char *about = dlc_text(dlc_spec(note), "Description");
     access = access ? access : body ? dlc_text(body, "Accessibility") : NULL;

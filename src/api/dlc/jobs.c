@@ -377,7 +377,7 @@ static void put_note(struct dlc_call *d, uint64_t id)
         if (said)
             dlc_note(d, "ListJobs goes on finding it by the %s it was submitted with", keys[i]);
     }
-    struct ctl_object object = { "job.note", arena_strdup(d->arena, text), "dlc", note };
+    struct document object = { "job.note", arena_strdup(d->arena, text), "dlc", note };
     dlc_store(d, &object, false, job_answer(d, id));
 }
 

@@ -54,7 +54,7 @@ static bool by_time(const struct dlc_listing *l)
 }
 
 static uint64_t time_of(const struct dlc_listing *l, const struct text_node *shown,
-                        const struct object_view *object)
+                        const struct document_view *object)
 {
     const char *text = dlc_text(shown, l->by);
     uint64_t ms = 0;
@@ -64,7 +64,7 @@ static uint64_t time_of(const struct dlc_listing *l, const struct text_node *sho
 }
 
 void dlc_listing_add(struct dlc_listing *l, const struct text_node *shown,
-                     const struct object_view *object)
+                     const struct document_view *object)
 {
     if (l->n == l->cap) {
         struct dlc_row *wider = ARENA_ARRAY(l->d->arena, l->cap ? l->cap * 2 : 16, struct dlc_row);

@@ -14,7 +14,7 @@
 /* ---- its job ---- */
 
 /* NULL: it has none, or it is gone. */
-static const struct job_view *job_of(struct dlc_call *d, const struct object_view *object,
+static const struct job_view *job_of(struct dlc_call *d, const struct document_view *object,
                                      uint64_t *id)
 {
     const char *text = dlc_text(dlc_spec(object), "Runs");
@@ -105,7 +105,7 @@ static const char *seconds_of(struct dlc_call *d, const struct job_view *job)
 }
 
 static struct text_node *shown(struct dlc_call *d, const struct dlc_log_service *of,
-                               const struct object_view *object)
+                               const struct document_view *object)
 {
     struct arena *a = d->arena;
     const struct text_node *spec = dlc_spec(object);
@@ -135,7 +135,7 @@ static struct text_node *shown(struct dlc_call *d, const struct dlc_log_service 
 }
 
 const char *log_service_url(struct dlc_call *d, const struct dlc_log_service *of,
-                            const struct object_view *object, const char **status)
+                            const struct document_view *object, const char **status)
 {
     uint64_t id;
     const struct job_view *job = job_of(d, object, &id);
@@ -163,7 +163,7 @@ static bool wanted(struct dlc_call *d, const struct dlc_log_service *of,
 
 /* ---- finding ---- */
 
-static bool visible(struct dlc_call *d, const struct object_view *object)
+static bool visible(struct dlc_call *d, const struct document_view *object)
 {
     const char *runs = dlc_text(dlc_spec(object), "Runs");
     uint64_t id;
@@ -172,7 +172,7 @@ static bool visible(struct dlc_call *d, const struct object_view *object)
 }
 
 /* By a token of the job it runs as, too (GetToken of a TensorBoard). */
-static bool by_token(struct dlc_call *d, const struct object_view *object)
+static bool by_token(struct dlc_call *d, const struct document_view *object)
 {
     const char *runs = dlc_text(dlc_spec(object), "Runs");
     uint64_t id;
@@ -181,7 +181,7 @@ static bool by_token(struct dlc_call *d, const struct object_view *object)
 
 /* Is it the one of the workspace and the job that the query names, if it names any? The job is
  * spelt JodId by the clients. */
-static bool meant(struct dlc_call *d, const struct object_view *object)
+static bool meant(struct dlc_call *d, const struct document_view *object)
 {
     static const char *const same[][2] = { { "WorkspaceId", "WorkspaceId" },
                                            { "JodId", "JobId" },
@@ -196,9 +196,9 @@ static bool meant(struct dlc_call *d, const struct object_view *object)
     return true;
 }
 
-const struct object_view *log_service_find(struct dlc_call *d, const struct dlc_log_service *of)
+const struct document_view *log_service_find(struct dlc_call *d, const struct dlc_log_service *of)
 {
-    const struct object_view *object = dlc_object(d, of->document, "", d->param[0]);
+    const struct document_view *object = dlc_object(d, of->document, "", d->param[0]);
     if (!object || !(visible(d, object) || by_token(d, object)) || !meant(d, object))
         dlc_fail(d, 404, "NotFound", "no %s \"%.100s\"", of->shown, d->param[0]);
     else if ((d->op->flags & DLC_WRITES) && !dlc_own(d, object))
@@ -213,7 +213,7 @@ const struct object_view *log_service_find(struct dlc_call *d, const struct dlc_
 
 void log_service_get(struct dlc_call *d, const struct dlc_log_service *of)
 {
-    const struct object_view *object = log_service_find(d, of);
+    const struct document_view *object = log_service_find(d, of);
     if (object)
         dlc_ok(d, shown(d, of, object));
 }
@@ -225,8 +225,9 @@ void log_service_list(struct dlc_call *d, const struct dlc_log_service *of)
     if (!dlc_listing_begin(&l, d, of->list) || !dlc_query_time(d, "StartTime", &since) ||
         !dlc_query_time(d, "EndTime", &until) || !dlc_query_time(d, "ModifiedAfter", &modified))
         return;
-    const struct object_list all = ctl_objects_view(d->ctl, d->arena, of->document, NULL);
-    for (const struct object_view *one = all.at; one < all.at + all.n; one++) {
+    const struct document_list all =
+        documents_list(ctl_documents(d->ctl), d->arena, of->document, NULL);
+    for (const struct document_view *one = all.at; one < all.at + all.n; one++) {
         uint64_t when = one->created_ms;
         if (!visible(d, one) || when < since || (until && when >= until) ||
             one->changed_ms < modified)
@@ -254,10 +255,11 @@ static void submitted(void *arg, const struct ctl_answer *answer)
     if (!dlc_done(d, answer))
         return;
     text_str(d->arena, s->spec, "Runs", dlc_job_id(id, answer->job));
-    struct ctl_object object = { s->of->document, "", s->id, s->spec };
+    struct document object = { s->of->document, "", s->id, s->spec };
     d->more = s->ready;
-    ctl_objects_put(d->ctl, &(struct ctl_objects){ .by = d->call->owner, .at = &object, .n = 1 },
-                    dlc_done_plain, d);
+    ctl_documents_put(d->ctl,
+                      &(struct document_changes){ .by = d->call->owner, .at = &object, .n = 1 },
+                      dlc_done_plain, d);
 }
 
 void log_service_start(struct dlc_call *d, const struct dlc_log_service *of, const char *id,
@@ -289,10 +291,10 @@ struct text_node *log_service_id(struct dlc_call *d, const struct dlc_log_servic
 }
 
 /* The one that is to be commanded, when it has ended or when it has not; NULL: answered. */
-static const struct object_view *when(struct dlc_call *d, const struct dlc_log_service *of,
-                                      bool over, const char *hint, uint64_t *id)
+static const struct document_view *when(struct dlc_call *d, const struct dlc_log_service *of,
+                                        bool over, const char *hint, uint64_t *id)
 {
-    const struct object_view *object = log_service_find(d, of);
+    const struct document_view *object = log_service_find(d, of);
     if (!object)
         return NULL;
     const struct job_view *job = job_of(d, object, id);
@@ -306,7 +308,7 @@ static const struct object_view *when(struct dlc_call *d, const struct dlc_log_s
 void log_service_again(struct dlc_call *d, const struct dlc_log_service *of)
 {
     uint64_t id;
-    const struct object_view *object = when(d, of, true, "", &id);
+    const struct document_view *object = when(d, of, true, "", &id);
     struct text_node *spec = dlc_map(d); /* without what it ran as */
     for (const struct text_node *one = dlc_spec(object)->first; one; one = one->next)
         if (strcmp(one->key, "Runs") != 0)
@@ -328,7 +330,7 @@ void log_service_stop(struct dlc_call *d, const struct dlc_log_service *of)
 void log_service_delete(struct dlc_call *d, const struct dlc_log_service *of)
 {
     uint64_t id;
-    struct ctl_object gone = { of->document, "", d->param[0], NULL };
+    struct document gone = { of->document, "", d->param[0], NULL };
     if (when(d, of, true, ": stop it first", &id))
         dlc_store(d, &gone, false, log_service_id(d, of));
 }

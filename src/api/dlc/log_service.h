@@ -42,9 +42,9 @@ void log_service_get(struct dlc_call *, const struct dlc_log_service *);
 void log_service_list(struct dlc_call *, const struct dlc_log_service *);
 /* Where it answers, NULL: it is not running. */
 const char *log_service_url(struct dlc_call *, const struct dlc_log_service *,
-                            const struct object_view *object, const char **status);
+                            const struct document_view *object, const char **status);
 /* Of param 0; NULL: answered (not there, or not theirs to change). */
-const struct object_view *log_service_find(struct dlc_call *, const struct dlc_log_service *);
+const struct document_view *log_service_find(struct dlc_call *, const struct dlc_log_service *);
 
 /* Starts a job for the spec, which is kept as what `id` is; then answers `ready`. */
 void log_service_start(struct dlc_call *, const struct dlc_log_service *, const char *id,

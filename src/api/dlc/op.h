@@ -5,8 +5,8 @@
 #include "answer/jobs.h"
 #include "api/facade.h"
 #include "api/work.h"
-#include "ctl/objects.h"
 #include "dialect/dlc/dlc.h"
+#include "documents/documents.h"
 
 enum dlc_service { DLC_JOBS, DLC_SPACES };
 enum dlc_op_flags {

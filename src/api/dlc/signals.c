@@ -62,7 +62,7 @@ static const char *message(struct arena *a, uint64_t job, const struct text_node
     return arena_strdup(a, buf_str(&out));
 }
 
-static struct text_node *shown(struct dlc_call *d, uint64_t job, const struct object_view *object)
+static struct text_node *shown(struct dlc_call *d, uint64_t job, const struct document_view *object)
 {
     static const char *const said[] = { "Scope", "PodNames", "Roles" };
     const struct text_node *kept = dlc_spec(object), *target = text_get(kept, "said");
@@ -216,7 +216,7 @@ void dlc_signal_get(struct dlc_call *d)
     char text[DLC_JOB_ID_TEXT];
     if (!dlc_job(d, d->param[0], &id))
         return;
-    const struct object_view *object = dlc_object(d, SIGNAL_KIND, project(d, id), d->param[1]);
+    const struct document_view *object = dlc_object(d, SIGNAL_KIND, project(d, id), d->param[1]);
     if (!object) {
         dlc_fail(d, 404, "NotFound", "job %.40s has no signal \"%.60s\"", d->param[0], d->param[1]);
         return;
@@ -234,8 +234,9 @@ void dlc_signal_list(struct dlc_call *d)
     char text[DLC_JOB_ID_TEXT];
     if (!dlc_job(d, d->param[0], &id) || !dlc_listing_begin(&l, d, &listed))
         return;
-    const struct object_list all = ctl_objects_view(d->ctl, d->arena, SIGNAL_KIND, project(d, id));
-    for (const struct object_view *one = all.at; one < all.at + all.n; one++) /* oldest first */
+    const struct document_list all =
+        documents_list(ctl_documents(d->ctl), d->arena, SIGNAL_KIND, project(d, id));
+    for (const struct document_view *one = all.at; one < all.at + all.n; one++) /* oldest first */
         if (!status || strcasecmp(status, outcomes[outcome(dlc_spec(one))].status) == 0)
             dlc_listing_add(&l, shown(d, id, one), one);
     struct text_node *out = dlc_listing_end(&l);

@@ -55,7 +55,7 @@ bool dlc_space_there(struct dlc_call *d, const char *name)
 
 const char *dlc_default_space(struct dlc_call *d)
 {
-    const struct object_view *pref = dlc_object(d, PREF, "", d->call->owner);
+    const struct document_view *pref = dlc_object(d, PREF, "", d->call->owner);
     const char *name = dlc_text(dlc_spec(pref), "DefaultWorkspace");
     return name && dlc_entry(d, ENTRY_WORKSPACE, name) ? name : "default";
 }
@@ -160,7 +160,7 @@ void dlc_space_set_default(struct dlc_call *d)
         return;
     struct text_node *spec = text_map(d->arena, NULL, NULL);
     text_str(d->arena, spec, "DefaultWorkspace", name);
-    struct ctl_object object = { PREF, "", d->call->owner, spec };
+    struct document object = { PREF, "", d->call->owner, spec };
     dlc_store(d, &object, false, NULL);
 }
 

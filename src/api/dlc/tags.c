@@ -151,17 +151,17 @@ static const char *project(struct dlc_call *d, uint64_t job)
     return arena_strdup(d->arena, job_id_format(text, job));
 }
 
-static void store_all(struct dlc_call *d, const struct ctl_object *at, size_t n)
+static void store_all(struct dlc_call *d, const struct document *at, size_t n)
 {
     call_keep(d->call);
-    ctl_objects_put(d->ctl, &(struct ctl_objects){ .by = d->call->owner, .at = at, .n = n },
-                    dlc_done_plain, d);
+    ctl_documents_put(d->ctl, &(struct document_changes){ .by = d->call->owner, .at = at, .n = n },
+                      dlc_done_plain, d);
 }
 
 void dlc_tags_put(struct dlc_call *d)
 {
     struct tagging *t = ARENA_NEW(d->arena, struct tagging);
-    struct ctl_object *at = ARENA_ARRAY(d->arena, JOBS_MAX * TAGS_MAX, struct ctl_object);
+    struct document *at = ARENA_ARRAY(d->arena, JOBS_MAX * TAGS_MAX, struct document);
     size_t n = 0;
     if (!read_tags(d, t) || !read_jobs(d, t))
         return;
@@ -169,8 +169,7 @@ void dlc_tags_put(struct dlc_call *d)
         for (size_t k = 0; k < t->n_tags; k++) {
             struct text_node *spec = text_map(d->arena, NULL, NULL);
             text_str(d->arena, spec, "value", t->tags[k].value);
-            at[n++] =
-                (struct ctl_object){ "job.tag", project(d, t->jobs[i]), t->tags[k].name, spec };
+            at[n++] = (struct document){ "job.tag", project(d, t->jobs[i]), t->tags[k].name, spec };
         }
     store_all(d, at, n);
 }
@@ -187,19 +186,20 @@ void dlc_tags_remove(struct dlc_call *d)
 {
     struct tagging *t = ARENA_NEW(d->arena, struct tagging);
     bool all = dlc_query_flag(d, "All", false);
-    struct object_list tags[JOBS_MAX];
+    struct document_list tags[JOBS_MAX];
     size_t n = 0, most = 1;
     if (!read_keys(d, t) || !read_jobs(d, t))
         return;
     for (size_t i = 0; i < t->n_jobs; i++) {
-        tags[i] = ctl_objects_view(d->ctl, d->arena, "job.tag", project(d, t->jobs[i]));
+        tags[i] =
+            documents_list(ctl_documents(d->ctl), d->arena, "job.tag", project(d, t->jobs[i]));
         most += tags[i].n;
     }
-    struct ctl_object *at = ARENA_ARRAY(d->arena, most, struct ctl_object);
+    struct document *at = ARENA_ARRAY(d->arena, most, struct document);
     for (size_t i = 0; i < t->n_jobs; i++)
         for (size_t k = 0; k < tags[i].n; k++)
             if (all || meant(t, tags[i].at[k].name))
-                at[n++] = (struct ctl_object){ "job.tag", project(d, t->jobs[i]),
-                                               tags[i].at[k].name, NULL };
+                at[n++] = (struct document){ "job.tag", project(d, t->jobs[i]), tags[i].at[k].name,
+                                             NULL };
     store_all(d, at, n);
 }

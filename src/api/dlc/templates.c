@@ -41,7 +41,7 @@ static const struct text_node *version_of(const struct text_node *spec, int64_t 
 }
 
 /* Whose it is, or who is in its workspace. */
-static bool visible(const struct dlc_call *d, const struct object_view *object)
+static bool visible(const struct dlc_call *d, const struct document_view *object)
 {
     const char *space = dlc_text(dlc_spec(object), "WorkspaceId");
     const struct user_view *user =
@@ -51,9 +51,9 @@ static bool visible(const struct dlc_call *d, const struct object_view *object)
     return user && words_have(&user->projects, space);
 }
 
-static const struct object_view *template(struct dlc_call *d, const char *id, bool own)
+static const struct document_view *template(struct dlc_call *d, const char *id, bool own)
 {
-    const struct object_view *object = dlc_object(d, KIND, "", id);
+    const struct document_view *object = dlc_object(d, KIND, "", id);
     if (!object || !visible(d, object))
         dlc_fail(d, 404, "NotFound", "no job template \"%.100s\"", id);
     else if (own && !dlc_own(d, object))
@@ -64,7 +64,7 @@ static const struct object_view *template(struct dlc_call *d, const char *id, bo
     return NULL;
 }
 
-static struct text_node *shown(struct dlc_call *d, const struct object_view *object)
+static struct text_node *shown(struct dlc_call *d, const struct document_view *object)
 {
     static const char *const same[] = { "TemplateName", "WorkspaceId", "Description", "Metadata",
                                         "DefaultVersion" };
@@ -188,7 +188,7 @@ void dlc_template_create(struct dlc_call *d)
         dlc_copy(d->arena, spec, d->body, same[i]);
     text_int(d->arena, spec, "DefaultVersion", 1);
     put_version(d, text_list(d->arena, spec, "Versions"), 1, content);
-    struct ctl_object object = { KIND, "", dlc_new_id(d->arena, "tpl-", 16), spec };
+    struct document object = { KIND, "", dlc_new_id(d->arena, "tpl-", 16), spec };
     struct text_node *out = dlc_map(d);
     text_str(d->arena, out, "TemplateId", object.name);
     text_int(d->arena, out, "Version", 1);
@@ -227,8 +227,8 @@ void dlc_template_list(struct dlc_call *d)
     }
     if (!dlc_listing_begin(&l, d, &listed))
         return;
-    const struct object_list all = ctl_objects_view(d->ctl, d->arena, KIND, NULL);
-    for (const struct object_view *one = all.at; one < all.at + all.n; one++) {
+    const struct document_list all = documents_list(ctl_documents(d->ctl), d->arena, KIND, NULL);
+    for (const struct document_view *one = all.at; one < all.at + all.n; one++) {
         const struct text_node *row = visible(d, one) ? shown(d, one) : NULL;
         if (row && wanted(d, row))
             dlc_listing_add(&l, row, one);
@@ -253,7 +253,7 @@ void dlc_template_get(struct dlc_call *d)
     const char *asked = dlc_query(d, "Version");
     bool all = asked && strcmp(asked, "all") == 0;
     uint64_t version = 0;
-    const struct object_view *object = template(d, d->param[0], false);
+    const struct document_view *object = template(d, d->param[0], false);
     if (!object || (!all && !dlc_query_u64(d, "Version", 1, INT32_MAX, &version)))
         return;
     const struct text_node *spec = dlc_spec(object), *list = text_get(spec, "Versions");
@@ -288,7 +288,7 @@ void dlc_template_update(struct dlc_call *d)
 {
     static const char *const with[] = { "Constraints", "SetAsDefault" };
     const struct text_node *content = text_get(d->body, "Content");
-    const struct object_view *object = template(d, d->param[0], true);
+    const struct document_view *object = template(d, d->param[0], true);
     const char *text = NULL;
     for (size_t i = 0; object && i < ARRAY_LEN(with) && !content; i++)
         if (text_get(d->body, with[i])) {
@@ -316,14 +316,14 @@ void dlc_template_update(struct dlc_call *d)
     text_int(d->arena, out, "DefaultVersion", standard);
     text_bool(d->arena, out, "VersionCreated", text != NULL);
     text_str(d->arena, out, "GmtModifyTime", facade_time(d->arena, d->now_ms));
-    struct ctl_object put = { KIND, "", d->param[0], fresh };
+    struct document put = { KIND, "", d->param[0], fresh };
     dlc_store(d, &put, false, out);
 }
 
 void dlc_template_default(struct dlc_call *d)
 {
     const struct text_node *version = text_get(d->body, "Version");
-    const struct object_view *object = template(d, d->param[0], true);
+    const struct document_view *object = template(d, d->param[0], true);
     if (!object)
         return;
     uint64_t number = 0;
@@ -341,8 +341,7 @@ void dlc_template_default(struct dlc_call *d)
     struct text_node *out = dlc_map(d);
     text_int(d->arena, out, "DefaultVersion", (int64_t)number);
     text_str(d->arena, out, "GmtModifyTime", facade_time(d->arena, d->now_ms));
-    struct ctl_object put = { KIND, "", d->param[0],
-                              changed(d, dlc_spec(object), (int64_t)number) };
+    struct document put = { KIND, "", d->param[0], changed(d, dlc_spec(object), (int64_t)number) };
     dlc_store(d, &put, false, out);
 }
 
@@ -352,7 +351,7 @@ void dlc_template_delete(struct dlc_call *d)
     if (!template(d, d->param[0], true))
         return;
     text_str(d->arena, out, "TemplateId", d->param[0]);
-    struct ctl_object gone = { KIND, "", d->param[0], NULL };
+    struct document gone = { KIND, "", d->param[0], NULL };
     dlc_store(d, &gone, false, out);
 }
 
@@ -422,7 +421,7 @@ bool dlc_template_apply(struct dlc_call *d, const struct text_node **out)
     *out = d->body;
     if (!id)
         return true;
-    const struct object_view *object = template(d, id, false);
+    const struct document_view *object = template(d, id, false);
     if (!object)
         return false;
     const struct text_node *spec = dlc_spec(object);

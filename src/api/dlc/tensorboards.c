@@ -145,7 +145,7 @@ void dlc_board_list(struct dlc_call *d)
 /* The address is the task's own: whoever reaches the node sees it, for as long as it runs. */
 void dlc_board_shared(struct dlc_call *d)
 {
-    const struct object_view *object = log_service_find(d, &board);
+    const struct document_view *object = log_service_find(d, &board);
     const char *status;
     uint64_t seconds = 0;
     if (!object || !dlc_query_u64(d, "ExpireTimeSeconds", 1, 604800, &seconds))
@@ -249,7 +249,7 @@ void dlc_board_create(struct dlc_call *d)
 void dlc_board_update(struct dlc_call *d)
 {
     static const char *const may[] = { "MaxRunningTimeMinutes", "Accessibility", "Priority" };
-    const struct object_view *object = log_service_find(d, &board);
+    const struct document_view *object = log_service_find(d, &board);
     uint64_t minutes = 0, priority = 0;
     if (!object || !dlc_query_u64(d, "MaxRunningTimeMinutes", 1, SERVED_MINUTES, &minutes) ||
         !dlc_query_u64(d, "Priority", 1, JOB_PRIORITY, &priority))
@@ -266,7 +266,7 @@ void dlc_board_update(struct dlc_call *d)
         text_int(d->arena, spec, may[0], (int64_t)minutes);
     dlc_put(d->arena, spec, may[1], dlc_query(d, may[1]));
     dlc_put(d->arena, spec, may[2], dlc_query(d, may[2]));
-    struct ctl_object put = { board.document, "", d->param[0], spec };
+    struct document put = { board.document, "", d->param[0], spec };
     dlc_store(d, &put, false, log_service_id(d, &board));
 }
 

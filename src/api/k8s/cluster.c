@@ -79,12 +79,13 @@ int nodes_each(struct kube *k, struct kube_selection *want, struct kube_sink *si
 
 static const char *const always[] = { "default", "kube-system" };
 
-static const struct object_view *kept(struct kube *k, struct arena *arena, const char *name)
+static const struct document_view *kept(struct kube *k, struct arena *arena, const char *name)
 {
-    return ctl_object_view(k->ctl, arena, &(struct ctl_object){ KEPT_NAMESPACES, "", name, NULL });
+    return document_find(ctl_documents(k->ctl), arena,
+                         &(struct document){ KEPT_NAMESPACES, "", name, NULL });
 }
 
-static void put_namespace(struct kube *k, const char *name, const struct object_view *row,
+static void put_namespace(struct kube *k, const char *name, const struct document_view *row,
                           struct kube_sink *sink)
 {
     struct arena *a = k->scratch;
@@ -119,7 +120,8 @@ static struct string_map *listed(struct kube *k, struct arena *arena)
 {
     struct string_map *names = string_map_create();
     struct kube_selection jobs = { 0 };
-    const struct object_list rows = ctl_objects_view(k->ctl, arena, KEPT_NAMESPACES, NULL);
+    const struct document_list rows =
+        documents_list(ctl_documents(k->ctl), arena, KEPT_NAMESPACES, NULL);
     for (size_t i = 0; i < rows.n; i++)
         string_map_set(names, rows.at[i].name, &rows.at[i]);
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)

@@ -285,16 +285,16 @@ static void put_document(struct change *c)
     kube_drop(metadata, "generation");
     text_int(k->arena, metadata, "generation", (int64_t)c->generation);
     char id[JOB_ID_TEXT];
-    const struct ctl_object document = { KUBE_DOCUMENT, job_id_format(id, kube_uid_job(c->old)),
-                                         KUBE_DIALECT, k->body };
-    struct ctl_objects put = { .by = k->call->owner,
-                               .at = &document,
-                               .n = 1,
-                               .told = true,
-                               .hold = held == was || c->spec ? OBJECT_HOLD_NOT
-                                       : held                 ? OBJECT_HOLD
-                                                              : OBJECT_LET_GO };
-    ctl_objects_put(k->ctl, &put, on_kept, c);
+    const struct document document = { KUBE_DOCUMENT, job_id_format(id, kube_uid_job(c->old)),
+                                       KUBE_DIALECT, k->body };
+    struct document_changes put = { .by = k->call->owner,
+                                    .at = &document,
+                                    .n = 1,
+                                    .told = true,
+                                    .hold = held == was || c->spec ? DOCUMENT_HOLD_NOT
+                                            : held                 ? DOCUMENT_HOLD
+                                                                   : DOCUMENT_LET_GO };
+    ctl_documents_put(k->ctl, &put, on_kept, c);
 }
 
 static void on_applied(void *arg, const struct ctl_answer *answer)

@@ -20,7 +20,7 @@ static bool is_secret(const struct kube_resource *of)
 }
 
 static bool may_see(const struct kube *k, const struct kube_resource *of,
-                    const struct object_view *kept)
+                    const struct document_view *kept)
 {
     return !is_secret(of) || k->call->who.role == ROLE_ADMIN ||
            (kept->owner && strcmp(kept->owner, k->call->owner) == 0);
@@ -40,7 +40,7 @@ static struct text_node *shown(struct arena *a, const struct kube_resource *of,
 }
 
 static void put_thing(struct kube *k, const struct kube_resource *of,
-                      const struct object_view *kept, struct kube_sink *sink)
+                      const struct document_view *kept, struct kube_sink *sink)
 {
     struct arena *a = k->scratch;
     if (!may_see(k, of, kept))
@@ -61,16 +61,17 @@ int things_each(struct kube *k, struct kube_selection *want, struct kube_sink *s
 {
     struct arena *arena = arena_create();
     const struct kube_resource *of = want->of ? want->of : k->of;
-    struct ctl_object ask = { kind_of(arena, of), want->ns, want->name, NULL };
+    struct document ask = { kind_of(arena, of), want->ns, want->name, NULL };
     if (want->ns && want->name) {
-        const struct object_view *one = ctl_object_view(k->ctl, arena, &ask);
+        const struct document_view *one = document_find(ctl_documents(k->ctl), arena, &ask);
         if (one)
             put_thing(k, of, one, sink);
         arena_reset(k->scratch);
         arena_destroy(arena);
         return 0;
     }
-    const struct object_list all = ctl_objects_view(k->ctl, arena, ask.kind, ask.project);
+    const struct document_list all =
+        documents_list(ctl_documents(k->ctl), arena, ask.kind, ask.project);
     for (size_t i = 0; i < all.n; i++) {
         if (!want->name || strcmp(all.at[i].name, want->name) == 0)
             put_thing(k, of, &all.at[i], sink);
@@ -136,12 +137,12 @@ static bool decodes(struct kube *k, const struct text_node *object)
 }
 
 /* object NULL: it is removed. */
-static void put(struct kube *k, const struct ctl_object *at, bool create, ctl_done *done, void *arg)
+static void put(struct kube *k, const struct document *at, bool create, ctl_done *done, void *arg)
 {
-    ctl_objects_put(k->ctl,
-                    &(struct ctl_objects){
-                        .by = k->call->owner, .create = create, .at = at, .n = 1, .told = true },
-                    done, arg);
+    ctl_documents_put(k->ctl,
+                      &(struct document_changes){
+                          .by = k->call->owner, .create = create, .at = at, .n = 1, .told = true },
+                      done, arg);
 }
 
 /* What a dry run would have made; old NULL: there was none. */
@@ -180,8 +181,8 @@ static void keep(struct kube *k, const struct text_node *old, struct text_node *
     }
     call_keep(k->call);
     put(k,
-        &(struct ctl_object){ kind_of(k->arena, k->of), k->ns ? k->ns : "",
-                              kube_in(object, "metadata", "name"), object },
+        &(struct document){ kind_of(k->arena, k->of), k->ns ? k->ns : "",
+                            kube_in(object, "metadata", "name"), object },
         !old, on_put, k);
 }
 
@@ -198,7 +199,7 @@ void things_change(struct kube *k, const struct text_node *old, struct text_node
 void things_remove(struct kube *k, const struct text_node *object, ctl_done *done, void *arg)
 {
     put(k,
-        &(struct ctl_object){ kind_of(k->arena, k->of), kube_in(object, "metadata", "namespace"),
-                              kube_in(object, "metadata", "name"), NULL },
+        &(struct document){ kind_of(k->arena, k->of), kube_in(object, "metadata", "namespace"),
+                            kube_in(object, "metadata", "name"), NULL },
         false, done, arg);
 }

@@ -10,7 +10,7 @@
 #include "api/k8s/table.h"
 #include "base/pairs.h"
 #include "base/vec.h"
-#include "ctl/objects.h"
+#include "documents/documents.h"
 
 #define KUBE_GROUP       "elastic.iml.github.io"
 #define KUBE_GROUP_PODS  "scheduling.sigs.k8s.io"

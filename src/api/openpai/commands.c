@@ -100,12 +100,12 @@ void pai_job_tag(struct pai *p)
     text_str(a, spec, "value", "");
     if (!job)
         return;
-    const struct ctl_object row = { .kind = TAG_KIND,
-                                    .project = arena_strdup(a, job_id_format(id, job->id)),
-                                    .name = tag,
-                                    .spec = put ? spec : NULL };
-    const struct ctl_objects ask = { .by = p->me, .at = &row, .n = 1 };
-    if (!put && !ctl_object_view(p->ctl, a, &row)) {
+    const struct document row = { .kind = TAG_KIND,
+                                  .project = arena_strdup(a, job_id_format(id, job->id)),
+                                  .name = tag,
+                                  .spec = put ? spec : NULL };
+    const struct document_changes ask = { .by = p->me, .at = &row, .n = 1 };
+    if (!put && !document_find(ctl_documents(p->ctl), a, &row)) {
         pai_fail(p, PAI_NO_TAG, "Tag %s is not found.", tag);
         return;
     }
@@ -113,5 +113,5 @@ void pai_job_tag(struct pai *p)
         a, put ? "Add tag %s for job %s successfully." : "Delete tag %s from job %s successfully.",
         tag, p->frame);
     call_keep(p->call);
-    ctl_objects_put(p->ctl, &ask, on_done, p);
+    ctl_documents_put(p->ctl, &ask, on_done, p);
 }

@@ -114,7 +114,7 @@ struct text_node *pai_detail(struct pai *p, const struct pai_start *start)
 {
     struct arena *a = p->a;
     const struct job_view *job = start->job;
-    struct object_list tags;
+    struct document_list tags;
     char text[JOB_ID_TEXT];
     const char *frame = frame_of(a, job);
     const char *id = arena_strdup(a, job_id_format(text, job->id));

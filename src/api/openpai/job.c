@@ -166,12 +166,12 @@ int64_t pai_stop_code(unsigned version, bool job)
 
 /* ---- tags ---- */
 
-void pai_tags_load(const struct pai *p, const char *job, struct object_list *tags)
+void pai_tags_load(const struct pai *p, const char *job, struct document_list *tags)
 {
-    *tags = ctl_objects_view(p->ctl, p->a, TAG_KIND, job);
+    *tags = documents_list(ctl_documents(p->ctl), p->a, TAG_KIND, job);
 }
 
-struct words pai_tags_of(struct arena *a, const struct object_list *tags, const char *id)
+struct words pai_tags_of(struct arena *a, const struct document_list *tags, const char *id)
 {
     struct words found = { 0 };
     size_t low = 0, high = tags->n;

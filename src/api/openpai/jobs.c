@@ -50,7 +50,7 @@ struct line {
 struct list {
     struct pai *p;
     struct ask ask;
-    struct object_list tags;
+    struct document_list tags;
     bool sorts; /* all have to be read */
     bool exact; /* the core's filter says it all */
     uint64_t seen;

@@ -7,7 +7,7 @@
 #include "answer/jobs.h"
 #include "api/facade.h"
 #include "api/openpai/writer.h"
-#include "ctl/objects.h"
+#include "documents/documents.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -133,9 +133,9 @@ const char *pai_priority(uint64_t priority); /* "prod"; NULL: none of the classe
 const char *pai_debug_id(struct arena *, const char *frame);
 int64_t pai_stop_code(unsigned version, bool job);
 /* Tags of jobs: all of them, or of one. */
-void pai_tags_load(const struct pai *, const char *job, struct object_list *);
+void pai_tags_load(const struct pai *, const char *job, struct document_list *);
 /* Those of the job with this id, in arena. */
-struct words pai_tags_of(struct arena *, const struct object_list *, const char *id);
+struct words pai_tags_of(struct arena *, const struct document_list *, const char *id);
 /* Members that list and detail have in common. */
 void pai_write_status(struct pai_writer *, unsigned version, const struct listed_job *);
 

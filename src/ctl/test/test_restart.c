@@ -7,7 +7,7 @@
 
 #include "ctl/test/world.h"
 
-#include "ctl/results.h"
+#include "documents/board.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -268,7 +268,7 @@ static void tasks_restart_by_command(void **state)
 
 static void put(struct world *w, uint64_t job, const char *key, const char *value)
 {
-    const struct ctl_board ask = {
+    const struct board_request ask = {
         .owner = "ada", .job = job, .key = key, .value = value, .len = strlen(value)
     };
     ctl_board_put(w->ctl, &ask, done, w);
@@ -280,7 +280,7 @@ static void assert_on_board(struct world *w, uint64_t job, const char *key, cons
     struct arena *arena = arena_create();
     struct err err;
     struct board_entry entry;
-    const struct ctl_board ask = { .owner = "ada", .job = job, .key = key };
+    const struct board_request ask = { .owner = "ada", .job = job, .key = key };
     assert_int_equal(ctl_board_get(w->ctl, arena, &ask, &entry, &err), 0);
     if (value)
         assert_string_equal(entry.value, value);
@@ -301,14 +301,14 @@ static void a_board_is_listed_by_key(void **state)
     struct arena *arena = arena_create();
     struct err err;
     struct board_list list;
-    const struct ctl_board ask = { .owner = "ada", .job = job };
+    const struct board_request ask = { .owner = "ada", .job = job };
     assert_int_equal(ctl_board_view(w->ctl, arena, &ask, &list, &err), 0);
     assert_int_equal(list.n, 2);
     assert_string_equal(list.at[0].key, "a");
     assert_int_equal(list.at[0].version, 1);
     assert_string_equal(list.at[1].value, "3");
     assert_int_equal(list.at[1].version, 2);
-    const struct ctl_board other = { .owner = "bob", .job = job };
+    const struct board_request other = { .owner = "bob", .job = job };
     assert_int_equal(ctl_board_view(w->ctl, arena, &other, &list, &err), -1);
     arena_destroy(arena);
 }
@@ -352,7 +352,7 @@ static void board_has_limits(void **state)
     assert_int_equal(w->code, ERR_INPUT);
     put(w, job, "", "v");
     assert_int_equal(w->code, ERR_INPUT);
-    const struct ctl_board of_another = {
+    const struct board_request of_another = {
         .owner = "eve", .job = job, .key = "k", .value = "v", .len = 1
     };
     ctl_board_put(w->ctl, &of_another, done, w);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "documents/board.h"
 #include "job/gpu.h"
 #include "job/image_progress.h"
 #include "replay/entry.h"
@@ -119,12 +120,14 @@ static void calls(struct fixture *f)
         .owner = "ada", .job = 1, .how = RESTART_NEVER, .tasks = { .at = tasks, .n = 2 }
     };
     struct declaration declaration = { .owner = "ada", .text = "a\0b", .len = 3 };
-    struct ctl_board board = { .owner = "ada", .job = 1, .key = "k", .value = "v\0w", .len = 3 };
-    const struct ctl_object at[] = {
+    struct board_request board = {
+        .owner = "ada", .job = 1, .key = "k", .value = "v\0w", .len = 3
+    };
+    const struct document at[] = {
         { .kind = "job.tag", .project = "p", .name = "n", .spec = text_map(f->arena, NULL, NULL) },
         { .kind = "k.x", .project = "", .name = "m" }
     };
-    struct ctl_objects objects = { .by = "ada", .create = true, .at = at, .n = 2 };
+    struct document_changes objects = { .by = "ada", .create = true, .at = at, .n = 2 };
     for (unsigned what = CTL_STOP; what <= CTL_PRIORITY_LAST; what++)
         if (what != CTL_PRIORITY)
             one_input(f, "command",
@@ -140,7 +143,7 @@ static void calls(struct fixture *f)
                   .kind = INPUT_UNDECLARE, .owner = "ada", .name = "n", .what = ENTRY_KIND_N - 1 });
     one_input(f, "board", (struct ctl_input){ .kind = INPUT_BOARD, .board = &board });
     one_input(f, "objects", (struct ctl_input){ .kind = INPUT_OBJECTS, .objects = &objects });
-    objects = (struct ctl_objects){ .by = "ada", .told = true, .hold = OBJECT_LET_GO };
+    objects = (struct document_changes){ .by = "ada", .told = true, .hold = DOCUMENT_LET_GO };
     one_input(f, "objects-none", (struct ctl_input){ .kind = INPUT_OBJECTS, .objects = &objects });
 }
 

@@ -196,12 +196,12 @@ static void put_document(struct world *w, unsigned *seed, uint64_t job, const ch
     struct text_node *spec = text_map(arena, NULL, NULL);
     text_str(arena, spec, "value", "SECRET");
     unsigned kind = dice(seed, 3);
-    struct ctl_object one = { kinds[kind], kind == 2 ? "p" : job_id_format(id, job),
-                              dice(seed, 2) ? "a" : "b", dice(seed, 4) ? spec : NULL };
-    struct ctl_objects ask = { .by = by, .create = dice(seed, 4) == 0, .at = &one, .n = 1 };
+    struct document one = { kinds[kind], kind == 2 ? "p" : job_id_format(id, job),
+                            dice(seed, 2) ? "a" : "b", dice(seed, 4) ? spec : NULL };
+    struct document_changes ask = { .by = by, .create = dice(seed, 4) == 0, .at = &one, .n = 1 };
     ask.told = kind > 0;
-    ask.hold = kind == 1 ? dice(seed, 3) : OBJECT_HOLD_NOT;
-    ctl_objects_put(w->ctl, &ask, nobody, NULL);
+    ask.hold = kind == 1 ? dice(seed, 3) : DOCUMENT_HOLD_NOT;
+    ctl_documents_put(w->ctl, &ask, nobody, NULL);
     arena_destroy(arena);
 }
 
@@ -214,16 +214,16 @@ struct follow {
 static void and_then(void *arg, const struct ctl_answer *answer)
 {
     struct follow *f = arg;
-    struct ctl_objects all = { .by = "root", .told = true, .hold = OBJECT_HOLD };
+    struct document_changes all = { .by = "root", .told = true, .hold = DOCUMENT_HOLD };
     char id[JOB_ID_TEXT];
     if (answer->err)
         return;
     struct arena *arena = arena_create();
-    struct ctl_object one = { "job.document", job_id_format(id, answer->job), "a",
-                              text_map(arena, NULL, NULL) };
+    struct document one = { "job.document", job_id_format(id, answer->job), "a",
+                            text_map(arena, NULL, NULL) };
     all.at = &one;
     all.n = 1;
-    ctl_objects_put(f->w->ctl, &all, nobody, NULL);
+    ctl_documents_put(f->w->ctl, &all, nobody, NULL);
     arena_destroy(arena);
     put_document(f->w, f->seed, answer->job, "root");
 }

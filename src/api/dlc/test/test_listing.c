@@ -38,8 +38,8 @@ static void add_rows(struct dlc_listing *l)
         struct report report;
         report_init(&report, a);
         struct text_node *row = text_map(a, NULL, NULL);
-        const struct object_view object = { .created_ms = rows[i].created,
-                                            .changed_ms = rows[i].changed };
+        const struct document_view object = { .created_ms = rows[i].created,
+                                              .changed_ms = rows[i].changed };
         text_str(a, row, "Name", rows[i].name);
         text_int(a, row, "Id", (int64_t)i);
         if (rows[i].size)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "ctl/objects.h"
+#include "documents/documents.h"
 
 #include "base/mem.h"
 #include "ctl/test/world.h"
@@ -49,24 +49,26 @@ static enum err_code put(struct world *w, const char *by, bool create, const cha
     struct text_node *spec = value ? text_map(arena, NULL, NULL) : NULL;
     if (spec)
         text_str(arena, spec, "value", value);
-    struct ctl_object one = { .kind = kind, .project = project, .name = "n", .spec = spec };
-    ctl_objects_put(w->ctl, &(struct ctl_objects){ .by = by, .create = create, .at = &one, .n = 1 },
-                    done, &seen);
+    struct document one = { .kind = kind, .project = project, .name = "n", .spec = spec };
+    ctl_documents_put(w->ctl,
+                      &(struct document_changes){ .by = by, .create = create, .at = &one, .n = 1 },
+                      done, &seen);
     ctl_turn(w->ctl);
     arena_destroy(arena);
     return seen.code;
 }
 
-static const struct object_view *kept(struct world *w, struct arena *arena, const char *kind,
-                                      const char *project)
+static const struct document_view *kept(struct world *w, struct arena *arena, const char *kind,
+                                        const char *project)
 {
-    return ctl_object_view(w->ctl, arena, &(struct ctl_object){ kind, project, "n", NULL });
+    return document_find(ctl_documents(w->ctl), arena,
+                         &(struct document){ kind, project, "n", NULL });
 }
 
 static const char *value_of(struct world *w, struct arena *arena, const char *kind,
                             const char *project)
 {
-    const struct object_view *view = kept(w, arena, kind, project);
+    const struct document_view *view = kept(w, arena, kind, project);
     return view ? text_get(view->spec, "value")->str : NULL;
 }
 
@@ -84,13 +86,13 @@ static void belong_to_who_put_them(void **state)
     assert_string_equal(value_of(w, arena, "x.y", "p"), "3");
     assert_string_equal(kept(w, arena, "x.y", "p")->owner, "ada");
     assert_int_equal(put(w, "ada", true, "x.y", "other", "1"), ERR_NONE);
-    const struct object_list all = ctl_objects_view(w->ctl, arena, "x.y", NULL);
+    const struct document_list all = documents_list(ctl_documents(w->ctl), arena, "x.y", NULL);
     assert_int_equal(all.n, 2);
     assert_string_equal(all.at[0].project, "other");
     assert_string_equal(all.at[1].project, "p");
     assert_int_equal(all.at[1].version, 3);
     assert_int_not_equal(all.at[1].created_ms, 0);
-    assert_int_equal(ctl_objects_view(w->ctl, arena, "x.y", "p").n, 1);
+    assert_int_equal(documents_list(ctl_documents(w->ctl), arena, "x.y", "p").n, 1);
     world_crash(w);
     assert_string_equal(value_of(w, arena, "x.y", "p"), "3");
     assert_int_equal(put(w, "ada", false, "x.y", "p", NULL), ERR_NONE);
@@ -106,12 +108,13 @@ static void all_or_none(void **state)
     struct seen seen = { .code = ERR_N };
     struct text_node *spec = text_map(arena, NULL, NULL);
     assert_int_equal(put(w, "ada", true, "x.y", "p", "1"), ERR_NONE);
-    struct ctl_object two[] = { { "x.y", "fresh", "n", spec }, { "x.y", "p", "n", spec } };
-    ctl_objects_put(w->ctl, &(struct ctl_objects){ .by = "bob", .at = two, .n = 2 }, done, &seen);
+    struct document two[] = { { "x.y", "fresh", "n", spec }, { "x.y", "p", "n", spec } };
+    ctl_documents_put(w->ctl, &(struct document_changes){ .by = "bob", .at = two, .n = 2 }, done,
+                      &seen);
     ctl_turn(w->ctl);
     assert_int_equal(seen.code, ERR_DENIED);
     assert_non_null(strstr(seen.what, "ada"));
-    assert_int_equal(ctl_objects_view(w->ctl, arena, "x.y", NULL).n, 1);
+    assert_int_equal(documents_list(ctl_documents(w->ctl), arena, "x.y", NULL).n, 1);
     arena_destroy(arena);
 }
 
@@ -136,20 +139,20 @@ static void of_jobs(void **state)
 static uint64_t version_of(struct world *w, const char *kind, const char *project)
 {
     struct arena *arena = arena_create();
-    const struct object_view *view = kept(w, arena, kind, project);
+    const struct document_view *view = kept(w, arena, kind, project);
     uint64_t version = view ? view->version : 0;
     arena_destroy(arena);
     return version;
 }
 
 static enum err_code told(struct world *w, const char *kind, const char *project,
-                          enum object_effect hold, bool remove)
+                          enum document_effect hold, bool remove)
 {
     struct arena *arena = arena_create();
     struct seen seen = { .code = ERR_N };
-    struct ctl_object one = { kind, project, "n", remove ? NULL : text_map(arena, NULL, NULL) };
-    struct ctl_objects ask = { .by = "root", .at = &one, .n = 1, .told = true, .hold = hold };
-    ctl_objects_put(w->ctl, &ask, done, &seen);
+    struct document one = { kind, project, "n", remove ? NULL : text_map(arena, NULL, NULL) };
+    struct document_changes ask = { .by = "root", .at = &one, .n = 1, .told = true, .hold = hold };
+    ctl_documents_put(w->ctl, &ask, done, &seen);
     ctl_turn(w->ctl);
     arena_destroy(arena);
     return seen.code;
@@ -159,20 +162,20 @@ static enum err_code told(struct world *w, const char *kind, const char *project
 static void are_told(void **state)
 {
     struct world *w = *state;
-    assert_int_equal(told(w, "x.y", "p", OBJECT_HOLD_NOT, true), ERR_NOT_FOUND);
+    assert_int_equal(told(w, "x.y", "p", DOCUMENT_HOLD_NOT, true), ERR_NOT_FOUND);
     assert_int_equal(put(w, "root", false, "x.y", "p", "1"), ERR_NONE);
     assert_int_equal(version_of(w, "x.y", "p"), 1);
     uint64_t before = ctl_last_event(w->ctl);
     for (unsigned i = 1; i <= 3; i++) {
-        assert_int_equal(told(w, "x.y", "p", OBJECT_HOLD_NOT, false), ERR_NONE);
+        assert_int_equal(told(w, "x.y", "p", DOCUMENT_HOLD_NOT, false), ERR_NONE);
         assert_int_equal(ctl_last_event(w->ctl), before + i);
         assert_int_equal(version_of(w, "x.y", "p"), before + i);
     }
     before = ctl_last_event(w->ctl);
-    assert_int_equal(told(w, "x.y", "p", OBJECT_HOLD_NOT, true), ERR_NONE);
+    assert_int_equal(told(w, "x.y", "p", DOCUMENT_HOLD_NOT, true), ERR_NONE);
     assert_int_equal(ctl_last_event(w->ctl), before + 1);
     assert_int_equal(version_of(w, "x.y", "p"), 0);
-    assert_int_equal(told(w, "x.y", "p", OBJECT_HOLD_NOT, true), ERR_NOT_FOUND);
+    assert_int_equal(told(w, "x.y", "p", DOCUMENT_HOLD_NOT, true), ERR_NOT_FOUND);
     assert_int_equal(ctl_last_event(w->ctl), before + 1);
 }
 
@@ -185,31 +188,31 @@ static void hold_their_job(void **state)
         world_submit(w, "{\"name\":\"a\",\"suspend\":true,\"roles\":{\"w\":{\"run\":\"x\"}}}");
     job_id_format(id, job);
     assert_int_equal(world_state(w, job), JOB_SUSPENDED);
-    assert_int_equal(told(w, "job.document", id, OBJECT_LET_GO, false), ERR_NONE);
+    assert_int_equal(told(w, "job.document", id, DOCUMENT_LET_GO, false), ERR_NONE);
     assert_int_not_equal(world_state(w, job), JOB_SUSPENDED);
     assert_int_equal(world_count(w, job, "noted"), 1);
     world_run(w);
     assert_int_equal(world_state(w, job), JOB_SUCCEEDED);
     uint64_t version = version_of(w, "job.document", id);
-    assert_int_equal(told(w, "job.document", id, OBJECT_HOLD, false), ERR_CONFLICT);
+    assert_int_equal(told(w, "job.document", id, DOCUMENT_HOLD, false), ERR_CONFLICT);
     assert_int_equal(version_of(w, "job.document", id), version);
-    assert_int_equal(told(w, "job.document", id, OBJECT_HOLD_NOT, false), ERR_NONE);
+    assert_int_equal(told(w, "job.document", id, DOCUMENT_HOLD_NOT, false), ERR_NONE);
     first = ctl_first_of(w->ctl, job);
     last = ctl_last_of(w->ctl, job);
     assert_int_equal(version_of(w, "job.document", id), last);
     assert_true(first < last);
     world_command(w, job, CTL_DELETE);
     assert_int_equal(version_of(w, "job.document", id), 0);
-    assert_int_equal(told(w, "job.document", id, OBJECT_HOLD_NOT, false), ERR_NOT_FOUND);
+    assert_int_equal(told(w, "job.document", id, DOCUMENT_HOLD_NOT, false), ERR_NOT_FOUND);
 }
 
 static void have_a_bound(void **state)
 {
     struct world *w = *state;
-    char *big = mem_new(OBJECT_MAX + 10);
-    memset(big, 'x', OBJECT_MAX);
+    char *big = mem_new(DOCUMENT_MAX + 10);
+    memset(big, 'x', DOCUMENT_MAX);
     assert_int_equal(put(w, "ada", false, "x.y", "p", big), ERR_TOO_LARGE);
-    big[OBJECT_MAX - 100] = '\0';
+    big[DOCUMENT_MAX - 100] = '\0';
     assert_int_equal(put(w, "ada", false, "x.y", "p", big), ERR_NONE);
     free(big);
 }
