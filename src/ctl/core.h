@@ -209,6 +209,7 @@ void array_work_go_on(struct ctl *);
 void array_work_command(struct ctl *, struct live_array *, const char *owner, enum ctl_verb);
 
 /* ---- launch.c ---- */
+struct launch_server;
 /* Tells the engine of each attempt that it does not know, a launch per node and seq, in order. */
 void launch_due(struct ctl *, struct live_job *);
 void launch_drop(struct ctl *, struct live_job *); /* those under way are not made any more */
@@ -216,8 +217,8 @@ void launch_drop(struct ctl *, struct live_job *); /* those under way are not ma
 void launch_say_left_out(struct ctl *, const struct live_job *);
 /* Those that the engine had no room for are tried again. */
 void launch_held_back(struct ctl *);
-/* Where the programs of a job of this account (NULL: the server's own) reach it; NULL: nowhere. */
-const char *launch_server(const struct ctl *, struct arena *, const struct account *);
+/* What all launches of this server say (live/launches/launch_server.h); until its next turn. */
+struct launch_server core_launch_server(const struct ctl *);
 
 /* ---- turn.c ---- */
 /* A new answer with an arena of its own; the pointer holds until the next one is made. */

@@ -12,6 +12,7 @@
 #include "ctl/update.h"
 #include "inventory/nodes.h"
 #include "learn/packing.h"
+#include "live/launches/launch_server.h"
 #include "live/row_json.h"
 #include "live/wording.h"
 #include "source/archive.h"
@@ -346,7 +347,8 @@ static int map_storage(struct submission *s, struct err *err)
 /* They run, but cannot ask for anything. */
 static void warn_unreachable(struct submission *s)
 {
-    if (!s->ask.account || s->notes.alone || launch_server(s->ctl, s->arena, s->ask.account))
+    const struct launch_server server = core_launch_server(s->ctl);
+    if (!s->ask.account || s->notes.alone || launch_address(&server, s->arena, s->ask.account))
         return;
     struct problem *p =
         report_warn(&s->answer->report, (struct place){ 0 }, "server",

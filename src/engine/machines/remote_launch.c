@@ -11,7 +11,7 @@
 
 #define FILES_MAX 16u
 #define FILE_MAX  (16u << 20)
-#define CONFIG    "config.json" /* beside the files of conventions (ctl/launch.c) */
+#define CONFIG    "config.json" /* beside the files of conventions (live/launches/launch_files.c) */
 
 static const char *base_name(struct arena *arena, const char *path)
 {
