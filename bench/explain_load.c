@@ -45,7 +45,7 @@ static uint64_t submit(struct world *w, struct arena *arena, const char *name, u
         "{\"name\":\"%s\",\"limits\":{\"run_time\":\"%um\"},\"roles\":{\"w\":{\"run\":\"x\","
         "\"replicas\":%u,\"resources\":{\"gpu\":%u,\"cpu\":%u}}}}",
         name, minutes, tasks, gpu, 1 + minutes % 7);
-    struct ctl_submit ask = { .owner = "ada", .text = text, .len = strlen(text) };
+    struct submission ask = { .owner = "ada", .text = text, .len = strlen(text) };
     ask.from = NULL;
     return world_submit_as(w, &ask);
 }

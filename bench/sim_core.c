@@ -87,7 +87,7 @@ static void on_answer(void *arg, const struct ctl_answer *answer)
 
 void sim_core_submit(struct sim_core *core, const char *owner, const char *text)
 {
-    const struct ctl_submit ask = { .owner = owner, .text = text, .len = strlen(text) };
+    const struct submission ask = { .owner = owner, .text = text, .len = strlen(text) };
     core->asked++;
     ctl_submit(core->ctl, &ask, on_answer, core);
 }

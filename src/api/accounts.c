@@ -20,7 +20,7 @@
 struct waiter { /* in the arena of its call */
     struct waiter *next;
     struct call *call;
-    struct ctl_submit ask;
+    struct submission ask;
     struct account_choice choice;
     struct identity who;
     ctl_done *done;
@@ -219,9 +219,9 @@ static const char *copy(struct arena *a, const char *text)
     return text ? arena_strdup(a, text) : NULL;
 }
 
-struct ctl_submit accounts_copy(struct arena *a, const struct ctl_submit *ask)
+struct submission accounts_copy(struct arena *a, const struct submission *ask)
 {
-    struct ctl_submit out = *ask;
+    struct submission out = *ask;
     out.owner = copy(a, ask->owner);
     out.text = ask->text ? arena_strndup(a, ask->text, ask->len) : NULL;
     out.from = copy(a, ask->from);
@@ -243,7 +243,7 @@ struct ctl_submit accounts_copy(struct arena *a, const struct ctl_submit *ask)
     return out;
 }
 
-void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *done, void *arg)
+void accounts_submit(struct call *call, const struct submission *ask, ctl_done *done, void *arg)
 {
     struct ctl *ctl = call->api->config.ctl;
     struct account_lookups *all = call->api->accounts;
@@ -251,7 +251,7 @@ void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *
     struct identity who = call->who;
     struct err err = { 0 };
     if (who.of.job) { /* as its own job */
-        struct ctl_submit child = *ask;
+        struct submission child = *ask;
         child.parent = who.of_number;
         child.account = answer_account_of_job(ctl, call->arena, who.of.job);
         ctl_submit(ctl, &child, done, arg);
@@ -261,7 +261,7 @@ void accounts_submit(struct call *call, const struct ctl_submit *ask, ctl_done *
         identify_by_name(ctl_accounts(ctl), call->arena, ask->owner, &who);
     int rc = choose_account(ctl_accounts(ctl), call->arena, &who, &choice, &err);
     if (rc < 0 || !choice.name || !all) {
-        struct ctl_submit now = *ask;
+        struct submission now = *ask;
         now.refused = rc < 0 ? &err : NULL;
         ctl_submit(ctl, &now, done, arg);
         return;

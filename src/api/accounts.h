@@ -15,10 +15,10 @@ void account_lookups_destroy(
     struct account_lookups *); /* NULL-safe; waiting submissions are not answered */
 
 /* ctl_submit() once the account of ask->owner is known. `done` is called as there. */
-void accounts_submit(struct call *, const struct ctl_submit *ask, ctl_done *done, void *arg);
+void accounts_submit(struct call *, const struct submission *ask, ctl_done *done, void *arg);
 
 /* A copy in the arena of all that it points to, for who submits it later. */
-struct ctl_submit accounts_copy(struct arena *, const struct ctl_submit *);
+struct submission accounts_copy(struct arena *, const struct submission *);
 
 /* Before the loop has other work: runs it until this account was looked up. 0: an ordinary one, as
  * whom jobs may run. */

@@ -22,7 +22,7 @@
 
 struct batch {
     struct call *call;
-    struct ctl_submit all;
+    struct submission all;
     const char *at, *end; /* what is not submitted yet */
     bool sent;            /* nothing is left of it */
     bool over;            /* the server ends */
@@ -92,7 +92,7 @@ static void on_line(void *arg, const struct ctl_answer *answer)
 
 static void submit_line(struct batch *b, const char *text, size_t len)
 {
-    struct ctl_submit s = b->all;
+    struct submission s = b->all;
     struct batch_line *line = mem_new(sizeof *line);
     line->batch = b;
     line->at = b->lines.n;
@@ -168,7 +168,7 @@ static bool go_on(void *arg)
     return false;
 }
 
-void job_batch(struct call *call, const struct ctl_submit *all)
+void job_batch(struct call *call, const struct submission *all)
 {
     struct batch *b = mem_new(sizeof *b);
     *b = (struct batch){ .call = call, .all = accounts_copy(call->arena, all) };

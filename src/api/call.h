@@ -184,8 +184,8 @@ void board_put(struct call *);
 void job_restart(struct call *);
 void job_fail(struct call *);
 void job_submit(struct call *);
-struct ctl_submit;
-void job_batch(struct call *, const struct ctl_submit *all); /* batch.c */
+struct submission;
+void job_batch(struct call *, const struct submission *all); /* batch.c */
 struct submitted_view;
 /* What was submitted; of a dry run, what it would do now. */
 struct text_node *job_submitted(struct call *, struct arena *, const struct submitted_view *);

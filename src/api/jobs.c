@@ -37,7 +37,7 @@ static void add_word(struct arena *a, struct words *words, const char *value)
 }
 
 /* Every --env K=V and --set a.b=c, in order; false with *err when one has no '='. */
-static bool read_overrides(struct call *call, struct ctl_submit *s, struct err *err)
+static bool read_overrides(struct call *call, struct submission *s, struct err *err)
 {
     const char *value;
     for (size_t i = 0; (value = http_query(call->request, "env", i)); i++) {
@@ -56,7 +56,7 @@ static bool read_overrides(struct call *call, struct ctl_submit *s, struct err *
 }
 
 /* Where the submitter's interpreter was found. */
-static bool read_python(struct call *call, struct ctl_submit *s, struct err *err)
+static bool read_python(struct call *call, struct submission *s, struct err *err)
 {
     static const char *const sources[] = { PYTHON_BY_OPTION, "VIRTUAL_ENV", "CONDA_PREFIX",
                                            "PATH" };
@@ -80,7 +80,7 @@ static bool read_python(struct call *call, struct ctl_submit *s, struct err *err
 
 /* A body that has more than the text: {"text": "...", "env": {"NAME": "value"}}. Values of
  * variables may be secrets, and an address is written to logs on its way. */
-static bool open_envelope(struct call *call, struct ctl_submit *s, struct err *err)
+static bool open_envelope(struct call *call, struct submission *s, struct err *err)
 {
     struct report report;
     report_init(&report, call->arena);
@@ -109,10 +109,10 @@ static bool is_envelope(const struct call *call)
     return type && strcmp(type, SUBMISSION_TYPE) == 0;
 }
 
-static bool read_submit(struct call *call, struct ctl_submit *s, struct err *err)
+static bool read_submit(struct call *call, struct submission *s, struct err *err)
 {
     struct http_request *r = call->request;
-    *s = (struct ctl_submit){ .owner = call->owner,
+    *s = (struct submission){ .owner = call->owner,
                               .from = http_query(r, "from", 0),
                               .name = http_query(r, "name", 0),
                               .queue = http_query(r, "queue", 0),
@@ -179,7 +179,7 @@ static void on_submitted(void *arg, const struct ctl_answer *answer)
 
 static void submit_one(struct call *call, bool explains)
 {
-    struct ctl_submit s;
+    struct submission s;
     struct err err;
     if (!read_submit(call, &s, &err)) {
         call_problem(call, &err, NULL);
@@ -194,7 +194,7 @@ static void submit_one(struct call *call, bool explains)
 void job_submit(struct call *call)
 {
     const char *type = http_header(call->request, "Content-Type");
-    struct ctl_submit all;
+    struct submission all;
     struct err err;
     if (!type || strncmp(type, "application/x-ndjson", 20) != 0)
         submit_one(call, false);

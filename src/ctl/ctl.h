@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "sched/plan.h"
 #include "store/store.h"
+#include "submission/submission.h"
 
 struct ctl;
 struct job_result;
@@ -62,32 +63,10 @@ struct ctl_answer {
 };
 typedef void ctl_done(void *arg, const struct ctl_answer *);
 
-struct ctl_submit {
-    const char *owner;
-    const struct account *account; /* of the owner; NULL: the server's own (choose_account) */
-    const struct err *refused;     /* why the owner has none: so is the submission; NULL */
-    const char *text;
-    size_t len;
-    const char *from, *name, *queue;
-    struct pairs env;
-    struct words sets;
-    const char *python, *python_from; /* PYTHON_BY_OPTION or the variable that led to it; or NULL */
-    const char *file;                 /* name shown in problems; NULL "-" */
-    const char *code_dir;             /* --code, absolute */
-    const char *work_dir;             /* submitter's directory */
-    const char *key;                  /* idempotency key or NULL */
-    bool wait_for_nodes;              /* --wait: queue although larger than the cluster */
-    bool unique;     /* ERR_CONFLICT when this owner has a job of that name, also an ended one */
-    bool apply;      /* a live job of this owner, project and name is updated: suspend only */
-    bool dry_run;    /* store nothing; explain_view.h says what the job would do */
-    bool replace;    /* with like: that job, which has to wait, makes way in the same turn */
-    uint64_t parent; /* number of the job whose program asks; 0: none does */
-    uint64_t like;   /* text NULL: submit that job's original again with its overrides */
-};
-void ctl_submit(struct ctl *, const struct ctl_submit *, ctl_done *, void *arg);
+void ctl_submit(struct ctl *, const struct submission *, ctl_done *, void *arg);
 /* The job that it would make: read, its names resolved, admitted; nothing is stored. In arena.
  * NULL: refused, with err and, where fields are wrong, report. */
-const struct job_spec *ctl_preview(struct ctl *, struct arena *, const struct ctl_submit *,
+const struct job_spec *ctl_preview(struct ctl *, struct arena *, const struct submission *,
                                    struct report *, struct err *);
 /* DROP is DELETE, for a job that lives once it has been ended. PRIORITY + 1 to 9: of one that waits
  * (else ERR_CONFLICT). */

@@ -72,12 +72,6 @@ int depend_work_resolve(struct ctl *ctl, const char *owner, struct job_spec *spe
     return report_ok(report) ? 0 : -1;
 }
 
-void depend_work_note(const struct job_spec *spec, struct live_column *notes)
-{
-    notes->has_after = spec->n_after > 0;
-    notes->has_peers = bundle_has_peers(spec);
-}
-
 static struct depend_job waits(const struct live_job *job)
 {
     return (struct depend_job){ .row = &job->row, .spec = job->spec, .met = &job->notes.met };

@@ -9,15 +9,12 @@ struct arena;
 struct ctl;
 struct job_spec;
 struct live_job;
-struct live_column;
 struct report;
 
 /* Numbers for names, and in the report what can never come true: unknown jobs (also those that the
  * owner may not read), ends that exclude each other, members matched with jobs that have none of
  * their index. */
 int depend_work_resolve(struct ctl *, const char *owner, struct job_spec *, struct report *);
-/* What its row keeps of it: whether it waits for others or starts together with some. */
-void depend_work_note(const struct job_spec *, struct live_column *);
 /* Who waits no longer joins the queue, who never can run ends. false: nothing was asked. */
 bool depend_work_settle(struct ctl *);
 

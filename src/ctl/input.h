@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ctl_submit;
+struct submission;
 struct ctl_restart;
 struct declaration;
 struct board_request;
@@ -48,7 +48,7 @@ struct ctl_input {
     uint64_t job;            /* COMMAND */
     unsigned what;    /* COMMAND: verb, UNDECLARE: kind of entry, NODE: drain, DEVICE SEEN: which */
     const char *name; /* UNDECLARE NODE DEVICE DEVICES SEEN; EVENT: its type */
-    const struct ctl_submit *submit;
+    const struct submission *submit;
     const struct ctl_restart *restart;
     const struct declaration *declaration;
     const struct board_request *board;

@@ -367,7 +367,7 @@ static const struct job_spec *make_found(void *arg, uint32_t variant)
 static bool read_again(struct change_search *w, struct found_change *f)
 {
     struct explain *e = w->e;
-    struct ctl_submit ask = { .owner = e->owner, .like = e->job };
+    struct submission ask = { .owner = e->owner, .like = e->job };
     struct report report;
     struct err err;
     if (!e->job) { /* the text is gone by now, and is what was decoded */

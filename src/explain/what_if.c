@@ -135,7 +135,7 @@ int what_if(struct ctl *ctl, const struct explain_ask *asked, const struct asked
                          .reader = reader_of(ctl_accounts(ctl), arena, asked->owner),
                          .job = job->waits ? asked->job : 0,
                          .number = view->number };
-    struct ctl_submit submit = { .owner = asked->owner,
+    struct submission submit = { .owner = asked->owner,
                                  .like = asked->job,
                                  .wait_for_nodes = true };
     struct report report;

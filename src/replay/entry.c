@@ -170,16 +170,16 @@ bool entry_get_header(const struct frame *frame, struct arena *a, struct recordi
 /* ---- submissions ---- */
 
 struct recorded_submit {
-    struct ctl_submit said;
+    struct submission said;
     bool sealed;
 };
 enum { PYTHON = 16, ACCOUNT = 64 }; /* bits below */
 
 /* Whose members are sealed, in arena. */
-static struct ctl_submit seal_submit(struct arena *a, const struct ctl_submit *s,
+static struct submission seal_submit(struct arena *a, const struct submission *s,
                                      const struct seal *seal)
 {
-    struct ctl_submit sealed = *s;
+    struct submission sealed = *s;
     const char **sets = ARENA_ARRAY(a, s->sets.n, const char *);
     sealed.env = (struct pairs){ .n = 0 };
     if (s->text) {
@@ -200,7 +200,7 @@ static struct ctl_submit seal_submit(struct arena *a, const struct ctl_submit *s
 }
 
 /* In place. false: sealed with another key, or damaged. */
-static bool reveal_submit(struct arena *a, struct ctl_submit *s, const struct seal *seal)
+static bool reveal_submit(struct arena *a, struct submission *s, const struct seal *seal)
 {
     const char **sets = ARENA_ARRAY(a, s->sets.n, const char *);
     bool good = true;
@@ -228,32 +228,32 @@ static const struct codec_row account_rows[] = {
     ROW_END,
 };
 static const struct codec_row submit_bits[] = {
-    ROW(FLAG, struct ctl_submit, wait_for_nodes, "wait although larger than the cluster"),
-    ROW(FLAG, struct ctl_submit, apply, "a live job of that name is changed"),
-    ROW(FLAG, struct ctl_submit, replace, "the job of like makes way"),
-    ROW(FLAG, struct ctl_submit, unique, "the name has to be new"),
-    MAYBE(struct ctl_submit, python, "there is one"),
+    ROW(FLAG, struct submission, wait_for_nodes, "wait although larger than the cluster"),
+    ROW(FLAG, struct submission, apply, "a live job of that name is changed"),
+    ROW(FLAG, struct submission, replace, "the job of like makes way"),
+    ROW(FLAG, struct submission, unique, "the name has to be new"),
+    MAYBE(struct submission, python, "there is one"),
     ROW(FLAG, struct recorded_submit, sealed, "text, values of env and sets are"),
-    ROW_POINTER(struct ctl_submit, account, "there is one"),
+    ROW_POINTER(struct submission, account, "there is one"),
     ROW_END,
 };
 static const struct codec_row submit_rows[] = {
-    OWNER(struct ctl_submit),
-    ROW_BYTES(BLOB, struct ctl_submit, text, len, "of the job"),
-    MAYBE(struct ctl_submit, from, "format"),
-    MAYBE(struct ctl_submit, name, "instead of the text's"),
-    MAYBE(struct ctl_submit, queue, "instead of the text's"),
-    ROW(PAIRS, struct ctl_submit, env, "variables"),
-    ROW_WORDS(struct ctl_submit, sets, "options"),
-    MAYBE(struct ctl_submit, file, "name for messages"),
-    MAYBE(struct ctl_submit, code_dir, "directory"),
-    MAYBE(struct ctl_submit, work_dir, "directory"),
-    MAYBE(struct ctl_submit, key, "of which only one is taken"),
+    OWNER(struct submission),
+    ROW_BYTES(BLOB, struct submission, text, len, "of the job"),
+    MAYBE(struct submission, from, "format"),
+    MAYBE(struct submission, name, "instead of the text's"),
+    MAYBE(struct submission, queue, "instead of the text's"),
+    ROW(PAIRS, struct submission, env, "variables"),
+    ROW_WORDS(struct submission, sets, "options"),
+    MAYBE(struct submission, file, "name for messages"),
+    MAYBE(struct submission, code_dir, "directory"),
+    MAYBE(struct submission, work_dir, "directory"),
+    MAYBE(struct submission, key, "of which only one is taken"),
     ROW_SAME(BITS, "flags", "", .table = submit_bits),
-    ROW(U64, struct ctl_submit, like, "without a text: the job to submit again"),
-    ROW(MAYBE, struct ctl_submit, python, "interpreter", .bit = PYTHON),
-    ROW(MAYBE, struct ctl_submit, python_from, "what led to it", .bit = PYTHON, .unset = ""),
-    ROW_POINTER(struct ctl_submit, account, "of the owner", .bit = ACCOUNT, .table = account_rows),
+    ROW(U64, struct submission, like, "without a text: the job to submit again"),
+    ROW(MAYBE, struct submission, python, "interpreter", .bit = PYTHON),
+    ROW(MAYBE, struct submission, python_from, "what led to it", .bit = PYTHON, .unset = ""),
+    ROW_POINTER(struct submission, account, "of the owner", .bit = ACCOUNT, .table = account_rows),
     ROW_END,
 };
 

@@ -501,7 +501,7 @@ static void submit(struct simulation *sim)
     const struct workload *w = sim->config.workload;
     const struct arrival *arrival = &w->arrivals[sim->next];
     const struct pattern *pattern = &w->patterns[arrival->pattern];
-    const struct ctl_submit ask = {
+    const struct submission ask = {
         .owner = arrival->owner, .text = pattern->text, .len = pattern->len, .from = pattern->from
     };
     happens(sim);

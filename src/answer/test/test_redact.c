@@ -47,7 +47,7 @@ static uint64_t submit(struct fix *f, const char *owner, const char *more)
     char text[200];
     snprintf(text, sizeof text, "{\"name\":\"j\",\"roles\":{\"w\":{\"run\":\"x\"}}%s}", more);
     uint64_t id = world_submit_as(
-        &f->world, &(struct ctl_submit){ .owner = owner, .text = text, .len = strlen(text) });
+        &f->world, &(struct submission){ .owner = owner, .text = text, .len = strlen(text) });
     assert_int_not_equal(id, 0);
     return id;
 }

@@ -90,7 +90,7 @@ void dlc_create_job(struct dlc_call *d)
     json_print(body, 0, &text);
     call_keep(d->call);
     accounts_submit(d->call,
-                    &(struct ctl_submit){ .owner = d->call->owner,
+                    &(struct submission){ .owner = d->call->owner,
                                           .text = buf_str(&text),
                                           .len = text.len,
                                           .from = "dlc",

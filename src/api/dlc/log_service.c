@@ -276,7 +276,7 @@ void log_service_start(struct dlc_call *d, const struct dlc_log_service *of, con
     d->more = s;
     call_keep(d->call);
     accounts_submit(d->call,
-                    &(struct ctl_submit){ .owner = d->call->owner,
+                    &(struct submission){ .owner = d->call->owner,
                                           .text = arena_strdup(d->arena, buf_str(&text)),
                                           .len = text.len,
                                           .from = "native" },

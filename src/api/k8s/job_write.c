@@ -128,7 +128,7 @@ static const struct text_node *compared(struct kube *k)
 static void submit(struct kube *k, bool apply, const char *owner, ctl_done *done)
 {
     const char *text = with_groups(k, kube_printed(k->arena, apply ? compared(k) : k->body));
-    struct ctl_submit s = { .owner = owner,
+    struct submission s = { .owner = owner,
                             .text = text,
                             .len = strlen(text),
                             .from = KUBE_DIALECT,

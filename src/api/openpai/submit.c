@@ -150,7 +150,7 @@ static void submit(struct pai *p, const char *name)
     p->job = name ? name : pai_text(text.tree, p->version == PAI_V1 ? "jobName" : "name");
     p->job = p->job ? p->job : "";
     p->frame = arena_printf(p->a, "%s~%s", p->me, p->job);
-    const struct ctl_submit ask = { .owner = p->me,
+    const struct submission ask = { .owner = p->me,
                                     .text = text.at,
                                     .len = text.len,
                                     .from = p->version == PAI_V1 ? FROM_V1 : FROM_V2,

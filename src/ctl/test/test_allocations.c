@@ -239,7 +239,7 @@ static uint64_t submit_as_ann(struct world *w, const char *text)
 {
     return world_submit_as(
         w,
-        &(struct ctl_submit){ .owner = "ada", .account = &ann, .text = text, .len = strlen(text) });
+        &(struct submission){ .owner = "ada", .account = &ann, .text = text, .len = strlen(text) });
 }
 
 /* Nodes of any job run them as the server: it is as if there was none. */

@@ -210,7 +210,7 @@ static void same_key_same_array(void **state)
 {
     struct world *w = *state;
     static const char text[] = "{\"name\":\"a\",\"array\":3," ROLES;
-    struct ctl_submit ask = {
+    struct submission ask = {
         .owner = "ada", .text = text, .len = sizeof text - 1, .work_dir = "/tmp", .key = "k"
     };
     uint64_t first = world_submit_as(w, &ask);
@@ -219,7 +219,7 @@ static void same_key_same_array(void **state)
     world_run(w);
     world_crash(w);
     assert_true(world_submit_as(w, &ask) == first);
-    struct ctl_submit again = { .owner = "ada", .like = first + 2 }; /* that member alone */
+    struct submission again = { .owner = "ada", .like = first + 2 }; /* that member alone */
     uint64_t one = world_submit_as(w, &again);
     assert_true(one != 0 && one != first);
     world_run(w);

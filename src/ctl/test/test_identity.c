@@ -135,7 +135,7 @@ static uint64_t submit(struct fix *f, const char *owner, const char *project)
         project);
     return world_submit_as(
         &f->world,
-        &(struct ctl_submit){ .owner = owner, .text = text, .len = strlen(text), .from = "plain" });
+        &(struct submission){ .owner = owner, .text = text, .len = strlen(text), .from = "plain" });
 }
 
 static struct identity named(struct fix *f, const char *name)

@@ -53,7 +53,7 @@ static int setup(void **state)
     }
     p.w.code_all = FAKE_RUNS;
     p.job = world_submit_as(
-        &p.w, &(struct ctl_submit){ .owner = "bob", .text = RUNS, .len = strlen(RUNS) });
+        &p.w, &(struct submission){ .owner = "bob", .text = RUNS, .len = strlen(RUNS) });
     p.array = world_submit(&p.w, ARRAY);
     world_run(&p.w);
     world_pass(&p.w, 3600000);

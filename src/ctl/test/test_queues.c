@@ -77,7 +77,7 @@ static uint64_t submit(struct world *w, const char *owner, const char *queue_nam
     snprintf(text, sizeof text,
              "{\"name\":\"j\",\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"gpu\":%u}}}}", gpus);
     uint64_t job = world_submit_as(
-        w, &(struct ctl_submit){
+        w, &(struct submission){
                .owner = owner, .text = text, .len = strlen(text), .queue = queue_name });
     world_run(w);
     return job;
@@ -220,7 +220,7 @@ static void a_workspace_leads_to_its_queue(void **state)
     static const char text[] = "{\"name\":\"j\",\"project\":\"team\",\"roles\":{\"w\":{\"run\":"
                                "\"x\"}}}";
     uint64_t own = world_submit(w, text);
-    struct ctl_submit ask = {
+    struct submission ask = {
         .owner = "ada", .text = text, .len = sizeof text - 1, .queue = "default"
     };
     uint64_t other = world_submit_as(w, &ask);

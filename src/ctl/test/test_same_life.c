@@ -115,7 +115,7 @@ static void arrive(struct life *l, struct dice *dice)
         capacities[dice_below(dice, ARRAY_LEN(capacities))], limits,
         dice_below(dice, 4) ? tasks : 1 + dice_below(dice, tasks), tasks, 1 + dice_below(dice, 4),
         gpus[dice_below(dice, ARRAY_LEN(gpus))]);
-    const struct ctl_submit ask = { .owner = owners[dice_below(dice, ARRAY_LEN(owners))],
+    const struct submission ask = { .owner = owners[dice_below(dice, ARRAY_LEN(owners))],
                                     .text = text,
                                     .len = strlen(text),
                                     .queue = queues[dice_below(dice, ARRAY_LEN(queues))] };

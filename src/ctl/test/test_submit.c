@@ -37,16 +37,16 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct ctl_submit ask(const char *text)
+static struct submission ask(const char *text)
 {
     return (
-        struct ctl_submit){ .owner = "ada", .text = text, .len = strlen(text), .work_dir = "/tmp" };
+        struct submission){ .owner = "ada", .text = text, .len = strlen(text), .work_dir = "/tmp" };
 }
 
 static void same_key_same_job(void **state)
 {
     struct world *w = *state;
-    struct ctl_submit s = ask(ONE);
+    struct submission s = ask(ONE);
     s.key = "k1";
     uint64_t first = world_submit_as(w, &s);
     assert_true(first != 0);
@@ -54,7 +54,7 @@ static void same_key_same_job(void **state)
     world_run(w);
     world_crash(w);
     assert_true(world_submit_as(w, &s) == first);
-    struct ctl_submit other = ask("{\"name\":\"two\",\"roles\":{\"w\":{\"run\":\"true\"}}}");
+    struct submission other = ask("{\"name\":\"two\",\"roles\":{\"w\":{\"run\":\"true\"}}}");
     other.key = "k1";
     assert_true(world_submit_as(w, &other) == 0);
     assert_int_equal(w->code, ERR_CONFLICT);
@@ -76,7 +76,7 @@ static void one_turn_one_commit(void **state)
 {
     struct world *w = *state;
     struct answers all = { 0 };
-    struct ctl_submit s = ask(ONE), keyed = ask(ONE);
+    struct submission s = ask(ONE), keyed = ask(ONE);
     keyed.key = "same";
     ctl_submit(w->ctl, &s, collect, &all);
     ctl_submit(w->ctl, &keyed, collect, &all);
@@ -126,7 +126,7 @@ static void machines_do_not_see_this_disk(void **state)
     AUTO_FREE char *big = file_join(dir, "data.bin");
     AUTO_FREE char *tools = file_join(dir, ".git");
     AUTO_FREE char *kept = file_join(tools, "pack");
-    struct ctl_submit s = ask(ONE);
+    struct submission s = ask(ONE);
     s.work_dir = dir;
     assert_int_equal(mkdir(tools, 0700), 0);
     assert_int_equal(close(open(kept, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
@@ -184,7 +184,7 @@ static void what_cannot_run_is_refused(void **state)
 static void too_large_can_wait(void **state)
 {
     struct world *w = *state;
-    struct ctl_submit s =
+    struct submission s =
         ask("{\"name\":\"x\",\"roles\":{\"w\":{\"run\":\"x\",\"resources\":{\"gpu\":4}}}}");
     s.wait_for_nodes = true;
     uint64_t job = world_submit_as(w, &s);
@@ -208,7 +208,7 @@ static void who_reaches_no_server_is_warned(void **state)
     const struct account other = {
         .name = "ada", .home = "/", .shell = "/bin/sh", .ids = { .uid = geteuid() + 1, .gid = 1 }
     };
-    struct ctl_submit s = ask(ONE);
+    struct submission s = ask(ONE);
     s.account = &other;
     s.work_dir = NULL;
     s.dry_run = true;
@@ -225,7 +225,7 @@ static void who_reaches_no_server_is_warned(void **state)
 static void dry_runs_store_nothing(void **state)
 {
     struct world *w = *state;
-    struct ctl_submit s = ask(ONE);
+    struct submission s = ask(ONE);
     s.dry_run = true;
     assert_true(world_submit_as(w, &s) == 0);
     assert_int_equal(w->code, ERR_NONE);
@@ -236,7 +236,7 @@ static void like_another(void **state)
 {
     struct world *w = *state;
     uint64_t first = world_submit(w, ONE);
-    struct ctl_submit s = { .owner = "ada", .like = first, .name = "again" };
+    struct submission s = { .owner = "ada", .like = first, .name = "again" };
     uint64_t second = world_submit_as(w, &s);
     assert_true(second != 0 && second != first);
     s.owner = "bob";
@@ -260,7 +260,7 @@ static void code_is_looked_at(void **state)
     assert_int_equal(file_mkdirs(code, 0700, &err), 0);
     snprintf(file, sizeof file, "%s/big", code);
     assert_int_equal(file_replace(file, "0123456789", 10, 0600, &err), 0);
-    struct ctl_submit s = ask(ONE);
+    struct submission s = ask(ONE);
     s.code_dir = code;
     assert_true(world_submit_as(w, &s) != 0);
 }
@@ -372,7 +372,7 @@ static void full_disk(void **state)
 static void names_may_have_to_be_new(void **state)
 {
     struct world *w = *state;
-    struct ctl_submit ask = { .owner = "ada", .text = ONE, .len = strlen(ONE), .unique = true };
+    struct submission ask = { .owner = "ada", .text = ONE, .len = strlen(ONE), .unique = true };
     struct err err;
     uint64_t first = world_submit_as(w, &ask), found = 0;
     assert_true(first != 0);

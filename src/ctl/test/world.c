@@ -221,7 +221,7 @@ static void done(void *arg, const struct ctl_answer *answer)
     w->errors = answer->report ? answer->report->errors : 0;
 }
 
-uint64_t world_submit_as(struct world *w, const struct ctl_submit *ask)
+uint64_t world_submit_as(struct world *w, const struct submission *ask)
 {
     w->job = 0;
     ctl_submit(w->ctl, ask, done, w);
@@ -232,7 +232,7 @@ uint64_t world_submit_as(struct world *w, const struct ctl_submit *ask)
 uint64_t world_submit(struct world *w, const char *text)
 {
     return world_submit_as(
-        w, &(struct ctl_submit){ .owner = "ada", .text = text, .len = strlen(text) });
+        w, &(struct submission){ .owner = "ada", .text = text, .len = strlen(text) });
 }
 
 void world_command_as(struct world *w, const char *owner, uint64_t job, enum ctl_verb verb)

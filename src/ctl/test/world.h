@@ -45,7 +45,7 @@ const struct dialects *world_dialects(void);
 void world_fini(struct world *);
 void world_crash(struct world *); /* kill -9 and a new server; agents live on */
 uint64_t world_submit(struct world *, const char *text); /* and a turn; 0 when refused */
-uint64_t world_submit_as(struct world *, const struct ctl_submit *);
+uint64_t world_submit_as(struct world *, const struct submission *);
 void world_command(struct world *, uint64_t job, enum ctl_verb);
 void world_command_as(struct world *, const char *owner, uint64_t job, enum ctl_verb);
 bool world_step(struct world *); /* agents, turn, due timers; false: nothing happens any more */

@@ -114,7 +114,7 @@ static void test_replaced(void **state)
     const char *set = "roles.w.replicas=1";
     submit(w, "a", 3, "");
     uint64_t job = submit(w, "b", 2, "");
-    struct ctl_submit again = {
+    struct submission again = {
         .owner = "ada", .like = job, .replace = true, .sets = { .at = &set, .n = 1 }
     };
     uint64_t other = world_submit_as(w, &again);
@@ -223,7 +223,7 @@ static void test_start_estimate(void **state)
 static void test_strangers_are_not_named(void **state)
 {
     struct world *w = *state;
-    struct ctl_submit other = { .owner = "bob",
+    struct submission other = { .owner = "bob",
                                 .text = "{\"name\":\"secret\",\"roles\":{\"w\":{\"run\":\"x\","
                                         "\"replicas\":3,\"resources\":{\"gpu\":2}}},"
                                         "\"limits\":{\"run_time\":\"10m\"}}" };

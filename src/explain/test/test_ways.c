@@ -132,7 +132,7 @@ static void helps(struct test *t, uint64_t job, enum change_kind kind, const cha
         fail_msg("%s is not among %zu ways of: %s", way_word(kind), t->view.ways.n, t->view.reason);
     assert_string_equal(found->set, set);
     assert_true(found->places.n > 0);
-    struct ctl_submit again = { .owner = "ada", .like = job, .replace = true, .sets = found->sets };
+    struct submission again = { .owner = "ada", .like = job, .replace = true, .sets = found->sets };
     uint64_t used = world_used(w), other = world_submit_as(w, &again);
     if (!other)
         fail_msg("%s: %s", set, w->what);

@@ -83,9 +83,9 @@ static void submissions(struct fixture *f)
         .shell = "/bin/sh",
         .ids = { .uid = 1, .gid = 2, .groups = groups, .n_groups = 2 }
     };
-    struct ctl_submit s = { .owner = "ada", .like = 0x1112131415161718 };
+    struct submission s = { .owner = "ada", .like = 0x1112131415161718 };
     one_input(f, "submit-like", (struct ctl_input){ .kind = INPUT_SUBMIT, .submit = &s });
-    s = (struct ctl_submit){ .owner = "ada",
+    s = (struct submission){ .owner = "ada",
                              .text = "{name: \0x}",
                              .len = 10,
                              .from = "native",

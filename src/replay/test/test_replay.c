@@ -177,7 +177,7 @@ static void submit_one(struct world *w, unsigned *seed)
         scopes[dice(seed, 2)], dice(seed, 3), 1 + dice(seed, 3), 1 + dice(seed, 2),
         dice(seed, 3) ? "0" : "0.5", ports[dice(seed, 2)]);
     static const char *const owners[] = { "ada", "bob", "eve" };
-    struct ctl_submit ask = { .owner = owners[dice(seed, 3)], .text = text, .len = strlen(text) };
+    struct submission ask = { .owner = owners[dice(seed, 3)], .text = text, .len = strlen(text) };
     world_submit_as(w, &ask);
 }
 
@@ -232,7 +232,7 @@ static void in_two_steps(struct world *w, unsigned *seed)
 {
     static const char text[] = "{\"name\":\"two\",\"roles\":{\"a\":{\"run\":\"x\"}}}";
     struct follow f = { w, seed };
-    struct ctl_submit ask = {
+    struct submission ask = {
         .owner = "ada", .text = text, .len = strlen(text), .dry_run = dice(seed, 4) == 0
     };
     ctl_submit(w->ctl, &ask, ask.dry_run ? nobody : and_then, &f);
@@ -556,7 +556,7 @@ static void what_submissions_say_is_sealed(void **state)
     struct err err;
     struct arena *a = arena_create();
     const char *sets[] = { "env.A=zyzzyva", "queue=b" };
-    struct ctl_submit ask = { .owner = "ada", .text = "{env: zyzzyva}", .len = 14 };
+    struct submission ask = { .owner = "ada", .text = "{env: zyzzyva}", .len = 14 };
     struct ctl_input in = { .kind = INPUT_SUBMIT, .submit = &ask }, out;
     (void)state;
     taped_init(&t, 512u << 20, 0);
@@ -577,7 +577,7 @@ static void what_submissions_say_is_sealed(void **state)
     }
     assert_false(passes_on(&in, seal, other, a, &out));
     assert_false(passes_on(&in, seal, NULL, a, &out));
-    ask = (struct ctl_submit){ .owner = "ada", .like = 7 };
+    ask = (struct submission){ .owner = "ada", .like = 7 };
     assert_true(passes_on(&in, seal, seal, a, &out));
     assert_true(!out.submit->text && out.submit->like == 7);
     seal_destroy(seal);

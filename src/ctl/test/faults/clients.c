@@ -212,7 +212,7 @@ void clients_submit(struct clients *c, struct ctl *ctl)
     work->failed = false;
     snprintf(c->said, sizeof c->said, "%s%s %.100s", again ? "again " : "", work->name, work->text);
     ctl_submit(ctl,
-               &(struct ctl_submit){ .owner = work->owner,
+               &(struct submission){ .owner = work->owner,
                                      .text = work->text,
                                      .len = strlen(work->text),
                                      .key = work->name },
