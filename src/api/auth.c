@@ -3,10 +3,11 @@
  * session that a one-time link opened. Secrets are kept hashed and compared in constant time. */
 #include "api/call.h"
 
+#include "access/job_identity.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ctl/account.h"
-#include "ctl/job_identity.h"
+#include "secret/token.h"
 
 #include <pwd.h>
 #include <sodium.h>
@@ -75,13 +76,14 @@ int auth_bearer(struct call *call, struct identity *who, struct err *err)
     uint32_t uid;
     struct generation of;
     bool peer = http_peer_uid(call->request, &uid);
-    if (token && ctl_is_job_token(token))
-        return ctl_identity_job_token(call->api->config.ctl, call->arena, token, who, err);
+    if (token && token_is_of_job(token))
+        return identify_by_job_token(ctl_access(call->api->config.ctl), call->arena, token, who,
+                                     err);
     enum peer_kind kind = peer ? peer_look(call, &of) : PEER_OF_NO_JOB;
     if (kind == PEER_ENDED)
         return err_set(err, ERR_UNAUTHENTICATED, "the process that asks has ended, or its job has");
     if (kind == PEER_OF_JOB && !token)
-        return ctl_identity_of_job(call->api->config.ctl, call->arena, of, who, err);
+        return identify_by_job(ctl_access(call->api->config.ctl), call->arena, of, who, err);
     peer = peer && kind == PEER_OF_NO_JOB; /* a token that a program was given speaks for itself */
     if (peer || (token && own_token(call->api, token))) {
         identify_by_name(ctl_accounts(call->api->config.ctl), call->arena,

@@ -2,9 +2,10 @@
  * engine that runs the task). */
 #include "api/call.h"
 
+#include "access/task_entry.h"
+#include "access/task_stdin.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ctl/attach.h"
 #include "link/link.h"
 #include "text/remedies.h"
 #include "wire/frame.h"
@@ -77,7 +78,8 @@ static void exec_taken(void *arg, int fd, const void *extra, size_t len)
     channel_note(x->call, fd);
     x->exec.fd = fd;
     caller_tell(x->call);
-    if (ctl_exec(x->call->api->config.ctl, x->call->owner, x->job, x->task, &x->exec, &err) < 0) {
+    const struct task_target to = { x->call->owner, x->job, x->task };
+    if (task_exec(ctl_access(x->call->api->config.ctl), &to, &x->exec, &err) < 0) {
         refuse(x->call, fd, &err);
         close(fd);
     }
@@ -135,7 +137,7 @@ void job_exec(struct call *call)
 
 struct attach_call {
     struct call *call;
-    struct ctl_attach ask;
+    struct stdin_request ask;
     struct engine_attach to;
 };
 
@@ -148,7 +150,7 @@ static void attach_taken(void *arg, int fd, const void *extra, size_t len)
     channel_note(x->call, fd);
     x->to.fd = fd;
     caller_tell(x->call);
-    if (ctl_attach(x->call->api->config.ctl, &x->ask, &x->to, &err) < 0) {
+    if (task_attach(ctl_access(x->call->api->config.ctl), &x->ask, &x->to, &err) < 0) {
         refuse(x->call, fd, &err);
         close(fd);
     }
@@ -194,10 +196,10 @@ void job_attach(struct call *call)
         return;
     struct attach_call *x = mem_new(sizeof *x);
     x->call = call;
-    x->ask = (struct ctl_attach){ .owner = call->owner, .job = id };
+    x->ask = (struct stdin_request){ .owner = call->owner, .job = id };
     x->to.fd = -1;
-    bool good =
-        read_attach(call, x, &err) && ctl_attach(call->api->config.ctl, &x->ask, &x->to, &err) == 0;
+    bool good = read_attach(call, x, &err) &&
+                task_attach(ctl_access(call->api->config.ctl), &x->ask, &x->to, &err) == 0;
     if (good && upgrade && strcmp(upgrade, "muster-attach/1") == 0) {
         http_upgrade(call->request, "muster-attach/1", attach_taken, x);
         return;

@@ -2,7 +2,7 @@
  * account is. What was found is kept with the connection. */
 #include "api/call.h"
 
-#include "ctl/job_identity.h"
+#include "access/job_identity.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -18,7 +18,8 @@ static enum peer_kind find(struct call *call, struct generation *of)
     struct http_process process;
     if (!http_peer_process(call->request, &process))
         return PEER_OF_NO_JOB;
-    int found = process.pid ? ctl_find_process(call->api->config.ctl, process.pid, of) : 0;
+    int found =
+        process.pid ? find_job_of_process(ctl_access(call->api->config.ctl), process.pid, of) : 0;
     /* Only while it lives is its number no other's. */
     bool ended = found < 0 || (found == 0 && has_ended(&process));
     if (process.fd >= 0)

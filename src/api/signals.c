@@ -4,6 +4,7 @@
  * once: what a dying server did not record was not answered either. */
 #include "api/signals.h"
 
+#include "access/task_entry.h"
 #include "answer/jobs.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -195,13 +196,11 @@ void signals_send(struct call *call, const struct signal_order *order)
         return;
     }
     for (size_t i = 0; i < s->n; i++) {
-        struct ctl_signal ask = { .owner = call->owner,
-                                  .job = order->job,
-                                  .task = s->at[i].task,
-                                  .signal = order->signal,
-                                  .done = on_heard,
-                                  .arg = &s->at[i] };
-        if (ctl_signal(core(s), &ask, &err) == 0) {
+        const struct task_signal ask = { .to = { call->owner, order->job, s->at[i].task },
+                                         .signal = order->signal,
+                                         .done = on_heard,
+                                         .arg = &s->at[i] };
+        if (task_signal(ctl_access(core(s)), &ask, &err) == 0) {
             s->open++;
             continue;
         }

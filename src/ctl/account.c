@@ -2,8 +2,8 @@
  * answers after the commit. */
 #include "ctl/account.h"
 
+#include "access/job_identity.h"
 #include "ctl/core.h"
-#include "ctl/job_token.h"
 #include "secret/secrets.h"
 
 #include "base/log.h"
@@ -63,7 +63,7 @@ struct accounts *core_accounts(struct ctl *ctl)
 bool ctl_identity_lives(struct ctl *ctl, const struct identity *who)
 {
     if (who->of.job)
-        return job_token_lives(ctl, who->of) != NULL;
+        return find_generation(&ctl->access, who->of) != NULL;
     return identity_holds(ctl->accounts, who);
 }
 

@@ -1,12 +1,12 @@
 /* Commands on jobs: each is checked against state and rights, becomes an event (or
  * closing), and is answered after the commit. */
+#include "access/task_entry.h"
 #include "account/audit.h"
 #include "account/redact.h"
 #include "account/rights.h"
 #include "ctl/allocations.h"
 #include "ctl/core.h"
 #include "ctl/results.h"
-#include "ctl/tasks.h"
 #include "inventory/away_view.h"
 #include "rdzv/jobs/launcher_events.h"
 
@@ -338,7 +338,7 @@ static int restart_tasks(struct command *c, const struct ctl_restart *ask, struc
     struct live_job *job = c->job;
     uint32_t *flat = ARENA_ARRAY(c->ctl->scratch, tasks->n, uint32_t);
     for (size_t i = 0; i < tasks->n; i++) {
-        flat[i] = tasks_find(job, tasks->at[i]);
+        flat[i] = task_find(job, tasks->at[i]);
         if (flat[i] == UINT32_MAX)
             return err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"",
                            (unsigned long long)c->row.number, tasks->at[i]);

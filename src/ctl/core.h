@@ -6,6 +6,7 @@
 #ifndef CTL_CORE_H
 #define CTL_CORE_H
 
+#include "access/job_access.h"
 #include "ctl/contents.h"
 #include "ctl/core_clock.h"
 #include "ctl/counters.h"
@@ -83,6 +84,7 @@ struct ctl {
     struct counters counters;
     struct rdzv_table *rdzv_table;
     struct ctl_watch watch;
+    struct job_access access;
     char *address; /* by TCP; NULL: none */
     struct core_clock clock;
     unsigned depth;  /* of inputs inside inputs, while a tape is told of them */

@@ -115,6 +115,7 @@ struct ctl *ctl_create(const struct ctl_config *config, struct err *err)
     ctl->secrets = core_secrets(ctl);
     document_work_begin(ctl);
     node_work_begin(ctl);
+    ctl->access = core_job_access(ctl);
     if (catalogue_work_begin(ctl, err)) {
         ctl_destroy(ctl);
         return NULL;

@@ -14,6 +14,7 @@
 #include "submission/submission.h"
 
 struct ctl;
+struct job_access;
 struct job_result;
 struct board_entry;
 struct board_list;
@@ -105,20 +106,8 @@ int ctl_board_get(struct ctl *, struct arena *, const struct board_request *, st
                   struct err *);
 int ctl_board_view(struct ctl *, struct arena *, const struct board_request *, struct board_list *,
                    struct err *);
-/* task: role or role/0; NULL: the only one that runs. */
-int ctl_exec(struct ctl *, const char *owner, uint64_t job, const char *task, struct engine_exec *,
-             struct err *);
-/* A signal to the processes of a task: done with how many heard it, as engine_signal has it; -1
- * with err, and done is never called. */
-struct ctl_signal {
-    const char *owner;
-    uint64_t job;
-    const char *task; /* "worker/0" */
-    int signal;       /* job/signals.h */
-    void (*done)(void *arg, int heard);
-    void *arg;
-};
-int ctl_signal(struct ctl *, const struct ctl_signal *, struct err *);
+/* Ways into jobs that run, and who their programs are (access/). */
+const struct job_access *ctl_access(const struct ctl *);
 
 /* ---- reading (answer/ has the rest): answers in the caller's arena ---- */
 /* "12", "ddp" (newest live, else newest), a 13-character id, "dlc" + id; "12[3]", "ddp[3]": the

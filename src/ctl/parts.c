@@ -121,6 +121,22 @@ struct images *core_images(struct ctl *ctl)
                                                               .event = write_image_event } });
 }
 
+struct job_access core_job_access(struct ctl *ctl)
+{
+    return (struct job_access){ .engine = ctl->config.engine,
+                                .live = ctl->live,
+                                .arrays = ctl->arrays,
+                                .accounts = ctl->accounts,
+                                .key = ctl->key,
+                                .arg = ctl,
+                                .spec = tell_spec };
+}
+
+const struct job_access *ctl_access(const struct ctl *ctl)
+{
+    return &ctl->access;
+}
+
 void parts_end(struct ctl *ctl)
 {
     images_destroy(ctl->images);

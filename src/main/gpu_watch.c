@@ -3,12 +3,12 @@
  * closed while it fails, and what is found later gets a slot behind the others. */
 #include "main/gpu_watch.h"
 
+#include "access/job_identity.h"
 #include "api/child.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/account.h"
-#include "ctl/job_identity.h"
 #include "ctl/node_work.h"
 #include "gpu/ask.h"
 #include "gpu/device_slots.h"
@@ -110,7 +110,7 @@ static bool has_ended(uint32_t pid)
 static bool is_ours(const struct gpu_watch *w, uint32_t pid)
 {
     struct generation of;
-    return ctl_find_process(w->config.ctl, pid, &of) == 1;
+    return find_job_of_process(ctl_access(w->config.ctl), pid, &of) == 1;
 }
 
 /* By what the core knows, or by its processes: of a task that may have been started before this

@@ -5,6 +5,7 @@
  * side is only read while the other takes what it is sent. */
 #include "api/dlc/terminal.h"
 
+#include "access/task_entry.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "conn/conn.h"
@@ -334,7 +335,8 @@ static void taken(void *arg, int fd, const void *extra, size_t len)
     exec.fd = ends[1];
     call->owner = b->pass.owner;
     caller_tell(call);
-    if (ctl_exec(call->api->config.ctl, b->pass.owner, b->pass.job, b->pass.task, &exec, &err)) {
+    const struct task_target to = { b->pass.owner, b->pass.job, b->pass.task };
+    if (task_exec(ctl_access(call->api->config.ctl), &to, &exec, &err)) {
         close(ends[1]);
         say(t, err.what);
         say_goodbye(t, WEBSOCKET_AWAY);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "access/task_entry.h"
 #include "answer/jobs.h"
 #include "ctl/test/world.h"
 #include "live/row_json.h"
@@ -429,6 +430,13 @@ static void large_job_counts_its_tasks(void **state)
     arena_destroy(arena);
 }
 
+static int enter(struct world *w, const char *owner, uint64_t job, const char *task,
+                 struct engine_exec *exec, struct err *err)
+{
+    const struct task_target to = { owner, job, task };
+    return task_exec(ctl_access(w->ctl), &to, exec, err);
+}
+
 static void failed_task_is_held(void **state)
 {
     struct world *w = *state;
@@ -441,9 +449,9 @@ static void failed_task_is_held(void **state)
     assert_true(world_used(w) == 1000);
     struct engine_exec exec = { 0 };
     struct err err;
-    assert_int_equal(ctl_exec(w->ctl, "ada", job, "w/0", &exec, &err), 0);
-    assert_int_equal(ctl_exec(w->ctl, "ada", job, NULL, &exec, &err), 0);
-    assert_int_equal(ctl_exec(w->ctl, "bob", job, "w/0", &exec, &err), -1);
+    assert_int_equal(enter(w, "ada", job, "w/0", &exec, &err), 0);
+    assert_int_equal(enter(w, "ada", job, NULL, &exec, &err), 0);
+    assert_int_equal(enter(w, "bob", job, "w/0", &exec, &err), -1);
     world_crash(w);
     world_run(w);
     assert_int_equal(world_state(w, job), JOB_STOPPING);
@@ -461,10 +469,10 @@ static void one_of_several_tasks_is_to_be_named(void **state)
     w->code_all = FAKE_RUNS;
     uint64_t job = world_submit(w, JOB_RETRY);
     world_run(w);
-    assert_int_equal(ctl_exec(w->ctl, "ada", job, NULL, &exec, &err), -1);
+    assert_int_equal(enter(w, "ada", job, NULL, &exec, &err), -1);
     assert_int_equal(err.code, ERR_INPUT);
     assert_non_null(strstr(err.hint, "w/1"));
-    assert_int_equal(ctl_exec(w->ctl, "ada", job, "w/0", &exec, &err), 0);
+    assert_int_equal(enter(w, "ada", job, "w/0", &exec, &err), 0);
     world_command(w, job, CTL_STOP);
     world_run(w);
 }

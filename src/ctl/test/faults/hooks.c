@@ -2,11 +2,11 @@
  * kill the server, fail or be counted come by here. */
 #include "ctl/test/faults/hooks.h"
 
+#include "access/job_identity.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/job_identity.h"
 #include "ctl/silence.h"
 #include "live/silence_bound.h"
 #include "store/db.h"
@@ -329,21 +329,21 @@ void __wrap_launch_due(struct ctl *ctl, struct live_job *job)
     __real_launch_due(ctl, job);
 }
 
-int __real_ctl_identity_job_token(struct ctl *, struct arena *, const char *token,
-                                  struct identity *, struct err *);
-int __wrap_ctl_identity_job_token(struct ctl *, struct arena *, const char *token,
-                                  struct identity *, struct err *);
-int __wrap_ctl_identity_job_token(struct ctl *ctl, struct arena *arena, const char *token,
-                                  struct identity *who, struct err *err)
+int __real_identify_by_job_token(const struct job_access *, struct arena *, const char *token,
+                                 struct identity *, struct err *);
+int __wrap_identify_by_job_token(const struct job_access *, struct arena *, const char *token,
+                                 struct identity *, struct err *);
+int __wrap_identify_by_job_token(const struct job_access *access, struct arena *arena,
+                                 const char *token, struct identity *who, struct err *err)
 {
     char id[14];
     uint64_t job;
-    int rc = __real_ctl_identity_job_token(ctl, arena, token, who, err);
+    int rc = __real_identify_by_job_token(access, arena, token, who, err);
     if (rc == 0 || !planted(PLANTED_OLD_TOKEN) || sscanf(token, "mj.%13[0-9a-z].", id) != 1 ||
         !job_id_parse(id, &job))
         return rc;
-    const struct live_job *live = live_find(ctl->live, job);
+    const struct live_job *live = live_find(access->live, job);
     uint32_t now = live ? live->row.generation : 0;
-    return ctl_identity_of_job(ctl, arena, (struct generation){ .job = job, .number = now }, who,
-                               err);
+    return identify_by_job(access, arena, (struct generation){ .job = job, .number = now }, who,
+                           err);
 }

@@ -2,10 +2,10 @@
  * weights are a table. */
 #include "ctl/test/faults/trial.h"
 
+#include "access/job_identity.h"
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/job_identity.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -186,7 +186,7 @@ static void show_token(struct trial *t)
     struct identity who;
     struct err err;
     struct job_row row;
-    bool good = ctl_identity_job_token(t->ctl, arena, token->text, &who, &err) == 0;
+    bool good = identify_by_job_token(ctl_access(t->ctl), arena, token->text, &who, &err) == 0;
     bool lives = store_get_job(t->store, arena, token->generation.job, &row, NULL) == 1 &&
                  job_state_holds(row.state) && row.generation == token->generation.number;
     trial_say(t, "a token of generation %u is %s", token->generation.number,

@@ -1,12 +1,13 @@
 /* Who may be let at the stdin of which task, and what to do where nobody can: the refusal says
  * whether the job has no stdin, the task does not run, or somebody else may. */
-#include "ctl/attach.h"
+#include "access/task_stdin.h"
 
+#include "access/task_entry.h"
 #include "account/audit.h"
 #include "account/rights.h"
-#include "ctl/core.h"
-#include "ctl/tasks.h"
+#include "depend/array.h"
 #include "depend/wording.h"
+#include "live/live.h"
 
 static struct task_ref first_with_stdin(const struct job_spec *spec)
 {
@@ -17,31 +18,32 @@ static struct task_ref first_with_stdin(const struct job_spec *spec)
 }
 
 /* The job, when it lives and is the owner's. */
-static struct live_job *attached_job(struct ctl *ctl, const struct ctl_attach *ask, struct err *err)
+static struct live_job *attached_job(const struct job_access *access,
+                                     const struct stdin_request *ask, struct err *err)
 {
-    const struct live_array *array = array_find(ctl->arrays, ask->job);
-    struct live_job *job = live_find(ctl->live, ask->job);
+    const struct live_array *array = array_find(access->arrays, ask->job);
+    struct live_job *job = live_find(access->live, ask->job);
     char id[JOB_ID_TEXT];
     if (array)
         array_refuse(&array->row, err);
-    else if (!job || !core_spec(ctl, job)) {
+    else if (!job || !access->spec(access->arg, job)) {
         err_set(err, ERR_CONFLICT, "the job has ended: there is no stdin to type into");
         err_remedy_of(err, REMEDY_LOGS_OF, "%s", job_id_format(id, ask->job));
-    } else if (check_may_change(ctl->accounts, ask->owner, &job->row, err) == 0) {
+    } else if (check_may_change(access->accounts, ask->owner, &job->row, err) == 0) {
         return job;
     } else {
-        audit_job(ctl->accounts, ask->owner, "job.attach", &job->row, err);
+        audit_job(access->accounts, ask->owner, "job.attach", &job->row, err);
     }
     return NULL;
 }
 
 /* The task, whose role keeps a stdin. */
-static int attached_task(const struct live_job *job, const struct ctl_attach *ask,
+static int attached_task(const struct live_job *job, const struct stdin_request *ask,
                          struct task_ref *ref, struct err *err)
 {
     unsigned long long number = job->row.number;
     *ref = first_with_stdin(job->spec);
-    if (ask->task && !tasks_read_ref(job->spec, ask->task, ref)) {
+    if (ask->task && !task_read_ref(job->spec, ask->task, ref)) {
         err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"", number, ask->task);
         return err_remedy_of(err, REMEDY_SHOW_JOB, "%llu", number);
     }
@@ -69,10 +71,11 @@ static int refuse_idle(const struct live_job *job, struct task_ref ref, struct e
     return err_remedy_of(err, REMEDY_SHOW_JOB, "%llu", number);
 }
 
-int ctl_attach(struct ctl *ctl, struct ctl_attach *ask, struct engine_attach *to, struct err *err)
+int task_attach(const struct job_access *access, struct stdin_request *ask,
+                struct engine_attach *to, struct err *err)
 {
-    struct engine *engine = ctl->config.engine;
-    struct live_job *job = attached_job(ctl, ask, err);
+    struct engine *engine = access->engine;
+    struct live_job *job = attached_job(access, ask, err);
     struct task_ref ref;
     if (!job || attached_task(job, ask, &ref, err) < 0)
         return -1;
@@ -93,6 +96,6 @@ int ctl_attach(struct ctl *ctl, struct ctl_attach *ask, struct engine_attach *to
     to->attempt = at->attempt;
     if (engine->ops->attach(engine, to, err))
         return -1;
-    audit_job(ctl->accounts, ask->owner, "job.attach", &job->row, NULL);
+    audit_job(access->accounts, ask->owner, "job.attach", &job->row, NULL);
     return 0;
 }

@@ -1,12 +1,14 @@
 /* Tasks of live jobs by name, and the way into a task that runs: commands inside it, signals to its
  * processes. */
-#include "ctl/tasks.h"
+#include "access/task_entry.h"
 
 #include "account/audit.h"
 #include "account/rights.h"
-#include "base/scan.h"
-#include "ctl/core.h"
+#include "depend/array.h"
 #include "depend/wording.h"
+#include "live/live.h"
+
+#include "base/scan.h"
 
 #include <string.h>
 
@@ -17,7 +19,7 @@ static uint32_t flat_of(const struct job_spec *spec, struct task_ref ref)
     return job_task_flat(spec, ref.role, ref.index);
 }
 
-bool tasks_read_ref(const struct job_spec *spec, const char *text, struct task_ref *ref)
+bool task_read_ref(const struct job_spec *spec, const char *text, struct task_ref *ref)
 {
     char role[JOB_NAME_MAX + 1];
     uint32_t position;
@@ -34,17 +36,11 @@ bool tasks_read_ref(const struct job_spec *spec, const char *text, struct task_r
     return flat_of(spec, *ref) != UINT32_MAX;
 }
 
-uint32_t tasks_find(const struct live_job *job, const char *text)
+uint32_t task_find(const struct live_job *job, const char *text)
 {
     struct task_ref ref;
-    return tasks_read_ref(job->spec, text, &ref) ? live_flat(job, ref) : UINT32_MAX;
+    return task_read_ref(job->spec, text, &ref) ? live_flat(job, ref) : UINT32_MAX;
 }
-
-struct task_command {         /* a task of a job that runs, and who wants something of it */
-    const char *owner, *task; /* task NULL: the only one that runs */
-    uint64_t job;
-    const char *action; /* for the audit record */
-};
 
 /* It runs, or is held open after it failed. */
 static bool can_be_entered(const struct live_job *job, const struct live_task *at)
@@ -78,7 +74,7 @@ static const struct live_task *only_task(const struct live_job *job, struct err 
 static const struct live_task *named_task(const struct live_job *job, const char *name,
                                           struct err *err)
 {
-    uint32_t flat = tasks_find(job, name);
+    uint32_t flat = task_find(job, name);
     if (flat == UINT32_MAX) {
         err_set(err, ERR_NOT_FOUND, "job %llu has no task \"%.100s\"",
                 (unsigned long long)job->row.number, name);
@@ -90,59 +86,60 @@ static const struct live_task *named_task(const struct live_job *job, const char
     return NULL;
 }
 
-/* The task where it runs, or is held open after it failed; NULL with err. */
-static const struct live_task *running_task(struct ctl *ctl, const struct task_command *w,
+/* The task where it runs, or is held open after it failed; NULL with err. action: for the audit
+ * record. */
+static const struct live_task *running_task(const struct job_access *access,
+                                            const struct task_target *to, const char *action,
                                             struct live_job **out, struct err *err)
 {
-    struct live_job *job = live_find(ctl->live, w->job);
-    const struct live_array *array = array_find(ctl->arrays, w->job);
+    struct live_job *job = live_find(access->live, to->job);
+    const struct live_array *array = array_find(access->arrays, to->job);
     char id[JOB_ID_TEXT];
     *out = job;
     if (array) {
         array_refuse(&array->row, err);
         return NULL;
     }
-    if (!job || !job_state_holds(job->row.state) || !core_spec(ctl, job) || !job->tasks) {
+    if (!job || !job_state_holds(job->row.state) || !access->spec(access->arg, job) ||
+        !job->tasks) {
         err_set(err, ERR_CONFLICT, "the job runs nothing now");
         err_hint(err, "a failed task stays open with health.debug_hold");
-        err_remedy_of(err, REMEDY_LOGS_OF, "%s", job_id_format(id, w->job));
+        err_remedy_of(err, REMEDY_LOGS_OF, "%s", job_id_format(id, to->job));
         return NULL;
     }
-    if (check_may_change(ctl->accounts, w->owner, &job->row, err)) {
-        audit_job(ctl->accounts, w->owner, w->action, &job->row, err);
+    if (check_may_change(access->accounts, to->owner, &job->row, err)) {
+        audit_job(access->accounts, to->owner, action, &job->row, err);
         return NULL;
     }
-    return w->task ? named_task(job, w->task, err) : only_task(job, err);
+    return to->task ? named_task(job, to->task, err) : only_task(job, err);
 }
 
-int ctl_exec(struct ctl *ctl, const char *owner, uint64_t id, const char *task,
-             struct engine_exec *exec, struct err *err)
+int task_exec(const struct job_access *access, const struct task_target *to,
+              struct engine_exec *exec, struct err *err)
 {
-    struct engine *engine = ctl->config.engine;
+    struct engine *engine = access->engine;
     struct live_job *job;
-    const struct live_task *at =
-        running_task(ctl, &(struct task_command){ owner, task, id, "job.exec" }, &job, err);
+    const struct live_task *at = running_task(access, to, "job.exec", &job, err);
     if (!at)
         return -1;
     if (!(engine->ops->caps(engine) & ENGINE_EXEC) || !engine->ops->exec)
         return err_set(err, ERR_CANNOT, "the %s engine cannot run commands inside tasks",
                        engine->ops->name);
-    exec->generation = (struct generation){ .job = id, .number = job->row.generation };
+    exec->generation = (struct generation){ .job = to->job, .number = job->row.generation };
     exec->node = at->place.node;
     exec->task = (struct task_ref){ .role = (uint16_t)at->place.role, .index = at->place.index };
     exec->attempt = at->attempt;
     if (engine->ops->exec(engine, exec, err))
         return -1;
-    audit_job(ctl->accounts, owner, "job.exec", &job->row, NULL);
+    audit_job(access->accounts, to->owner, "job.exec", &job->row, NULL);
     return 0;
 }
 
-int ctl_signal(struct ctl *ctl, const struct ctl_signal *ask, struct err *err)
+int task_signal(const struct job_access *access, const struct task_signal *ask, struct err *err)
 {
-    struct engine *engine = ctl->config.engine;
+    struct engine *engine = access->engine;
     struct live_job *job;
-    const struct live_task *at = running_task(
-        ctl, &(struct task_command){ ask->owner, ask->task, ask->job, "job.signal" }, &job, err);
+    const struct live_task *at = running_task(access, &ask->to, "job.signal", &job, err);
     if (!at)
         return -1;
     if (!engine->ops->signal)
@@ -150,7 +147,7 @@ int ctl_signal(struct ctl *ctl, const struct ctl_signal *ask, struct err *err)
     return engine->ops->signal(
         engine,
         &(struct engine_signal){
-            .generation = { .job = ask->job, .number = job->row.generation },
+            .generation = { .job = ask->to.job, .number = job->row.generation },
             .node = at->place.node,
             .task = { .role = (uint16_t)at->place.role, .index = at->place.index },
             .attempt = at->attempt,
