@@ -30,11 +30,5 @@ size_t ctl_tape_nodes(const struct ctl *, struct arena *, struct node_spec **);
 /* Of each node's host where ports are looked for next (0: from the start); n: all nodes. */
 void ctl_port_marks(const struct ctl *, uint32_t *marks);
 void ctl_set_port_marks(struct ctl *, const uint32_t *marks, size_t n);
-/* The live state as text in stable order: jobs, tasks, attempts, agents, nodes, shares. */
-struct buf;
-void ctl_state_text(struct ctl *, struct buf *out);
-#define CTL_HASH_TEXT 33
-/* Of that text. Hex. */
-const char *ctl_state_hash(struct ctl *, char out[CTL_HASH_TEXT]);
 
 #endif

@@ -4,6 +4,7 @@
  * those until it has twice its size. */
 #include "replay/recorder.h"
 
+#include "answer/state_text.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -147,7 +148,7 @@ static void put_header(struct recorder *r, uint64_t at_ms, uint64_t mono_us)
     struct arena *arena = arena_create();
     struct node_spec *nodes;
     const uint32_t n = (uint32_t)ctl_tape_nodes(r->ctl, arena, &nodes);
-    char hash[CTL_HASH_TEXT] = "";
+    char hash[STATE_HASH_TEXT] = "";
     size_t meetings = 0;
     struct recording_header h = { .version = r->config.version,
                                   .started = r->started,
@@ -167,7 +168,7 @@ static void put_header(struct recorder *r, uint64_t at_ms, uint64_t mono_us)
     if (!r->started) {
         ctl_at_rest(r->ctl, &meetings);
         ctl_port_marks(r->ctl, h.marks);
-        ctl_state_hash(r->ctl, hash);
+        answer_state_hash(r->ctl, hash);
     }
     h.meetings = meetings;
     h.hash = hash;
@@ -184,10 +185,10 @@ static void put_header(struct recorder *r, uint64_t at_ms, uint64_t mono_us)
 
 static void put_hash(struct recorder *r, enum frame_kind kind)
 {
-    char hash[CTL_HASH_TEXT];
+    char hash[STATE_HASH_TEXT];
     size_t mark = frame_begin(&r->out, kind, r->seq);
-    ctl_state_hash(r->ctl, hash);
-    buf_add(&r->out, hash, CTL_HASH_TEXT - 1);
+    answer_state_hash(r->ctl, hash);
+    buf_add(&r->out, hash, STATE_HASH_TEXT - 1);
     frame_done(&r->out, mark);
     r->unchecked = 0;
 }

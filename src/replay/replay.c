@@ -242,7 +242,7 @@ static void compare(struct replay *r, uint64_t input)
 static void compare_hash(struct replay *r, const char *recorded)
 {
     struct replay_result *result = r->result;
-    ctl_state_hash(r->ctl, result->hash);
+    answer_state_hash(r->ctl, result->hash);
     snprintf(result->recorded, sizeof result->recorded, "%s", recorded);
     result->checks++;
     if (strcmp(result->hash, recorded) != 0 && !result->lost_at)
@@ -418,10 +418,10 @@ static bool is_past(const struct replay *r, uint64_t number)
 
 static int check(struct replay *r, const struct frame *frame, struct err *err)
 {
-    char hash[CTL_HASH_TEXT];
-    if (frame->len != CTL_HASH_TEXT - 1)
+    char hash[STATE_HASH_TEXT];
+    if (frame->len != STATE_HASH_TEXT - 1)
         return senseless(r, frame, err);
-    snprintf(hash, sizeof hash, "%.*s", CTL_HASH_TEXT - 1, (const char *)frame->body);
+    snprintf(hash, sizeof hash, "%.*s", STATE_HASH_TEXT - 1, (const char *)frame->body);
     compare_hash(r, hash);
     r->seen_end = frame->kind == FRAME_END;
     return 0;
@@ -594,7 +594,7 @@ struct replay *replay_run(const struct replay_config *config, struct replay_resu
         *result->recorded = '\0';
     if (result->stopped && r->config.until == UNTIL_TIME)
         r->now_ms = r->config.at; /* what is asked now is asked then */
-    ctl_state_hash(r->ctl, result->hash);
+    answer_state_hash(r->ctl, result->hash);
     count_differences(r);
     return r;
 }

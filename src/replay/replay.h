@@ -3,6 +3,7 @@
 #ifndef REPLAY_REPLAY_H
 #define REPLAY_REPLAY_H
 
+#include "answer/state_text.h"
 #include "replay/entry.h"
 
 enum replay_end {
@@ -36,11 +37,11 @@ struct replay_config {
 };
 struct replay_result {
     uint64_t inputs, decisions, checks, segments;
-    uint64_t last, last_ms;                            /* the last input */
-    bool ended;                                        /* the recording has its end */
-    bool stopped;                                      /* by until */
-    char hash[CTL_HASH_TEXT], recorded[CTL_HASH_TEXT]; /* recorded: "" when none is there */
-    uint64_t differs;                                  /* jobs whose decisions are others */
+    uint64_t last, last_ms;                                /* the last input */
+    bool ended;                                            /* the recording has its end */
+    bool stopped;                                          /* by until */
+    char hash[STATE_HASH_TEXT], recorded[STATE_HASH_TEXT]; /* recorded: "" when none is there */
+    uint64_t differs;                                      /* jobs whose decisions are others */
     uint64_t lost_at;  /* input after which a hash differs first; 0: none does */
     uint64_t meetings; /* rendezvous that a first segment does not know */
     bool damaged;      /* err says where; what was complete has been replayed */

@@ -8,10 +8,10 @@
 
 #include "ctl/test/world.h"
 
+#include "answer/state_text.h"
 #include "base/mem.h"
 #include "ctl/core.h"
 #include "ctl/pass.h"
-#include "ctl/tape.h"
 
 #include <string.h>
 
@@ -101,9 +101,9 @@ static void a_snapshot_changes_nothing(void **state)
     AUTO_BUF struct buf before = BUF_INIT(1u << 20), after = BUF_INIT(1u << 20);
     struct asked first = ask(w, pass_ask);
     struct asked second = { .arena = arena_create() };
-    ctl_state_text(w->ctl, &before);
+    answer_state_text(w->ctl, &before);
     snapshot_make(w->ctl, second.arena, &second.snapshot);
-    ctl_state_text(w->ctl, &after);
+    answer_state_text(w->ctl, &after);
     assert_string_equal(buf_str(&before), buf_str(&after));
     assert_true(turn_idle(w->ctl));
     assert_int_equal(first.snapshot.n_jobs, 1);

@@ -2,6 +2,7 @@
  * core's state and the records; the first thing that is wrong is kept. */
 #include "ctl/test/faults/trial.h"
 
+#include "answer/state_text.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "ctl/core.h"
@@ -36,7 +37,7 @@ static void cut_words(char *text, const char *word)
 void check_state(struct trial *t, struct buf *out)
 {
     AUTO_BUF struct buf text = BUF_INIT((size_t)1 << 24);
-    ctl_state_text(t->ctl, &text);
+    answer_state_text(t->ctl, &text);
     AUTO_FREE char *all = buf_take(&text);
     cut_words(all, " up=");
     cut_words(all, " port=");

@@ -1,12 +1,13 @@
 /* The live state as text: what a replay has to come to. Times and texts that only say how something
  * was reached are left out (how far logs reach, words of reasons), and so is what a restart of the
  * server makes anew. */
-#include "ctl/core.h"
-#include "live/row_json.h"
+#include "answer/state_text.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "ctl/tape.h"
+#include "ctl/contents.h"
+#include "live/row_json.h"
+#include "sched/cluster.h"
 #include "sched/nodes.h"
 
 #include <sodium.h>
@@ -69,24 +70,24 @@ static void put_job(const struct live_job *job, struct arena *arena, struct buf 
     put_agents(job, arena, out);
 }
 
-static void put_jobs(struct ctl *ctl, struct arena *arena, struct buf *out)
+static void put_jobs(const struct contents *core, struct arena *arena, struct buf *out)
 {
     struct live_job *job;
-    size_t cursor = 0, n = 0, all = live_count(ctl->live);
+    size_t cursor = 0, n = 0, all = live_count(core->live);
     uint64_t *ids = ARENA_ARRAY(arena, all, uint64_t);
-    while (n < all && live_next(ctl->live, &cursor, &job))
+    while (n < all && live_next(core->live, &cursor, &job))
         ids[n++] = job->row.id;
     if (n)
         qsort(ids, n, sizeof *ids, by_id);
     for (size_t i = 0; i < n; i++)
-        put_job(live_find(ctl->live, ids[i]), arena, out);
+        put_job(live_find(core->live, ids[i]), arena, out);
 }
 
-static void put_nodes(const struct ctl *ctl, struct buf *out)
+static void put_nodes(const struct contents *core, struct buf *out)
 {
-    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {
-        const struct node_view node = cluster_node(ctl->cluster, i);
-        const struct ports *ports = cluster_ports(ctl->cluster, i);
+    for (uint32_t i = 0; i < cluster_count(core->cluster); i++) {
+        const struct node_view node = cluster_node(core->cluster, i);
+        const struct ports *ports = cluster_ports(core->cluster, i);
         buf_addf(out, "node %s up=%d drained=%d cpu=%llu memory=%llu disk=%llu gpu=%llu tasks=%u",
                  node.spec->name, node.up, node.drained, (unsigned long long)node.cpu_used,
                  (unsigned long long)node.memory_used, (unsigned long long)node.disk_used,
@@ -96,35 +97,36 @@ static void put_nodes(const struct ctl *ctl, struct buf *out)
 }
 
 /* What users had, what is declared and drained, what shapes are known: rows by name. */
-static void put_objects(struct ctl *ctl, const char *kind, struct arena *arena, struct buf *out)
+static void put_objects(const struct contents *core, const char *kind, struct arena *arena,
+                        struct buf *out)
 {
     struct object_row *rows;
     size_t n = 0;
-    if (store_objects(ctl->config.store, arena, &(struct object_row){ .kind = kind }, &rows, &n,
-                      NULL))
+    if (store_objects(core->store, arena, &(struct object_row){ .kind = kind }, &rows, &n, NULL))
         return;
     for (size_t i = 0; i < n; i++)
         buf_addf(out, "%s %s %s %s\n", kind, rows[i].project, rows[i].name, rows[i].spec);
 }
 
-void ctl_state_text(struct ctl *ctl, struct buf *out)
+void answer_state_text(struct ctl *ctl, struct buf *out)
 {
+    const struct contents core = ctl_contents(ctl);
     static const char *const kinds[] = { "usage", "mix", "node", "quota" };
     struct arena *arena = arena_create();
-    buf_addf(out, "last job=%llx event=%llu\n", (unsigned long long)ctl->last_id,
-             (unsigned long long)store_last_event(ctl->config.store));
-    put_jobs(ctl, arena, out);
-    put_nodes(ctl, out);
+    buf_addf(out, "last job=%llx event=%llu\n", (unsigned long long)core.last_id,
+             (unsigned long long)store_last_event(core.store));
+    put_jobs(&core, arena, out);
+    put_nodes(&core, out);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        put_objects(ctl, kinds[i], arena, out);
+        put_objects(&core, kinds[i], arena, out);
     arena_destroy(arena);
 }
 
-const char *ctl_state_hash(struct ctl *ctl, char out[CTL_HASH_TEXT])
+const char *answer_state_hash(struct ctl *ctl, char out[STATE_HASH_TEXT])
 {
     unsigned char raw[16];
     AUTO_BUF struct buf text = BUF_INIT(STATE_MAX);
-    ctl_state_text(ctl, &text);
+    answer_state_text(ctl, &text);
     crypto_generichash(raw, sizeof raw, (const unsigned char *)buf_str(&text), text.len, NULL, 0);
-    return sodium_bin2hex(out, CTL_HASH_TEXT, raw, sizeof raw);
+    return sodium_bin2hex(out, STATE_HASH_TEXT, raw, sizeof raw);
 }
