@@ -1,4 +1,6 @@
-/* Which submissions are the same, and what is kept of what stood beside a text. */
+/* Which submissions are the same, what is kept of what stood beside a text, and in what jobs
+ * differ.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +8,7 @@
 #include <cmocka.h>
 
 #include "dialect/dialect.h"
+#include "submission/difference.h"
 #include "submission/submission.h"
 #include "text/json.h"
 
@@ -66,9 +69,33 @@ static void values_of_variables_are_not_kept(void **state)
     arena_destroy(arena);
 }
 
+static struct job_spec *job(struct arena *arena, const char *text)
+{
+    struct report report;
+    report_init(&report, arena);
+    return job_decode(arena, json_parse(arena, text, strlen(text), 0, &report), &report);
+}
+
+static void jobs_differ_in_named_fields(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create();
+    const struct job_spec *is = job(arena, "{\"name\":\"j\",\"roles\":{\"w\":{\"run\":\"x\"}}}");
+    const struct job_spec *held =
+        job(arena, "{\"name\":\"j\",\"suspend\":true,\"roles\":{\"w\":{\"run\":\"x\"}}}");
+    const struct job_spec *other =
+        job(arena, "{\"name\":\"j\",\"roles\":{\"w\":{\"run\":\"y\",\"replicas\":2}}}");
+    assert_null(job_difference(arena, is, held));
+    const char *text = job_difference(arena, is, other);
+    assert_non_null(strstr(text, "roles.w.run is \"x\", not \"y\""));
+    assert_non_null(strstr(text, "roles.w.replicas is "));
+    arena_destroy(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_said_makes_the_hash),
-                                        cmocka_unit_test(values_of_variables_are_not_kept) };
+                                        cmocka_unit_test(values_of_variables_are_not_kept),
+                                        cmocka_unit_test(jobs_differ_in_named_fields) };
     return cmocka_run_group_tests_name("submission/submission", tests, NULL, NULL);
 }
