@@ -3,7 +3,7 @@
  * so nothing hangs on an agent sending it twice. */
 #include "ctl/allocations.h"
 #include "ctl/core.h"
-#include "ctl/silence.h"
+#include "ctl/silence_work.h"
 #include "image/jobs/early_images.h"
 #include "image/jobs/images.h"
 #include "inventory/nodes.h"
@@ -287,7 +287,7 @@ static bool apply(struct ctl *ctl, const struct engine_fact *fact)
         return true;
     switch (fact->kind) {
     case FACT_AGENT_JOINED: agent_joined(ctl, job, fact); break;
-    case FACT_AGENT_SILENT: silence_begin(ctl, job, fact); break;
+    case FACT_AGENT_SILENT: core_begin_silence(ctl, job, fact); break;
     case FACT_STARTED: task_started(ctl, job, fact); break;
     case FACT_DIED:
     case FACT_ENDED:

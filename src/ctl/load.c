@@ -4,13 +4,14 @@
 #include "ctl/avoid.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
-#include "ctl/silence.h"
+#include "ctl/silence_work.h"
 #include "depend/array.h"
 #include "documents/board.h"
 #include "inventory/left_devices.h"
 #include "job/launch.h"
 #include "live/deaths.h"
 #include "live/row_json.h"
+#include "live/silence.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -180,7 +181,7 @@ static void add_agent(struct ctl *ctl, struct live_job *job, const struct agent_
     if (agent->state == AGENT_SILENT) {
         agent->silent_ms = core_now(ctl);
         job->silent++;
-        silence_look(ctl, job, agent);
+        core_look_at_silence(ctl, job, agent);
     }
     for (uint32_t flat = 0; agent->launched && flat < job->row.tasks; flat++) {
         struct live_task *task = &job->tasks[flat];
@@ -364,7 +365,7 @@ static void load_again(struct ctl *ctl, uint64_t id)
         job = load_job(ctl, &row);
         keep_untold(job, &untold);
         if (silence)
-            silence_restore(ctl, job, silence);
+            core_restore_silence(ctl, job, silence);
         core_touch(ctl, job);
     }
     arena_destroy(arena);

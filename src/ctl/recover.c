@@ -6,7 +6,7 @@
 #include "ctl/core.h"
 #include "ctl/node_work.h"
 #include "ctl/participants.h"
-#include "ctl/silence.h"
+#include "ctl/silence_work.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -58,7 +58,7 @@ int ctl_recover(struct ctl *ctl, struct err *err)
     if (participants_load(ctl, err) || recover_engine(ctl, err))
         return -1;
     node_work_find_strangers(ctl);
-    silence_recover(ctl);
+    core_recover_silence(ctl);
     log_info("recovered", "jobs=%zu waiting=%zu", live_count(ctl->live), live_waiting(ctl->live));
     core_wake(ctl, ctl->relaunch_at);
     ctl->plan_due = true;

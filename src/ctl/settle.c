@@ -5,7 +5,6 @@
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/document_work.h"
-#include "ctl/silence.h"
 #include "ctl/slices.h"
 #include "depend/dependency.h"
 #include "inventory/closed_devices.h"
@@ -13,6 +12,7 @@
 #include "learn/run_times.h"
 #include "live/deaths.h"
 #include "live/row_json.h"
+#include "live/silence.h"
 #include "live/wording.h"
 #include "rdzv/jobs/launcher_events.h"
 #include "rdzv/jobs/rdzv_table.h"
@@ -812,13 +812,19 @@ static bool waits_for_launchers(struct ctl *ctl, struct live_job *job)
     return core_now(ctl) < job->won_ms + job->spec->limits.grace_ms;
 }
 
+static bool have_met(const void *table, const struct live_job *job, uint32_t role)
+{
+    return rdzv_table_done(table, job, role);
+}
+
 void settle_job(struct ctl *ctl, struct live_job *job)
 {
+    const struct silence_peers others = { ctl->rdzv_table, have_met };
     if (!job->ending && job_state_holds(job->row.state) && job->tasks && core_spec(ctl, job)) {
         if (job->cut_off && !live_closing(job))
             settle_cut_off(ctl, job);
         if (!live_closing(job)) {
-            struct verdict verdict = silence_verdict(ctl, job);
+            struct verdict verdict = silence_verdict(job, ctl->scratch, others);
             if (verdict.outcome == OUTCOME_FAILED && waits_for_cause(ctl, job)) {
                 core_deadline(ctl, job, deaths_wait(job));
             } else if (verdict.outcome == OUTCOME_SUCCEEDED && waits_for_launchers(ctl, job)) {

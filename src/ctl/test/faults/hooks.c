@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "ctl/account.h"
 #include "ctl/core.h"
-#include "ctl/silence.h"
+#include "ctl/silence_work.h"
 #include "live/silence_bound.h"
 #include "store/db.h"
 #include "store/end_mark.h"
@@ -280,24 +280,24 @@ void __wrap_facts_hear(struct ctl *ctl, const struct engine_fact *fact)
     __real_facts_hear(ctl, &changed);
 }
 
-void __real_silence_restore(struct ctl *, struct live_job *, const struct silence_memory *);
-void __wrap_silence_restore(struct ctl *, struct live_job *, const struct silence_memory *);
-void __wrap_silence_restore(struct ctl *ctl, struct live_job *job,
-                            const struct silence_memory *memory)
+void __real_core_restore_silence(struct ctl *, struct live_job *, const struct silence_memory *);
+void __wrap_core_restore_silence(struct ctl *, struct live_job *, const struct silence_memory *);
+void __wrap_core_restore_silence(struct ctl *ctl, struct live_job *job,
+                                 const struct silence_memory *memory)
 {
     if (!planted(PLANTED_FORGOTTEN_SILENCE))
-        __real_silence_restore(ctl, job, memory);
+        __real_core_restore_silence(ctl, job, memory);
     for (size_t i = 0; planted(PLANTED_RENEWED_SILENCE) && i < job->agents.n; i++)
         if (job->agents.at[i].silent_ms)
             job->agents.at[i].silent_ms = core_now(ctl);
 }
 
-void __real_silence_recover(struct ctl *);
-void __wrap_silence_recover(struct ctl *);
-void __wrap_silence_recover(struct ctl *ctl)
+void __real_core_recover_silence(struct ctl *);
+void __wrap_core_recover_silence(struct ctl *);
+void __wrap_core_recover_silence(struct ctl *ctl)
 {
     if (!planted(PLANTED_TRUSTING_START))
-        __real_silence_recover(ctl);
+        __real_core_recover_silence(ctl);
 }
 
 void __real_silence_end(struct live_job *, const char *node);

@@ -1,63 +1,40 @@
-/* What the core does about agents that are silent (silence_bound.h): when their jobs are looked at
- * again, and when these end without them. That an agent was told to be silent is in the records, as
- * a state of its own. Since when it is, and who was not heard since the server started, is in
- * memory alone: it is saved over a commit that fails, because no engine says it again. */
-#include "ctl/silence.h"
+/* That an agent was told to be silent is in the records, as a state of its own. Since when it is,
+ * and who was not heard since the server started, is in memory alone: it is saved over a commit
+ * that fails, because no engine says it again. */
+#include "live/silence.h"
 
-#include "ctl/core.h"
 #include "live/silence_bound.h"
-#include "rdzv/jobs/rdzv_table.h"
-#include "sched/cluster.h"
 
 #include <string.h>
 
-void silence_look(struct ctl *ctl, const struct live_job *job, const struct live_agent *agent)
+struct live_agent *silence_begin(struct live_job *job, const char *node, uint64_t now_ms,
+                                 uint64_t quiet_ms)
 {
-    uint64_t bound = silence_bound(job, agent);
-    if (bound)
-        core_deadline(ctl, job, agent->silent_ms + bound);
-}
-
-void silence_begin(struct ctl *ctl, struct live_job *job, const struct engine_fact *fact)
-{
-    struct live_agent *agent = live_agent(job, fact->node);
-    uint64_t now = core_now(ctl);
+    struct live_agent *agent = live_agent(job, node);
     if (!agent || agent->state == AGENT_SILENT)
-        return;
+        return NULL;
     enum agent_state next = agent_next_state(agent->state, AGENT_SILENT);
     if (next == AGENT_NONE)
-        return;
+        return NULL;
     agent->state = next;
     agent->changed = true;
     if (!agent->silent_ms) { /* else this server has not heard it yet, and counts from its start */
-        agent->silent_ms = now > fact->quiet_ms ? now - fact->quiet_ms : 1;
+        agent->silent_ms = now_ms > quiet_ms ? now_ms - quiet_ms : 1;
         job->silent++;
     }
-    silence_look(ctl, job, agent);
-    core_touch(ctl, job);
+    return agent;
 }
 
-static bool on_machine(const struct ctl *ctl, const char *node)
+void silence_assume(struct live_job *job, struct live_agent *agent, uint64_t now_ms)
 {
-    uint32_t at = cluster_find(ctl->cluster, node);
-    return at != UINT32_MAX && cluster_node(ctl->cluster, at).spec->machine;
+    job->silent += agent->silent_ms == 0;
+    agent->silent_ms = now_ms;
 }
 
-void silence_recover(struct ctl *ctl)
+uint64_t silence_until(const struct live_job *job, const struct live_agent *agent)
 {
-    struct live_job *job;
-    size_t cursor = 0;
-    while (live_next(ctl->live, &cursor, &job)) {
-        for (size_t i = 0; job->tasks && i < job->agents.n; i++) {
-            struct live_agent *agent = &job->agents.at[i];
-            bool heard = agent->state == AGENT_JOINED || agent->state == AGENT_SILENT;
-            if (!heard || !on_machine(ctl, agent->node) || !core_spec(ctl, job))
-                continue;
-            job->silent += agent->silent_ms == 0;
-            agent->silent_ms = core_now(ctl);
-            silence_look(ctl, job, agent);
-        }
-    }
+    uint64_t bound = silence_bound(job, agent);
+    return bound ? agent->silent_ms + bound : 0;
 }
 
 /* ---- over a commit that fails ---- */
@@ -89,7 +66,7 @@ const struct silence_memory *silence_save(struct arena *arena, const struct live
     return memory;
 }
 
-static void restore_agent(struct ctl *ctl, struct live_job *job, const struct live_agent *saved)
+static void restore_agent(struct live_job *job, const struct live_agent *saved)
 {
     struct live_agent *agent = live_agent(job, saved->node);
     if (!agent || memcmp(agent->token_hash, saved->token_hash, sizeof agent->token_hash) != 0)
@@ -97,9 +74,7 @@ static void restore_agent(struct ctl *ctl, struct live_job *job, const struct li
     agent->unheard = saved->unheard;
     if (!saved->silent_ms)
         return;
-    job->silent += agent->silent_ms == 0;
-    agent->silent_ms = saved->silent_ms;
-    silence_look(ctl, job, agent);
+    silence_assume(job, agent, saved->silent_ms);
 }
 
 /* The same attempt, on a machine that is silent still. */
@@ -111,28 +86,28 @@ static void restore_left(struct live_job *job, uint32_t flat, const struct live_
     task->left = agent && agent->silent_ms;
 }
 
-void silence_restore(struct ctl *ctl, struct live_job *job, const struct silence_memory *memory)
+void silence_restore(struct live_job *job, const struct silence_memory *memory)
 {
     if (!job->tasks || job->row.generation != memory->generation)
         return;
     for (size_t i = 0; i < memory->n_agents; i++)
-        restore_agent(ctl, job, &memory->agents[i]);
+        restore_agent(job, &memory->agents[i]);
     for (uint32_t flat = 0; memory->tasks && flat < job->row.tasks; flat++)
         restore_left(job, flat, &memory->tasks[flat]);
 }
 
-struct verdict silence_verdict(const struct ctl *ctl, const struct live_job *job)
+struct verdict silence_verdict(const struct live_job *job, struct arena *scratch,
+                               struct silence_peers others)
 {
     struct verdict verdict = job_verdict(job->spec, job->tally);
     bool any = false;
     if (verdict.outcome != OUTCOME_NONE || !job->silent)
         return verdict;
-    struct role_tally *sum = ARENA_ARRAY(ctl->scratch, job->spec->n_roles, struct role_tally);
+    struct role_tally *sum = ARENA_ARRAY(scratch, job->spec->n_roles, struct role_tally);
     memcpy(sum, job->tally, job->spec->n_roles * sizeof *sum);
     for (uint32_t flat = 0; flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
-        if (!task->left || !live_attempt(task) ||
-            !rdzv_table_done(ctl->rdzv_table, job, task->place.role))
+        if (!task->left || !live_attempt(task) || !others.done(others.arg, job, task->place.role))
             continue;
         sum[task->place.role].stopped++;
         any = true;
