@@ -1,7 +1,6 @@
 /* Rows to memory: a live job exactly as its rows say, its places taken again. The only way back
  * after a restart and after a failed commit. */
 #include "ctl/allocations.h"
-#include "ctl/avoid.h"
 #include "ctl/charges.h"
 #include "ctl/core.h"
 #include "ctl/silence_work.h"
@@ -9,6 +8,7 @@
 #include "documents/board.h"
 #include "inventory/left_devices.h"
 #include "job/launch.h"
+#include "live/avoid.h"
 #include "live/deaths.h"
 #include "live/row_json.h"
 #include "live/silence.h"

@@ -1,7 +1,6 @@
 /* Consequences: what follows from the state a job has now. Called for every job that a turn
  * touched, in the turn's transaction, and after recovery; everything is derived from state, so
  * doing it again changes nothing. Reads the clock only through the core. */
-#include "ctl/avoid.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/document_work.h"
@@ -10,6 +9,7 @@
 #include "inventory/closed_devices.h"
 #include "inventory/left_devices.h"
 #include "learn/run_times.h"
+#include "live/avoid.h"
 #include "live/deaths.h"
 #include "live/row_json.h"
 #include "live/silence.h"
@@ -301,6 +301,23 @@ static bool ended_first(const struct attempt_outcome *end)
     return end->words.class == END_SUCCESS && end->ending->by == BY_ITSELF;
 }
 
+/* It failed where it is: perhaps once too often. */
+static void avoid(struct ctl *ctl, struct live_job *job, uint32_t flat)
+{
+    struct reason why = {
+        .kind = REASON_AVOIDS, .job = job, .flat = flat, .most = (uint32_t)job->notes.avoid.n
+    };
+    enum avoidance answer = avoid_count(ctl->cluster, job, flat);
+    why.n = job->tasks[flat].failed_times;
+    if (answer == AVOID_NO_MORE) {
+        why.kind = REASON_LEFT_ENOUGH;
+        settle_close(ctl, job, OUTCOME_FAILED, BY_POLICY, &why);
+    } else if (answer == AVOID_NODE) {
+        event_job_row(ctl, job);
+        event_task_note(ctl, job, flat, "avoid", &why, NULL);
+    }
+}
+
 /* Does the attempt lead to another one in this generation? Then that one is on its way. */
 static bool goes_on(struct ctl *ctl, struct live_job *job, const struct attempt_outcome *end,
                     const struct reason *what)
@@ -310,7 +327,7 @@ static bool goes_on(struct ctl *ctl, struct live_job *job, const struct attempt_
     struct retry_decision decision = { .answer = RETRY_NOW, .next = task->attempt + 1 };
     bool asked = task->turned;
     if (!asked && !live_closing(job) && counts_for_node(end))
-        avoid_count(ctl, job, end->flat);
+        avoid(ctl, job, end->flat);
     live_set_turned(job, task, false);
     if (live_closing(job) || (asked && ended_first(end)))
         return false;

@@ -1,11 +1,8 @@
 /* Nodes on which one task of a job failed too often (retry.per_node): from then on the job goes
  * elsewhere, where there is an elsewhere. What is counted lies with the task, what is avoided with
  * the job; both outlive the generation and the server. */
-#include "ctl/avoid.h"
+#include "live/avoid.h"
 
-#include "ctl/core.h"
-
-#include <stdio.h>
 #include <string.h>
 
 bool avoid_node(const struct live_job *job, const char *node)
@@ -32,7 +29,8 @@ void avoid_apply(struct live_job *job)
 
 /* Is there an elsewhere? For all of its tasks, not for the least that a start needs: tasks of a
  * generation that have lost their places may find new ones together only. */
-static bool fits_without(const struct ctl *ctl, const struct live_job *job, const char *node)
+static bool fits_without(const struct cluster *cluster, const struct live_job *job,
+                         const char *node)
 {
     struct wait_reason reason;
     struct arena *arena = arena_create();
@@ -44,7 +42,7 @@ static bool fits_without(const struct ctl *ctl, const struct live_job *job, cons
     }
     spec.n_gangs = 0;
     spec.placing.avoid = with(arena, &spec.placing.avoid, node);
-    bool fits = sched_possible(ctl->cluster, &spec, arena, &reason) == 0;
+    bool fits = sched_possible(cluster, &spec, arena, &reason) == 0;
     arena_destroy(arena);
     return fits;
 }
@@ -56,31 +54,22 @@ static bool may_leave_another(const struct live_job *job)
     return most.kind == COUNT_ALWAYS || (most.kind == COUNT_NUMBER && job->notes.avoid.n < most.n);
 }
 
-void avoid_count(struct ctl *ctl, struct live_job *job, uint32_t flat)
+enum avoidance avoid_count(const struct cluster *cluster, struct live_job *job, uint32_t flat)
 {
     struct live_task *task = &job->tasks[flat];
     const char *node = task->place.node;
     uint32_t most = job->spec->retry.per_node;
     if (!most)
-        return;
+        return AVOID_NOTHING;
     if (!task->failed_on || strcmp(task->failed_on, node) != 0) {
         task->failed_on = arena_strdup(job->arena, node);
         task->failed_times = 0;
     }
-    if (++task->failed_times < most || avoid_node(job, node) || !fits_without(ctl, job, node))
-        return;
-    struct reason why = { .kind = REASON_AVOIDS,
-                          .job = job,
-                          .flat = flat,
-                          .n = task->failed_times,
-                          .most = (uint32_t)job->notes.avoid.n };
-    if (!may_leave_another(job)) {
-        why.kind = REASON_LEFT_ENOUGH;
-        settle_close(ctl, job, OUTCOME_FAILED, BY_POLICY, &why);
-        return;
-    }
+    if (++task->failed_times < most || avoid_node(job, node) || !fits_without(cluster, job, node))
+        return AVOID_NOTHING;
+    if (!may_leave_another(job))
+        return AVOID_NO_MORE;
     job->notes.avoid = with(job->arena, &job->notes.avoid, task->failed_on);
     avoid_apply(job);
-    event_job_row(ctl, job);
-    event_task_note(ctl, job, flat, "avoid", &why, NULL);
+    return AVOID_NODE;
 }
