@@ -6,25 +6,14 @@
 #ifndef CTL_CLOCK_H
 #define CTL_CLOCK_H
 
+#include "clock/steady_clock.h"
 #include "ctl/ctl.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct store;
-
-struct clock_start {
-    int64_t base_ms;  /* core_now() - CLOCK_BOOTTIME */
-    bool rebooted;    /* since the last server here: the machine was away, */
-    uint64_t away_ms; /* for so long by the wall clock */
-};
-/* From the records, which get it too, committed; never before their newest event. boot: the
- * kernel's boot_id; up_ms: CLOCK_BOOTTIME. */
-int clock_resume(struct store *, const char *boot, uint64_t wall_ms, uint64_t up_ms,
-                 struct clock_start *, struct err *);
-/* What the records say, for a replay of them. false: they are older. */
-bool clock_recorded(struct store *, int64_t *base_ms);
-/* The event that says so; once, after the core has recovered. */
+/* The event that the machine was away for so long, by the wall clock; once, after the core has
+ * recovered. */
 void clock_tell_reboot(struct ctl *, uint64_t away_ms);
 
 #endif

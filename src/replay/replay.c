@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "ctl/clock.h"
+#include "clock/steady_clock.h"
 #include "ctl/node_work.h"
 #include "inventory/closed_devices.h"
 #include "job/gpu.h"

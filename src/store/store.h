@@ -106,7 +106,7 @@ struct attempt_row {
     uint64_t log_end;
 };
 struct event_row {
-    uint64_t seq, job, at_ms, steady_ms; /* seq: from 1, by store_add_event; steady: ctl/clock.h */
+    uint64_t seq, job, at_ms, steady_ms; /* seq: from 1, by store_add_event; steady: ctl/clock.c */
     const char *type;                    /* "allocated", "task.started" ... */
     bool has_task;
     struct task_ref task;

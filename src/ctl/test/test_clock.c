@@ -1,5 +1,5 @@
-/* The wall clock is set while jobs wait and run: only dates change. And what becomes of the core's
- * clock over starts of the server and of the machine. */
+/* The wall clock is set while jobs wait and run: only dates change, and
+ * events keep both clocks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "ctl/clock.h"
 #include "ctl/test/world.h"
 #include "store/store.h"
 
@@ -122,54 +121,11 @@ static void events_keep_both_clocks(void **state)
     arena_destroy(arena);
 }
 
-static struct clock_start resume(struct world *w, const char *boot, uint64_t wall_ms,
-                                 uint64_t up_ms)
-{
-    struct clock_start out;
-    struct err err;
-    assert_int_equal(clock_resume(w->store, boot, wall_ms, up_ms, &out, &err), 0);
-    return out;
-}
-
-static void the_clock_over_starts(void **state)
-{
-    struct world *w = *state;
-    int64_t base = 0;
-    assert_false(clock_recorded(w->store, &base));
-    struct clock_start c = resume(w, "a", START, 5000); /* the first: as the wall clock has it */
-    assert_true(c.base_ms == START - 5000 && !c.rebooted);
-    assert_true(clock_recorded(w->store, &base) && base == c.base_ms);
-    c = resume(w, "a", START + DAY_MS, 8000); /* set meanwhile: no matter */
-    assert_true(c.base_ms == START - 5000 && !c.rebooted);
-    c = resume(w, "b", START + DAY_MS + HOUR_MS, 100); /* another boot, an hour later */
-    assert_true(c.rebooted && c.away_ms == HOUR_MS);
-    assert_true(c.base_ms + 100 == START + 3000 + HOUR_MS);
-    c = resume(w, "c", START, 200); /* and by a clock that was set back: it stands, at least */
-    assert_true(c.rebooted && c.away_ms == 0);
-    assert_true(c.base_ms + 200 == START + 3000 + HOUR_MS);
-}
-
-/* The pair of both clocks in the records is up to a minute old. */
-static void another_boot_is_never_before_an_event(void **state)
-{
-    struct world *w = *state;
-    struct event_row late = { .type = "x", .steady_ms = START + 40000 };
-    struct err err;
-    resume(w, "a", START, 5000);
-    assert_int_equal(store_add_event(w->store, &late, &err), 0);
-    assert_int_equal(store_commit(w->store, &err), 0);
-    struct clock_start c = resume(w, "b", START - DAY_MS, 100);
-    assert_true(c.rebooted && c.away_ms == 0);
-    assert_int_equal(c.base_ms + 100, START + 40000);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_clock_that_is_set_changes_no_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(events_keep_both_clocks, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_clock_over_starts, setup, teardown),
-        cmocka_unit_test_setup_teardown(another_boot_is_never_before_an_event, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

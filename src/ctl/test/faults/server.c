@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "clock/steady_clock.h"
 #include "ctl/clock.h"
 #include "ctl/core.h"
 #include "ctl/test/faults/pool.h"
