@@ -8,11 +8,11 @@
 #include "api/work.h"
 
 #include "answer/archives.h"
+#include "backup/records_copy.h"
 #include "base/mem.h"
 #include "base/tar.h"
 #include "base/turn_meter.h"
 #include "base/vec.h"
-#include "ctl/backup.h"
 #include "job/job.h"
 #include "text/json.h"
 
@@ -35,7 +35,7 @@ enum phase { LIST_BEFORE, COPY, LIST_AFTER, RECORDS, ARCHIVES, MANIFEST, END };
 
 struct backup {
     struct call *call;
-    struct ctl_backup *copy;
+    struct records_copy *copy;
     enum phase phase;
     DIR *dir;
     VEC(char *) archives; /* hashes, in the call's arena */
@@ -57,8 +57,8 @@ static void free_backup(struct backup *b)
     if (b->dir)
         closedir(b->dir);
     if (b->records < 0)
-        b->records = ctl_backup_open(b->copy, &err);
-    ctl_backup_end(b->copy);
+        b->records = records_copy_open(b->copy, &err);
+    records_copy_end(b->copy);
     file_drop(b->call->api->config.loop, b->records);
     vec_fini(&b->archives);
     free(b);
@@ -142,7 +142,7 @@ static int begin_records(struct backup *b)
 {
     struct stat st;
     struct err err;
-    b->fd = b->records = ctl_backup_open(b->copy, &err);
+    b->fd = b->records = records_copy_open(b->copy, &err);
     if (b->fd < 0 || fstat(b->fd, &st) != 0)
         return -1;
     begin_member(b, RECORDS_NAME, (uint64_t)st.st_size);
@@ -223,7 +223,7 @@ static void on_gone(void *arg)
 static void begin_stream(struct backup *b)
 {
     struct arena *a = b->call->arena;
-    ctl_backup_put(b->copy, a, b->root, "records");
+    records_copy_put(b->copy, a, b->root, "records");
     b->members = text_list(a, b->root, "members");
     http_set_arg(b->call->request, b, on_gone);
     http_stream_begin(b->call->request, 200, "application/x-tar", STREAM_ROOM, pump);
@@ -246,7 +246,7 @@ static bool step(void *arg)
     struct err err;
     switch (b->phase) {
     case COPY: {
-        int rc = ctl_backup_step(b->copy, &err);
+        int rc = records_copy_step(b->copy, &err);
         if (rc < 0)
             return refuse(b, &err);
         b->phase = rc ? LIST_AFTER : COPY;
@@ -283,7 +283,7 @@ void backup_post(struct call *call)
     const struct api_config *c = &call->api->config;
     struct arena *a = call->arena;
     struct err err;
-    struct ctl_backup *copy = ctl_backup_begin(c->ctl, false, &err);
+    struct records_copy *copy = ctl_copy_records(c->ctl, false, &err);
     if (!copy) {
         call_problem(call, &err, NULL);
         return;

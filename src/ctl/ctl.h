@@ -20,6 +20,7 @@ struct board_entry;
 struct board_list;
 struct board_request;
 struct document_changes;
+struct records_copy;
 struct documents;
 struct submitted_view;
 struct user_view;
@@ -108,6 +109,8 @@ int ctl_board_view(struct ctl *, struct arena *, const struct board_request *, s
                    struct err *);
 /* Ways into jobs that run, and who their programs are (access/). */
 const struct job_access *ctl_access(const struct ctl *);
+/* Begins a copy of the records (backup/records_copy.h); it ends before the core is destroyed. */
+struct records_copy *ctl_copy_records(struct ctl *, bool own, struct err *);
 
 /* ---- reading (answer/ has the rest): answers in the caller's arena ---- */
 /* "12", "ddp" (newest live, else newest), a 13-character id, "dlc" + id; "12[3]", "ddp[3]": the

@@ -2,6 +2,7 @@
  * specs and rows of jobs, events. Each is made here with the functions that it calls. */
 #include "ctl/parts.h"
 
+#include "backup/records_copy.h"
 #include "ctl/core.h"
 #include "documents/documents.h"
 #include "image/jobs/images.h"
@@ -135,6 +136,17 @@ struct job_access core_job_access(struct ctl *ctl)
 const struct job_access *ctl_access(const struct ctl *ctl)
 {
     return &ctl->access;
+}
+
+struct records_copy *ctl_copy_records(struct ctl *ctl, bool own, struct err *err)
+{
+    const struct ctl_config *c = &ctl->config;
+    return records_copy_begin(&(struct records_copy_config){ .store = c->store,
+                                                             .accounts = ctl->accounts,
+                                                             .live = ctl->live,
+                                                             .state_dir = c->state_dir,
+                                                             .meter = c->meter },
+                              own, err);
 }
 
 void parts_end(struct ctl *ctl)

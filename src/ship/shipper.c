@@ -9,10 +9,11 @@
 #include "ship/shipper.h"
 
 #include "api/file_drop.h"
+#include "backup/records_copy.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ctl/backup.h"
+#include "ctl/ctl.h"
 #include "ship/backup_file.h"
 #include "ship/delivery_request.h"
 #include "store/pages.h"
@@ -53,7 +54,7 @@ struct shipper {
     uv_idle_t idle;
     enum doing doing;
     struct child *child;
-    struct ctl_backup *copy;
+    struct records_copy *copy;
     struct pending_file segment, base;
     bool thin;        /* old chains are to go */
     bool looked;      /* for the next base */
@@ -259,7 +260,7 @@ static void close_segment(struct shipper *s)
 static void end_copy(struct shipper *s)
 {
     uv_idle_stop(&s->idle);
-    ctl_backup_end(TAKE(s->copy));
+    records_copy_end(TAKE(s->copy));
     s->doing = IDLE;
 }
 
@@ -270,7 +271,7 @@ static void on_copied(struct shipper *s)
         close_segment(s);
     store_pages_reset(s->pages);
     s->base.ends = position_now(s);
-    s->base.fd = ctl_backup_open(s->copy, &err);
+    s->base.fd = records_copy_open(s->copy, &err);
     if (s->base.fd < 0)
         fail(s, &err);
     end_copy(s);
@@ -281,7 +282,7 @@ static void on_idle(uv_idle_t *idle)
 {
     struct shipper *s = idle->data;
     struct err err;
-    int rc = ctl_backup_step(s->copy, &err);
+    int rc = records_copy_step(s->copy, &err);
     if (rc > 0)
         on_copied(s);
     if (rc >= 0)
@@ -295,7 +296,7 @@ static void begin_copy(struct shipper *s)
     struct err err;
     s->tried_ms = clock_mono_ms();
     s->looked = false;
-    s->copy = ctl_backup_begin(s->config.ctl, true, &err);
+    s->copy = ctl_copy_records(s->config.ctl, true, &err);
     if (!s->copy) {
         fail(s, &err);
         return;
@@ -469,7 +470,7 @@ void shipper_destroy(struct shipper *s)
         return;
     child_drop(s->child);
     if (s->copy)
-        ctl_backup_end(TAKE(s->copy));
+        records_copy_end(TAKE(s->copy));
     lose_chain(s);
     store_pages_end(s->pages);
     uv_close((uv_handle_t *)&s->tick, on_closed);

@@ -1,9 +1,9 @@
 /* The records as a file beside the database, made step by step between turns. The file has a name
  * only until it is opened: what a client takes long to read is gone with it. */
-#include "ctl/backup.h"
+#include "backup/records_copy.h"
 
 #include "account/audit.h"
-#include "ctl/core.h"
+#include "live/live.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -11,42 +11,44 @@
 #include "store/backup.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
-struct ctl_backup {
-    struct ctl *ctl;
+struct records_copy {
+    struct records_copy_config config;
     struct store_backup *copy;
     char *path;
     size_t live; /* jobs, when it was complete */
 };
 
-struct ctl_backup *ctl_backup_begin(struct ctl *ctl, bool own, struct err *err)
+struct records_copy *records_copy_begin(const struct records_copy_config *config, bool own,
+                                        struct err *err)
 {
-    struct ctl_backup *b = mem_new(sizeof *b);
-    b->ctl = ctl;
-    b->path = file_join(ctl->config.state_dir, "backup.db");
-    if (!store_backing_up(ctl->config.store))
+    struct records_copy *b = mem_new(sizeof *b);
+    b->config = *config;
+    b->path = file_join(config->state_dir, "backup.db");
+    if (!store_backing_up(config->store))
         (void)unlink(b->path); /* of a server that ended in the middle */
-    b->copy = store_backup_begin(ctl->config.store, b->path, err);
+    b->copy = store_backup_begin(config->store, b->path, err);
     if (!own)
-        audit_add(ctl->accounts, &(struct audit_entry){ .action = "server.backup",
-                                                        .refused = b->copy ? NULL : err });
+        audit_add(config->accounts, &(struct audit_entry){ .action = "server.backup",
+                                                           .refused = b->copy ? NULL : err });
     if (b->copy)
         return b;
     free(TAKE(b->path)); /* it is another one's */
-    ctl_backup_end(b);
+    records_copy_end(b);
     return NULL;
 }
 
-int ctl_backup_step(struct ctl_backup *b, struct err *err)
+int records_copy_step(struct records_copy *b, struct err *err)
 {
-    TURN_WORK(b->ctl->config.meter, "backup", 0);
+    TURN_WORK(b->config.meter, "backup", 0);
     int rc = store_backup_step(b->copy, err);
     if (rc == 1)
-        b->live = live_count(b->ctl->live);
+        b->live = live_count(b->config.live);
     return rc;
 }
 
-int ctl_backup_open(struct ctl_backup *b, struct err *err)
+int records_copy_open(struct records_copy *b, struct err *err)
 {
     int fd = open(b->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
@@ -56,8 +58,8 @@ int ctl_backup_open(struct ctl_backup *b, struct err *err)
     return fd;
 }
 
-void ctl_backup_put(const struct ctl_backup *b, struct arena *a, struct text_node *map,
-                    const char *key)
+void records_copy_put(const struct records_copy *b, struct arena *a, struct text_node *map,
+                      const char *key)
 {
     char text[AUDIT_MARK_TEXT];
     const struct store_reach reach = store_backup_reach(b->copy);
@@ -70,7 +72,7 @@ void ctl_backup_put(const struct ctl_backup *b, struct arena *a, struct text_nod
     text_int(a, node, "live", (int64_t)b->live);
 }
 
-void ctl_backup_end(struct ctl_backup *b)
+void records_copy_end(struct records_copy *b)
 {
     if (!b)
         return;
