@@ -1,9 +1,9 @@
 /* A job asks for an allocation when its turn has come, its shares let it start, and no node that is
  * there has room: what the plan says of it then is what its engine can cure. From then on it is a
- * job of its own kind (its shape has its id), it stands aside until a node of its allocation is up,
- * and what it will hold counts for its queue and user as if it ran (snapshot.c), so that no second
- * job asks for the same share. It keeps its allocation over restarts, until it has ended or was
- * suspended. */
+ * job of its own kind (its shape has its id), it stands aside until its allocation is up, and what
+ * it will hold counts for its queue and user as if it ran (snapshot.c), so that no second job asks
+ * for the same share. It keeps its allocation over restarts, until it has ended or was suspended.
+ */
 #include "ctl/allocations.h"
 
 #include "admit/admit.h"
@@ -14,6 +14,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#define REST_MS 5000u
 
 static void set_own(struct ctl *ctl, struct live_job *job, bool own)
 {
@@ -53,33 +55,67 @@ void allocations_apply(struct live_job *job)
                                                 : 0;
 }
 
-static bool is_open(const struct ctl *ctl, uint32_t at)
+/* ---- which of its nodes are there ---- */
+
+struct allocation_nodes { /* of one job */
+    uint32_t up, of;
+};
+
+static void count(const struct ctl *ctl, uint32_t at, struct allocation_nodes *nodes)
 {
     const struct node_view node = cluster_node(ctl->cluster, at);
-    return node.spec->for_job && node.up && !node.spec->gone;
+    nodes->up += node.up;
+    if (node.spec->of_nodes > nodes->of)
+        nodes->of = node.spec->of_nodes;
 }
 
-struct map *allocations_ready(const struct ctl *ctl)
+static uint64_t owner_of(const struct ctl *ctl, uint32_t at)
 {
-    struct map *ready = map_create();
-    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {
-        const struct node_spec *spec = cluster_node(ctl->cluster, i).spec;
-        if (is_open(ctl, i))
-            map_set(ready, spec->for_job, (void *)(uintptr_t)spec);
-    }
-    return ready;
+    const struct node_spec *spec = cluster_node(ctl->cluster, at).spec;
+    return spec->gone ? 0 : spec->for_job;
 }
 
-bool allocations_pending(const struct ctl *ctl, const struct live_job *job, const struct map *ready)
+struct map *allocations_there(const struct ctl *ctl, struct arena *arena)
+{
+    struct map *there = map_create();
+    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++) {
+        const uint64_t job = owner_of(ctl, i);
+        struct allocation_nodes *nodes = job ? map_get(there, job) : NULL;
+        if (!job)
+            continue;
+        if (!nodes) {
+            nodes = ARENA_NEW(arena, struct allocation_nodes);
+            map_set(there, job, nodes);
+        }
+        count(ctl, i, nodes);
+    }
+    return there;
+}
+
+static void set_rest(struct ctl *ctl, struct live_job *job, uint64_t at_ms)
+{
+    if (job->notes.rest_ms == at_ms)
+        return;
+    job->notes.rest_ms = at_ms;
+    core_deadline(ctl, job, at_ms);
+    event_job_row(ctl, job);
+}
+
+/* One that is up waits for the others, once, so that the job starts on all of them: where it could
+ * do with fewer, or is to be spread, it would be on those that came first. */
+bool allocations_pending(struct ctl *ctl, struct live_job *job, const struct map *there)
 {
     if (!job->notes.own)
         return false;
-    if (ready)
-        return !map_get(ready, job->row.id);
-    for (uint32_t i = 0; i < cluster_count(ctl->cluster); i++)
-        if (is_open(ctl, i) && cluster_node(ctl->cluster, i).spec->for_job == job->row.id)
-            return false;
-    return true;
+    const struct allocation_nodes *nodes = map_get(there, job->row.id);
+    const uint64_t now = core_now(ctl);
+    if (!nodes || nodes->up == 0) {
+        set_rest(ctl, job, 0);
+        return true;
+    }
+    if (job->notes.rest_ms == 0)
+        set_rest(ctl, job, nodes->up < nodes->of ? now + REST_MS : now);
+    return nodes->up < nodes->of && now < job->notes.rest_ms;
 }
 
 void allocations_say(struct live_job *job)

@@ -6,6 +6,7 @@
 
 #include "live/live.h"
 
+struct arena;
 struct ctl;
 struct engine_fact;
 struct map;
@@ -17,10 +18,12 @@ bool allocations_ask(struct ctl *, struct live_job *, const struct wait_reason *
 void allocations_forget(struct ctl *, struct live_job *);
 /* Its spec was read: it says what the notes say. */
 void allocations_apply(struct live_job *);
-/* Jobs whose allocations have a node that is up, by id; the caller destroys it. */
-struct map *allocations_ready(const struct ctl *);
-/* It waits for the first node of its allocation. ready: NULL, it is looked up. */
-bool allocations_pending(const struct ctl *, const struct live_job *, const struct map *ready);
+/* What is there of the allocations of jobs, by their ids; the caller destroys it, and what it holds
+ * is in arena. */
+struct map *allocations_there(const struct ctl *, struct arena *);
+/* It waits for the nodes of its allocation: for the first, then for the rest, which may take some
+ * seconds longer. */
+bool allocations_pending(struct ctl *, struct live_job *, const struct map *there);
 /* Says so, unless Slurm's own words are known. */
 void allocations_say(struct live_job *);
 void allocations_hear(struct ctl *, const struct engine_fact *);

@@ -207,6 +207,7 @@ static void set_deadlines(struct ctl *ctl, const struct live_job *job)
     core_deadline(ctl, job, job->notes.pending_until_ms);
     core_deadline(ctl, job, job->notes.hold_until_ms);
     core_deadline(ctl, job, job->row.not_before_ms);
+    core_deadline(ctl, job, job->notes.rest_ms);
     for (uint32_t flat = 0; job->tasks && flat < job->row.tasks; flat++)
         if (live_again(&job->tasks[flat]))
             core_deadline(ctl, job, job->tasks[flat].not_before_ms);

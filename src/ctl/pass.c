@@ -36,17 +36,17 @@ static bool may_start(struct ctl *ctl, struct live_job *job)
     return false;
 }
 
-static void join_lines(struct ctl *ctl)
+static void join_lines(struct ctl *ctl, struct arena *arena)
 {
     struct lines *lines = live_lines(ctl->live);
-    struct map *ready = lines_aside(lines) ? allocations_ready(ctl) : NULL;
+    struct map *there = lines_aside(lines) ? allocations_there(ctl, arena) : NULL;
     for (size_t i = lines_aside(lines); i-- > 0;) {
         struct live_job *job = lines_aside_at(lines, i);
         if (!may_start(ctl, job))
             continue;
         if (job->notes.has_peers && job->row.generation == 0)
             continue; /* when all that are there are known */
-        if (allocations_pending(ctl, job, ready)) {
+        if (allocations_pending(ctl, job, there)) {
             allocations_say(job);
             continue;
         }
@@ -54,7 +54,7 @@ static void join_lines(struct ctl *ctl)
         job->notes.shape = job_shape(job->spec);
         lines_join(lines, job);
     }
-    map_destroy(ready);
+    map_destroy(there);
 }
 
 /* What jobs will hold that wait for an allocation of their own. */
@@ -247,7 +247,7 @@ static void prepare(const struct preparing *p)
 
 void pass_begin(struct ctl *ctl, struct arena *arena, struct sched_snapshot *out)
 {
-    join_lines(ctl);
+    join_lines(ctl, arena);
     prepare(&(struct preparing){ .ctl = ctl, .arena = arena });
     snapshot_make(ctl, arena, out);
     wake_for_steps(ctl, out);

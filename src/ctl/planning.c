@@ -30,7 +30,7 @@ void planning_join(struct ctl *ctl, struct live_job *job)
     if (job->spec)
         job->notes.shape = job_shape(job->spec);
     if (job->notes.has_peers || job->row.not_before_ms > core_now(ctl) || !job->notes.shape ||
-        allocations_pending(ctl, job, NULL)) {
+        job->notes.own) {
         lines_put_aside(lines, job);
         ctl->plan_due = true;
     } else if (lines_join(lines, job)) {

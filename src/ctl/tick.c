@@ -53,6 +53,7 @@ static void later(struct ctl *ctl, struct live_job *job, uint64_t now)
         core_touch(ctl, job); /* settling places what is due and asks for the rest */
         ctl->plan_due |= live_in_phase(job, PHASE_UNPLACED) > 0;
     }
+    ctl->plan_due |= job->notes.rest_ms && job->notes.rest_ms <= now && job->waits;
     if (job->silent)
         core_touch(ctl, job); /* what can go on without its silent machines does */
     if (job->won_ms && !live_closing(job))

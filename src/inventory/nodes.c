@@ -153,6 +153,8 @@ static void keep(struct nodes *nodes, uint32_t at)
         text_int(arena, map, "lasts", (int64_t)spec->lasts_ms);
     if (spec->for_job)
         text_int(arena, map, "for_job", (int64_t)spec->for_job);
+    if (spec->of_nodes)
+        text_int(arena, map, "of_nodes", spec->of_nodes);
     text_pairs(arena, text_map(arena, map, "labels"), &spec->labels);
     if (away) {
         text_int(arena, map, "since", (int64_t)away->since_ms);
@@ -202,6 +204,7 @@ static void put_again(struct nodes *nodes, struct arena *arena, const struct kep
                               .engine = *text_word(map, "engine") ? text_word(map, "engine") : NULL,
                               .lasts_ms = text_number(map, "lasts"),
                               .for_job = text_number(map, "for_job"),
+                              .of_nodes = (uint32_t)text_number(map, "of_nodes"),
                               .machine = true,
                               .gone = text_flag(map, "gone") };
     for (const struct text_node *n = labels ? labels->first : NULL; n; n = n->next)

@@ -25,6 +25,7 @@ struct node_spec {   /* as declared or detected */
     const char *engine;   /* that gave it: "slurm"; NULL: as `machine` says */
     uint64_t lasts_ms; /* jobs there may last so long: its allocation ends then; 0: without end */
     uint64_t for_job;  /* the id of the job whose own allocation it is of; 0: of any job */
+    uint32_t of_nodes; /* that the allocation has; 0: not known */
     bool early_images; /* images of jobs that wait can come to it: a host that knows how */
     bool machine;      /* found while the server runs: it comes, changes and goes */
     bool gone;         /* a machine that was: nothing fits there, its name may come again */

@@ -99,9 +99,10 @@ struct live_column {
     bool placing;           /* not all of its places are recorded: nothing is started yet */
     bool idle;              /* runs on capacity that its queue is not sure of */
     bool own;               /* has, or waits for, an allocation of its own (allocations.h) */
-    bool alone;             /* runs nowhere else: its nodes are to be its account's */
-    uint32_t partly_up;     /* it runs with so many tasks, as it has said; 0: with all of them */
-    uint64_t promised_ms;   /* the time it was first told to start by; 0: none */
+    uint64_t rest_ms; /* until then the nodes of it that are up wait for the rest; 0: none is up */
+    bool alone;       /* runs nowhere else: its nodes are to be its account's */
+    uint32_t partly_up;       /* it runs with so many tasks, as it has said; 0: with all of them */
+    uint64_t promised_ms;     /* the time it was first told to start by; 0: none */
     enum job_runtime runtime; /* that its images got; SERVER: it names none, or is of before */
     uint64_t shape;           /* job_shape() of its spec; 0: not known */
     uint64_t code;            /* archive_mark() of the archive it names; 0: none */

@@ -168,6 +168,8 @@ const char *row_json_of_job(struct arena *arena, const struct live_column *notes
         text_bool(arena, map, "idle", true);
     if (notes->own)
         text_bool(arena, map, "own", true);
+    if (notes->rest_ms)
+        text_int(arena, map, "rest", (int64_t)notes->rest_ms);
     if (notes->alone)
         text_bool(arena, map, "alone", true);
     put(arena, map, "partly_up", notes->partly_up);
@@ -210,6 +212,7 @@ void row_json_read_job(struct arena *keep, struct arena *scratch, const char *te
     notes->placing = text_flag(map, "placing");
     notes->idle = text_flag(map, "idle");
     notes->own = text_flag(map, "own");
+    notes->rest_ms = text_number(map, "rest");
     notes->alone = text_flag(map, "alone");
     notes->partly_up = (uint32_t)text_number(map, "partly_up");
     const struct text_node *counts = map ? text_get(map, "tasks_ended") : NULL;

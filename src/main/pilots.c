@@ -138,6 +138,7 @@ static void add(void *arg, const struct pilot *p, const struct pilot_host *host)
                                  .host = host->slurm,
                                  .gpu_type = p->ask.gpu_type,
                                  .for_job = p->job,
+                                 .of_nodes = p->job ? pilot_count_nodes(p) : 0,
                                  .account = p->account ? p->account->name : NULL,
                                  .bounds = { .cpu_milli =
                                                  1000 * (p->ask.cpus ? p->ask.cpus : CPUS_MOST),

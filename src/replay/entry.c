@@ -421,6 +421,8 @@ static const struct codec_row spec_rows[] = {
         .flags = CODEC_TAIL),
     ROW(FLAG, struct node_spec, early_images, "images of jobs that wait can come to it",
         .flags = CODEC_TAIL),
+    ROW(U32, struct node_spec, of_nodes, "that the allocation of its job has; 0: not known",
+        .flags = CODEC_TAIL),
     ROW_END,
 };
 static const struct codec_row machine_fact_rows[] = {

@@ -86,7 +86,7 @@ static void says(struct world *w, const struct engine_fact *fact)
     settles(w);
 }
 
-static void comes(struct world *w, const char *name, uint64_t for_job)
+static void comes_of(struct world *w, const char *name, uint64_t for_job, uint32_t of_nodes)
 {
     struct node_spec spec = { .name = name,
                               .address = "10.0.0.9",
@@ -96,8 +96,14 @@ static void comes(struct world *w, const char *name, uint64_t for_job)
                               .disk = 1ull << 40,
                               .gpu_type = "",
                               .engine = "slurm",
-                              .for_job = for_job };
+                              .for_job = for_job,
+                              .of_nodes = of_nodes };
     says(w, &(struct engine_fact){ .kind = FACT_NODE_UP, .node = name, .spec = &spec });
+}
+
+static void comes(struct world *w, const char *name, uint64_t for_job)
+{
+    comes_of(w, name, for_job, 0);
 }
 
 /* Its nodes are its own, also for jobs that ask for exactly the same; it is given back at its end.
@@ -297,6 +303,42 @@ static void what_cannot_run_as_its_account_is_refused(void **state)
     assert_int_equal(count(w), 1);
 }
 
+#define ELASTIC                                                                                         \
+    "{\"name\":\"a\",\"queue\":\"q\",\"place\":{\"engine\":\"slurm\"},\"roles\":{\"w\":{\"run\":\"x\"," \
+    "\"replicas\":{\"min\":1,\"max\":2},\"resources\":{\"cpu\":4}}}}"
+
+/* A job that could do with fewer starts on all nodes of its allocation, whichever comes first. */
+static void it_starts_when_all_are_there(void **state)
+{
+    struct world *w = *state;
+    w->code_all = FAKE_RUNS;
+    uint64_t job = world_submit(w, ELASTIC);
+    settles(w);
+    comes_of(w, "s1", job, 2);
+    world_pass(w, 4000);
+    settles(w);
+    assert_int_equal(world_state(w, job), JOB_QUEUED);
+    comes_of(w, "s2", job, 2);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(world_attempts(w, job), 2);
+}
+
+/* Some seconds, also of a server that starts anew meanwhile; then it does with those that came. */
+static void one_that_does_not_come_is_not_waited_for(void **state)
+{
+    struct world *w = *state;
+    uint64_t job = world_submit(w, ELASTIC);
+    settles(w);
+    comes_of(w, "s1", job, 2);
+    assert_int_equal(world_state(w, job), JOB_QUEUED);
+    world_crash(w);
+    settles(w);
+    world_pass(w, 10000);
+    settles(w);
+    assert_int_equal(world_state(w, job), JOB_RUNNING);
+    assert_int_equal(world_attempts(w, job), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +349,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(none_is_asked_for_where_there_is_room, setup, teardown),
         cmocka_unit_test_setup_teardown(one_of_another_account_has_its_own, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_run_as_its_account_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(it_starts_when_all_are_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_that_does_not_come_is_not_waited_for, setup, teardown),
     };
     return cmocka_run_group_tests_name("ctl/allocations", tests, NULL, NULL);
 }

@@ -50,6 +50,7 @@ struct machine {
     struct pairs labels; /* beside those that its host says */
     const char *engine, *host, *gpu_type, *account;
     uint64_t lasts_ms, for_job;
+    uint32_t of_nodes;
     struct machine_bounds bounds;
     struct arena *said;    /* NULL: it has not come */
     struct node_spec spec; /* as it was told last, in said */
@@ -271,6 +272,7 @@ static struct node_spec spec_of(struct machines *m, const struct machine *machin
                               .engine = machine->engine,
                               .lasts_ms = machine->lasts_ms,
                               .for_job = machine->for_job,
+                              .of_nodes = machine->of_nodes,
                               .early_images = hello->does & HOST_IMAGES,
                               .machine = true };
     spec.host = machine->host ? machine->host : spec.name;
@@ -678,6 +680,7 @@ void machines_add(struct engine *e, const struct machine_entry *one)
     machine->gpu_type = arena_strdup(machine->arena, one->gpu_type ? one->gpu_type : "");
     machine->lasts_ms = one->lasts_ms;
     machine->for_job = one->for_job;
+    machine->of_nodes = one->of_nodes;
     machine->bounds = one->bounds;
     machine->account = one->account ? arena_strdup(machine->arena, one->account) : NULL;
     struct machine *before = string_map_remove(m->machines, one->node);

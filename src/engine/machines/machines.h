@@ -37,7 +37,8 @@ struct machine_entry {
     const char *engine;           /* that gave it, in a word for people; NULL: somebody added it */
     const char *host;             /* the physical one, whose ports it shares; NULL: itself */
     const char *gpu_type; /* what its devices are called besides, by that engine; NULL or "" */
-    uint64_t lasts_ms, for_job; /* as in job/node_spec.h */
+    uint64_t lasts_ms, for_job; /* as in job/node_spec.h, too: */
+    uint32_t of_nodes;
     const char *account; /* that its host runs as, of those that jobs have; NULL: none of them */
     struct machine_bounds bounds; /* of such a host */
 };

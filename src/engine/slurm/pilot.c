@@ -252,6 +252,16 @@ bool pilot_has_node(const struct pilot *p, const char *node)
     return has;
 }
 
+uint32_t pilot_count_nodes(const struct pilot *p)
+{
+    struct arena *arena = arena_create();
+    struct words names = { 0 };
+    if (hostlist_read(arena, p->nodes, &names.at, &names.n, NULL) != 0)
+        names.n = 0;
+    arena_destroy(arena);
+    return (uint32_t)names.n;
+}
+
 /* ---- its row ---- */
 
 static void put_hash(struct arena *a, struct text_node *map, const char *key,

@@ -106,6 +106,7 @@ struct pilot_world { /* what is known beside Slurm's answer */
 bool pilot_hear(struct pilot *, const struct slurm_job *job, const struct pilot_world *);
 /* Is a node of that name (Slurm's) one of it now? */
 bool pilot_has_node(const struct pilot *, const char *node);
+uint32_t pilot_count_nodes(const struct pilot *); /* now */
 /* Has joined before; NULL. */
 struct pilot_host *pilot_find_host(const struct pilot *, const char *slurm_name);
 /* Joins under that name, or does so again. */
