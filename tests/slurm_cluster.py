@@ -20,13 +20,15 @@ PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "xz")
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
-def why_none() -> str:
-    """Why no Slurm can be started here; "": it can."""
+def why_no_daemons() -> str:
     path = os.environ.get("PATH", "") + ":" + SBIN
     missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
-    if missing:
-        return f"no {', '.join(missing)} here: tools/setup slurm"
-    return "" if SLURM_LOCAL.exists() else f"no {SLURM_LOCAL}"
+    return f"no {', '.join(missing)} here: tools/setup slurm" if missing else ""
+
+
+def why_none() -> str:
+    """Why no Slurm can be started here; "": it can."""
+    return why_no_daemons() or ("" if SLURM_LOCAL.exists() else f"no {SLURM_LOCAL}")
 
 
 @dataclass

@@ -26,8 +26,10 @@ from harness import (
     until_there,
     wait_for,
 )
-from lab import LabServer, why_none
+from lab import Lab, LabServer, why_none
 from lab_nodes import nodes
+from lab_slurm import LabSlurm
+from lab_slurm import why_none as why_no_slurm
 
 MACHINES = 3
 
@@ -205,9 +207,14 @@ def ran(server: Server, case: Case, go: Path) -> Json:
 
 @dataclass
 class Engines:
+    lab: Lab
     local: Server
     machines: LabServer
-    go: Path
+    size: Json  # of each node of each of them
+
+    @property
+    def go(self) -> Path:
+        return self.lab.shared / "go"
 
 
 @pytest.fixture(scope="module")
@@ -222,19 +229,47 @@ def engines() -> Iterator[Engines]:
         size = f"{one['cpu_milli'] // 1000}cpu,{one['memory'] >> 30}Gi"
         local = LabServer(nodes=f"{MACHINES}x{size}", lab=c.lab)  # nobody else has its ports
         try:
-            yield Engines(local.start(), c.server, c.lab.shared / "go")
+            yield Engines(c.lab, local.start(), c.server, one)
         finally:
             closed(local)
 
 
-@pytest.mark.parametrize("name", list(cases(Path("go"))))
-def test_the_same_events(engines: Engines, name: str) -> None:
+@pytest.fixture(scope="module")
+def on_slurm(engines: Engines) -> Iterator[LabServer]:
+    """One that holds an allocation of a Slurm on the same machines, whole nodes."""
+    if why_no_slurm():
+        pytest.skip(why_no_slurm())
+    cpus, memory = engines.size["cpu_milli"] // 1000, engines.size["memory"] >> 20
+    cluster = LabSlurm(engines.lab, cpus, memory).start()
+    server = LabServer(nodes="name=here,1cpu,1Gi", env=cluster.env(), lab=engines.lab)
+    try:
+        server.start()
+        server.muster("nodes", "drain", "here")
+        held = server.muster("pilot", "start", "--nodes", MACHINES, "--wait")
+        assert held.returncode == 0, held.stdout + held.stderr
+        yield server
+        server.muster("pilot", "stop", "--now", "p1")
+    finally:
+        closed(server)
+
+
+def compare(engines: Engines, other: Server, name: str) -> None:
     case = cases(engines.go)[name]
     here, there = (
         json.dumps(ran(one, case, engines.go), indent=1, sort_keys=True).splitlines()
-        for one in (engines.local, engines.machines)
+        for one in (engines.local, other)
     )
     assert there == here
+
+
+@pytest.mark.parametrize("name", list(cases(Path("go"))))
+def test_the_same_events(engines: Engines, name: str) -> None:
+    compare(engines, engines.machines, name)
+
+
+@pytest.mark.parametrize("name", list(cases(Path("go"))))
+def test_the_same_events_of_slurm(engines: Engines, on_slurm: LabServer, name: str) -> None:
+    compare(engines, on_slurm, name)
 
 
 def on_numbers(case: Case, folder: Path) -> list[Json]:
