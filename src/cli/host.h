@@ -63,7 +63,7 @@ struct cli_host {
     int (*refused)(const struct dialect_result *, struct report *);
     /* Path of muster-node, or NULL with err. */
     const char *(*node_program)(struct arena *, struct err *err);
-    /* How this machine can run images, each way tried (main/runtimes.h). */
+    /* How this machine can run images, each way tried (main/runtime_asks.h). */
     void (*runtimes)(struct arena *, const char *node_program, const char *dir,
                      struct runtime_checks *);
     /* Runs a simulation and writes what is wanted, the table to stdout. 0 or -1. */

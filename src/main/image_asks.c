@@ -13,7 +13,7 @@
 #include "engine/machines/machines.h"
 #include "job/image_progress.h"
 #include "main/early_pulls.h"
-#include "main/runtimes.h"
+#include "main/runtime_asks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void on_later(uv_idle_t *idle)
 struct image_asks *image_asks_create(uv_loop_t *loop, const char *program, const char *dir,
                                      struct arena *arena, struct runtime_checks *checks)
 {
-    runtimes_ask(arena, program, dir, checks);
+    runtime_asks_first(arena, program, dir, checks);
     if (runtime_choose(checks, RUNTIME_AUTO) == RUNTIME_SERVER)
         return NULL;
     struct image_asks *all = mem_new(sizeof *all);

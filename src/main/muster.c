@@ -13,7 +13,7 @@
 #include "main/pack_main.h"
 #include "main/records_main.h"
 #include "main/replay_main.h"
-#include "main/runtimes.h"
+#include "main/runtime_asks.h"
 #include "main/server_main.h"
 #include "main/simulate_main.h"
 #include "main/wire.h"
@@ -81,7 +81,7 @@ static struct cli_host make_host(const char *argv0)
                               .example = example,
                               .refused = refused,
                               .node_program = wire_node_program,
-                              .runtimes = runtimes_try,
+                              .runtimes = runtime_asks_all,
                               .simulate = simulate_main,
                               .compare = simulate_compare,
                               .records = records_main,

@@ -11,7 +11,7 @@
 #include "node/keeper.h"
 #include "node/pilot.h"
 #include "node/runtime/container.h"
-#include "node/runtimes.h"
+#include "node/runtime_probe.h"
 #include "step/step.h"
 
 #include <limits.h>
@@ -64,12 +64,12 @@ static int pilot(int argc, char **argv)
 
 static int list_runtimes(int argc, char **argv)
 {
-    return in_dir(argc, argv, runtimes_main);
+    return in_dir(argc, argv, runtime_probe_all);
 }
 
 static int find_runtime(int argc, char **argv)
 {
-    return in_dir(argc, argv, runtimes_first_main);
+    return in_dir(argc, argv, runtime_probe_first);
 }
 
 static int hold(int argc, char **argv)

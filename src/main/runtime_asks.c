@@ -1,10 +1,10 @@
-/* A child whose output is read to its end before the server's loop begins; it ends itself by an
- * alarm when it hangs. */
-#include "main/runtimes.h"
+/* Asks muster-node, as a child whose output is read to its end before the server's loop begins; it
+ * ends itself by an alarm when it hangs. */
+#include "main/runtime_asks.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "node/runtimes.h"
+#include "node/runtime_probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,8 +55,8 @@ static void take_line(struct arena *arena, char *line, struct runtime_checks *ch
     *check = (struct runtime_check){ .runtime = runtime, .works = strcmp(word, "works") == 0 };
     check->why = check->works ? "" : arena_strdup(arena, line ? line : "");
     for (const char *mark; check->works && (mark = strsep(&line, " "));) {
-        check->one_user |= strcmp(mark, RUNTIMES_ONE_USER) == 0;
-        if (strcmp(mark, RUNTIMES_SHARES_PIDS) == 0)
+        check->one_user |= strcmp(mark, RUNTIME_PROBE_ONE_USER) == 0;
+        if (strcmp(mark, RUNTIME_PROBE_SHARES_PIDS) == 0)
             check->why = "tasks see the processes of the machine, because a part of /proc is "
                          "hidden here, and the kernel lets no other one be mounted then";
     }
@@ -72,7 +72,7 @@ static bool names_one(const struct runtime_checks *checks)
     return false;
 }
 
-/* Lines as node/runtimes.h has them. */
+/* Lines as node/runtime_probe.h has them. */
 static void ask(struct arena *arena, const char *program, const char *verb, const char *dir,
                 struct runtime_checks *checks)
 {
@@ -92,14 +92,14 @@ static void ask(struct arena *arena, const char *program, const char *verb, cons
                                                : "there is no muster-node" };
 }
 
-void runtimes_ask(struct arena *arena, const char *program, const char *dir,
-                  struct runtime_checks *checks)
+void runtime_asks_first(struct arena *arena, const char *program, const char *dir,
+                        struct runtime_checks *checks)
 {
     ask(arena, program, "runtimes-first", dir, checks);
 }
 
-void runtimes_try(struct arena *arena, const char *program, const char *dir,
-                  struct runtime_checks *checks)
+void runtime_asks_all(struct arena *arena, const char *program, const char *dir,
+                      struct runtime_checks *checks)
 {
     ask(arena, program, "runtimes", dir, checks);
 }

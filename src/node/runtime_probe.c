@@ -1,7 +1,7 @@
 /* The same calls as for a task, with an empty directory for an image, so that what is said here is
  * what a task would meet. For a server of root's the user namespace is tried as another user:
  * that is who would need it. */
-#include "node/runtimes.h"
+#include "node/runtime_probe.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -174,39 +174,46 @@ static int docker_works(const char *dir, bool *many, struct err *err)
     return works_in(CONTAINER_DOCKER, dir, many, err);
 }
 
-const struct runtime runtimes[] = { { .name = "host" },
-                                    { "bwrap", can_pull, bwrap_works },
-                                    { "podman", has_podman, podman_works },
-                                    { "docker", has_docker, docker_works } };
-const size_t n_runtimes = ARRAY_LEN(runtimes);
+struct probe {
+    const char *name;
+    /* 0, or -1 with what is missing and what to do. */
+    int (*is_there)(struct err *);
+    /* Tried for real. dir: where images would be kept. *many: tasks have more users in there than
+     * root. */
+    int (*works)(const char *dir, bool *many, struct err *);
+};
+static const struct probe probes[] = { { .name = "host" },
+                                       { "bwrap", can_pull, bwrap_works },
+                                       { "podman", has_podman, podman_works },
+                                       { "docker", has_docker, docker_works } };
 
 static int say_all(const char *dir, bool once)
 {
     bool found = false;
-    for (size_t i = 0; i < n_runtimes; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(probes); i++) {
         struct err err = { .code = ERR_NONE };
         bool many = true;
-        int rc = runtimes[i].is_there ? runtimes[i].is_there(&err) : 0;
-        if (rc == 0 && runtimes[i].works && !(once && found)) {
-            rc = runtimes[i].works(dir, &many, &err);
+        int rc = probes[i].is_there ? probes[i].is_there(&err) : 0;
+        if (rc == 0 && probes[i].works && !(once && found)) {
+            rc = probes[i].works(dir, &many, &err);
             found = found || rc == 0;
         }
-        bool own_pids = runtimes[i].works == bwrap_works || runtimes[i].works == docker_works;
+        bool own_pids = probes[i].works == bwrap_works || probes[i].works == docker_works;
         if (rc == 0)
-            printf("%s works%s%s\n", runtimes[i].name, many ? "" : " " RUNTIMES_ONE_USER,
-                   own_pids && !pids_work() ? " " RUNTIMES_SHARES_PIDS : "");
+            printf("%s works%s%s\n", probes[i].name, many ? "" : " " RUNTIME_PROBE_ONE_USER,
+                   own_pids && !pids_work() ? " " RUNTIME_PROBE_SHARES_PIDS : "");
         else
-            printf("%s no %s%s%s\n", runtimes[i].name, err.what, *err.hint ? ": " : "", err.hint);
+            printf("%s no %s%s%s\n", probes[i].name, err.what, *err.hint ? ": " : "", err.hint);
     }
     return fflush(stdout) != 0;
 }
 
-int runtimes_main(const char *dir)
+int runtime_probe_all(const char *dir)
 {
     return say_all(dir, false);
 }
 
-int runtimes_first_main(const char *dir)
+int runtime_probe_first(const char *dir)
 {
     return say_all(dir, true);
 }

@@ -1,7 +1,7 @@
 /* What muster-node says of the ways to run images, as its lines are read: also those of another
  * version, of one that crashes, and of none. The programs are scripts, because none of this is what
  * the muster-node of this version says. */
-#include "main/runtimes.h"
+#include "main/runtime_asks.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -49,7 +49,7 @@ static void ask(struct world *w, const char *text)
 {
     const char *script = arena_printf(w->arena, "#!/bin/sh\n%s\n", text);
     assert_int_equal(file_replace(w->program, script, strlen(script), 0700, &w->err), 0);
-    runtimes_ask(w->arena, w->program, "/images", &w->checks);
+    runtime_asks_first(w->arena, w->program, "/images", &w->checks);
 }
 
 /* What is said when nothing is known: images cannot be run, and nothing else is lost. */
@@ -135,12 +135,12 @@ static void one_that_fails(void **state)
 static void none_at_all(void **state)
 {
     struct world *w = *state;
-    runtimes_ask(w->arena, NULL, "/images", &w->checks);
+    runtime_asks_first(w->arena, NULL, "/images", &w->checks);
     nothing_works(w, "there is no muster-node");
-    runtimes_ask(w->arena, w->program, "/images", &w->checks); /* no such file */
+    runtime_asks_first(w->arena, w->program, "/images", &w->checks); /* no such file */
     nothing_works(w, "muster-node does not say whether it works");
     assert_int_equal(file_replace(w->program, "x", 1, 0600, &w->err), 0);
-    runtimes_ask(w->arena, w->program, "/images", &w->checks); /* nobody may run it */
+    runtime_asks_first(w->arena, w->program, "/images", &w->checks); /* nobody may run it */
     nothing_works(w, "muster-node does not say whether it works");
 }
 
@@ -150,9 +150,9 @@ static void what_it_is_called_with(void **state)
     static const char script[] = "#!/bin/sh\necho \"bwrap no $# $1 $2\"\n";
     struct world *w = *state;
     assert_int_equal(file_replace(w->program, script, strlen(script), 0700, &w->err), 0);
-    runtimes_ask(w->arena, w->program, "/a b/images", &w->checks);
+    runtime_asks_first(w->arena, w->program, "/a b/images", &w->checks);
     assert_string_equal(w->checks.at[0].why, "2 runtimes-first /a b/images");
-    runtimes_try(w->arena, w->program, "/a b/images", &w->checks);
+    runtime_asks_all(w->arena, w->program, "/a b/images", &w->checks);
     assert_string_equal(w->checks.at[0].why, "2 runtimes /a b/images");
 }
 
