@@ -35,7 +35,7 @@ struct pods {
     const struct live_job *live;
     const struct job_spec *spec;
     const struct pod_words *words;
-    uint64_t released_ms;        /* its tasks might begin then */
+    uint64_t eligible_ms;        /* its tasks might begin then */
     const struct unfits *unfits; /* asked once a job, when needed */
 };
 
@@ -232,7 +232,7 @@ static void put_attempt(struct pods *p, struct pod_view *pod, const struct task_
     row_json_read_place(p->arena, p->arena, a->place, &place);
     pod->node = a->node;
     pod->ip = place.place.address;
-    pod->created_ms = a->attempt > 1 ? a->placed_ms : p->released_ms;
+    pod->created_ms = a->attempt > 1 ? a->placed_ms : p->eligible_ms;
     pod->started_ms = a->started_ms;
     pod->ended_ms = a->ended_ms;
     pod->restarts = now->attempts - 1;
@@ -276,7 +276,7 @@ static void put_task(struct pods *p, const struct task_now *now, uint32_t role, 
         pod.state = TASK_WAITING;
         pod.status = p->words->status(TASK_WAITING, "");
         pod.restarts = now->attempts;
-        pod.created_ms = now->last && now->last->ended_ms ? now->last->ended_ms : p->released_ms;
+        pod.created_ms = now->last && now->last->ended_ms ? now->last->ended_ms : p->eligible_ms;
         if (p->events && p->live)
             put_waiting(p, &pod);
     } else {
@@ -369,7 +369,7 @@ static void put_job(struct pods *p, uint64_t id)
         notes = p->live->notes;
     else
         row_json_read_job(p->arena, p->arena, row->live, &notes);
-    p->released_ms = notes.released_ms ? notes.released_ms : row->submitted_ms;
+    p->eligible_ms = notes.resumed_ms ? notes.resumed_ms : row->submitted_ms;
     if (p->ask->first == 0)
         put_master(p);
     if (state != JOB_SUSPENDED && !put_named(p))

@@ -94,7 +94,7 @@ static int resume(struct command *c, struct err *err)
     const struct reason why = { .kind = REASON_RESUMED, .text = c->owner };
     if (job->row.state == JOB_SUSPENDED) {
         allocations_forget(c->ctl, job);
-        job->notes.released_ms = core_date(c->ctl);
+        job->notes.resumed_ms = core_date(c->ctl);
         job->refusal = (struct live_refusal){ .count = 0 };
         return event_job(c->ctl, job, JOB_EV_RESUMED, &why, NULL) ? 0 : -1;
     }

@@ -85,7 +85,7 @@ struct live_column {
     uint64_t
         hold_until_ms; /* resources are kept until then although the outcome is decided; 0: no */
     uint64_t pending_until_ms; /* fails when it has not begun by then; 0: no */
-    uint64_t released_ms;      /* last resumed; 0: never was suspended */
+    uint64_t resumed_ms;       /* last resumed; 0: never was suspended */
     uint64_t began_ms;         /* `started` of the row by the clock that is decided by */
     bool dates_differ;         /* from that: then it is kept */
     struct words avoid;        /* nodes on which its tasks failed too often */

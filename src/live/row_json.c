@@ -147,7 +147,7 @@ const char *row_json_of_job(struct arena *arena, const struct live_column *notes
     put_used(arena, map, &notes->used);
     put(arena, map, "hold_until", notes->hold_until_ms);
     put(arena, map, "pending_until", notes->pending_until_ms);
-    put(arena, map, "released", notes->released_ms);
+    put(arena, map, "released", notes->resumed_ms);
     if (notes->dates_differ)
         put(arena, map, "began", notes->began_ms);
     if (notes->end_by != BY_NONE)
@@ -200,7 +200,7 @@ void row_json_read_job(struct arena *keep, struct arena *scratch, const char *te
     read_used(map, &notes->used);
     notes->hold_until_ms = text_number(map, "hold_until");
     notes->pending_until_ms = text_number(map, "pending_until");
-    notes->released_ms = text_number(map, "released");
+    notes->resumed_ms = text_number(map, "released");
     notes->began_ms = text_number(map, "began");
     notes->dates_differ = notes->began_ms > 0;
     notes->end_by = by ? end_origin_parse(by) : BY_NONE;
