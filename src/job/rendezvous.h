@@ -26,7 +26,7 @@
 
 /* What all members must agree on; the leader takes the first member's and refuses others that
  * differ in min, max, node_unit or check (no silent "first one wins"). Times in ms. */
-struct rdzv_terms {
+struct rdzv_settings {
     uint32_t min, max;        /* nodes */
     uint32_t node_unit;       /* the world is a multiple of it; 1: any */
     uint32_t max_restarts;    /* failures that each member may have (torchrun: per agent) */
@@ -89,7 +89,7 @@ struct rdzv_join {
     uint16_t lead_port;  /* where it would lead; 0: it never does */
     uint16_t check_port; /* listens for node checks; 0: none */
     uint32_t spent;      /* failures of its own ranks so far */
-    struct rdzv_terms terms;
+    struct rdzv_settings settings;
     struct rdzv_claim claim;
     struct rdzv_deaths deaths; /* of the round that ended, not told before */
     const char *role;          /* of its ranks; NULL: RDZV_ROLE */
@@ -192,10 +192,10 @@ struct rdzv_end {
 enum rdzv_refusal {
     RDZV_REFUSED_RUN = 1, /* another job's run id */
     RDZV_REFUSED_TOKEN,
-    RDZV_REFUSED_RANK,  /* node rank taken, or not below max */
-    RDZV_REFUSED_TERMS, /* other --nnodes, ... than the first member's */
-    RDZV_REFUSED_FULL,  /* max nodes run and it may only wait: not used, it waits */
-    RDZV_REFUSED_OVER   /* the job has ended */
+    RDZV_REFUSED_RANK,     /* node rank taken, or not below max */
+    RDZV_REFUSED_SETTINGS, /* other --nnodes, ... than the first member's */
+    RDZV_REFUSED_FULL,     /* max nodes run and it may only wait: not used, it waits */
+    RDZV_REFUSED_OVER      /* the job has ended */
 };
 struct rdzv_refused {
     enum rdzv_refusal why;

@@ -456,7 +456,7 @@ static void fail(struct leader_conn *link, uint64_t waited_ms)
     const struct settings *settings = link->settings;
     char text[512];
     link->failed = true;
-    if (waited_ms < settings->terms.join_ms)
+    if (waited_ms < settings->rdzv.join_ms)
         snprintf(text, sizeof text, "%s: give %s another port", link->trouble,
                  settings->backend == RDZV_BACKEND_STATIC ? "--master-port" : "--rdzv-endpoint");
     else
@@ -474,7 +474,7 @@ static void say_trouble(struct leader_conn *link, uint64_t now)
         return;
     link->said_ms = now;
     snprintf(text, sizeof text, "waiting for the leader of the rendezvous, %.0f s of %.0f s: %s",
-             (double)waited / 1000, (double)link->settings->terms.join_ms / 1000, link->trouble);
+             (double)waited / 1000, (double)link->settings->rdzv.join_ms / 1000, link->trouble);
     link->sink.say(link->sink.arg, text);
 }
 
@@ -485,7 +485,7 @@ static void try_later(struct leader_conn *link)
     bool for_ever = link->settings->backend == RDZV_BACKEND_AGENT;
     /* Where this node would lead, a stranger's port does not become free by waiting. */
     bool hopeless = link->taken && link->stranger && waited >= PATIENCE_MS;
-    if (!for_ever && (hopeless || waited >= link->settings->terms.join_ms)) {
+    if (!for_ever && (hopeless || waited >= link->settings->rdzv.join_ms)) {
         fail(link, waited);
         return;
     }

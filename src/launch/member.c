@@ -267,7 +267,7 @@ static void fail_round(struct member *member)
     uv_timer_stop(&member->peer);
     member->down_us = member->fallen.at[0].at_us;
     member->spent++;
-    member->final = spared || member->spent > member->settings->terms.max_restarts;
+    member->final = spared || member->spent > member->settings->rdzv.max_restarts;
     member->reported = true;
     member->phase = PHASE_STOPPING;
     send_report(member, RDZV_FAILED);
@@ -383,7 +383,7 @@ static void send_join(struct member *member)
         give_up(member, err.what);
         return;
     }
-    if (settings->terms.check && !member->check)
+    if (settings->rdzv.check && !member->check)
         member->check = check_create(member->loop, settings,
                                      leader_conn_listen_addr(member->leader), on_checked, member);
     arena_reset(member->memory);
@@ -398,7 +398,7 @@ static void send_join(struct member *member)
         .lead_port = leader_conn_lead_port(member->leader),
         .check_port = member->check ? check_port(member->check) : 0,
         .spent = member->spent,
-        .terms = settings->terms,
+        .settings = settings->rdzv,
         .claim = make_claim(member),
         /* A server of before roles takes no join that says one. */
         .role = strcmp(settings->role, RDZV_ROLE) == 0 ? NULL : settings->role,
@@ -517,7 +517,7 @@ static void say_started(struct member *member, uint32_t former_restarts)
     double took = (double)(clock_mono_us() - member->down_us) / 1e6;
     if (round->restarts > former_restarts)
         snprintf(how, sizeof how, ", restart %u of %u", round->restarts,
-                 member->settings->terms.max_restarts);
+                 member->settings->rdzv.max_restarts);
     snprintf(text, sizeof text, "%.1024s: started again in %.2f s%s (round %u, %u node%s, %s)",
              round->cause, took, how, round->round, round->nodes, round->nodes == 1 ? "" : "s",
              ranks_were_warm(member->ranks) ? "warm" : "cold");

@@ -115,7 +115,7 @@ static void set_elastic(struct env *env, const struct settings *settings,
 {
     set_number(env, "TORCHELASTIC_RESTART_COUNT",
                settings->count_per_agent ? place->own_restarts : place->round->restarts);
-    set_number(env, "TORCHELASTIC_MAX_RESTARTS", settings->terms.max_restarts);
+    set_number(env, "TORCHELASTIC_MAX_RESTARTS", settings->rdzv.max_restarts);
     set(env, "TORCHELASTIC_RUN_ID", settings->run_id);
     set(env, "TORCHELASTIC_USE_AGENT_STORE", "True");
     set(env, "TORCHELASTIC_ERROR_FILE", place->error_file);

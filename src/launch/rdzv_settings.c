@@ -173,11 +173,11 @@ static bool rank_of_env(const struct choice *c, const char *name, uint32_t *rank
     uint64_t n;
     if (!text || !scan_u64(text, 0, RDZV_MAX_MEMBERS, &n))
         return false;
-    if (n >= c->s->terms.max) {
+    if (n >= c->s->rdzv.max) {
         c->say(c->s, arena_printf(c->arena,
                                   "%s is %s, not below the %u nodes of --nnodes: no node "
                                   "rank is asked for",
-                                  name, text, c->s->terms.max));
+                                  name, text, c->s->rdzv.max));
         return false;
     }
     *rank = (uint32_t)n;
@@ -193,10 +193,10 @@ static int rank_of_flag(struct choice *c, bool used, struct err *err)
         err_set(err, ERR_INPUT, "%s is \"%.60s\"", source, text);
         return err_hint(err, "a number from 0; the first node is 0");
     }
-    if (used && n >= c->s->terms.max) {
+    if (used && n >= c->s->rdzv.max) {
         err_set(err, ERR_LATE, "%s is %s, and --nnodes has at most %u", source, text,
-                c->s->terms.max);
-        return err_hint(err, "node ranks are 0 to %u", c->s->terms.max - 1);
+                c->s->rdzv.max);
+        return err_hint(err, "node ranks are 0 to %u", c->s->rdzv.max - 1);
     }
     if (used)
         c->s->node_rank = (uint32_t)n;
@@ -222,7 +222,7 @@ static int decide_rank(struct choice *c, struct err *err)
         return -1;
     if (used)
         return 0;
-    if (fixed && c->conf->has_rank && c->conf->rank < s->terms.max) {
+    if (fixed && c->conf->has_rank && c->conf->rank < s->rdzv.max) {
         s->node_rank = c->conf->rank;
         return 0;
     }
@@ -248,7 +248,7 @@ static int no_meeting(const struct choice *c, struct err *err)
 
 static int alone(struct choice *c, struct err *err)
 {
-    struct rdzv_terms *t = &c->s->terms;
+    struct rdzv_settings *t = &c->s->rdzv;
     if (t->min > 1) {
         err_set(err, ERR_LATE, "--standalone is one node, and --nnodes=%s needs %u",
                 flags_text(c->flags, "nnodes"), t->min);
@@ -335,14 +335,14 @@ static bool asks_for_port(const struct choice *c)
 /* One node is enough, and at a free port no other one finds it. */
 static bool goes_alone(const struct choice *c)
 {
-    return c->s->terms.min == 1 && !c->in_job && elastic(c) &&
+    return c->s->rdzv.min == 1 && !c->in_job && elastic(c) &&
            is_zero(port_of(flags_text(c->flags, "rdzv-endpoint")));
 }
 
 static int decide(struct choice *c, struct err *err)
 {
     struct settings *s = c->s;
-    bool dlrover = s->name == LAUNCH_DLROVER_RUN, one = s->terms.max == 1;
+    bool dlrover = s->name == LAUNCH_DLROVER_RUN, one = s->rdzv.max == 1;
     bool port = flags_given(c->flags, "master-port");
     if (c->standalone && !(dlrover && c->in_job && !one))
         return alone(c, err);

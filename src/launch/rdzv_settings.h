@@ -1,5 +1,5 @@
 /* The rendezvous of this launcher: its backend, its address, the run id, the node rank. Reads the
- * flags, the job's environment and --rdzv-conf; terms.min and terms.max are set already. */
+ * flags, the job's environment and --rdzv-conf; the numbers of nodes are set already. */
 #ifndef LAUNCH_RDZV_SETTINGS_H
 #define LAUNCH_RDZV_SETTINGS_H
 

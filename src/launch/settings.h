@@ -32,7 +32,7 @@ struct std_choice {
 struct settings {
     enum launch_name name;
     enum rdzv_backend backend;
-    struct rdzv_terms terms;
+    struct rdzv_settings rdzv;
     const char *run_id; /* decided: given, the job's, a random UUID, or "none" (static) */
     const char *token;  /* $MUSTER_RDZV_TOKEN or --rdzv-conf token=...; NULL: none */
     const char *host;   /* endpoint or master address; NULL when alone or inside a job */

@@ -110,15 +110,15 @@ static int auto_config(struct making *m, struct err *err)
         return err_hint(err, "a number of nodes from 1, or leave --auto-config away");
     }
     uint32_t devices = devices_cuda("");
-    s->terms.min = s->terms.max = (uint32_t)n;
+    s->rdzv.min = s->rdzv.max = (uint32_t)n;
     s->ranks = devices ? devices : s->ranks;
-    s->terms.check = s->terms.check || n >= 4;
+    s->rdzv.check = s->rdzv.check || n >= 4;
     return 0;
 }
 
 static int read_terms(struct making *m, struct err *err)
 {
-    struct rdzv_terms *t = &m->s->terms;
+    struct rdzv_settings *t = &m->s->rdzv;
     bool dlrover = m->s->name == LAUNCH_DLROVER_RUN;
     uint64_t unit, restarts;
     const char *level = flags_text(m->flags, "precheck");

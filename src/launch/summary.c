@@ -413,7 +413,7 @@ static void add_logs(const struct page *page)
 
 static void add_again(const struct page *page)
 {
-    uint32_t restarts = page->set->terms.max_restarts;
+    uint32_t restarts = page->set->rdzv.max_restarts;
     add_subject(page, "restarts");
     if (page->first->death.spared)
         buf_puts(page->out, "no restart was spent: the program never started\n");

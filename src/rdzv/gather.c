@@ -8,14 +8,14 @@
 
 uint32_t gather_world(const struct rdzv *rdzv, uint32_t members)
 {
-    uint32_t n = members < rdzv->terms.max ? members : rdzv->terms.max;
-    return n - n % rdzv->terms.node_unit;
+    uint32_t n = members < rdzv->settings.max ? members : rdzv->settings.max;
+    return n - n % rdzv->settings.node_unit;
 }
 
 uint32_t gather_least(const struct rdzv *rdzv)
 {
-    uint32_t unit = rdzv->terms.node_unit;
-    return (rdzv->terms.min + unit - 1) / unit * unit;
+    uint32_t unit = rdzv->settings.node_unit;
+    return (rdzv->settings.min + unit - 1) / unit * unit;
 }
 
 void gather_open(struct rdzv *rdzv, uint64_t now_us)
@@ -51,7 +51,7 @@ static void form(struct rdzv *rdzv, uint32_t n, uint64_t now_us)
         return;
     bool check = false;
     for (uint32_t i = 0; i < n; i++)
-        check = check || (rdzv->terms.check && !chosen[i]->checked);
+        check = check || (rdzv->settings.check && !chosen[i]->checked);
     if (check)
         trial_begin(rdzv, chosen, n, now_us);
     else
@@ -77,10 +77,10 @@ static void too_few(struct rdzv *rdzv, uint64_t now_us)
     else if (known && rdzv->expected + rdzv->later < least)
         rounds_over(rdzv, RDZV_END_LOST, "only %u nodes can take part, and a round needs %u",
                     rdzv->expected + rdzv->later, least);
-    else if (now_us >= machine_after(rdzv->gather_us, rdzv->terms.join_ms))
+    else if (now_us >= machine_after(rdzv->gather_us, rdzv->settings.join_ms))
         rounds_over(rdzv, rdzv->has_round ? RDZV_END_LOST : RDZV_END_TIMEOUT,
                     "%u of at least %u nodes were there after %s%s%s", here, least,
-                    fmt_duration(waited, rdzv->terms.join_ms), rdzv->has_round ? ": " : "",
+                    fmt_duration(waited, rdzv->settings.join_ms), rdzv->has_round ? ": " : "",
                     rdzv->has_round ? rdzv->cause : "");
 }
 
@@ -95,8 +95,8 @@ static void step_gather(struct rdzv *rdzv, uint64_t now_us)
         return;
     }
     bool full = n == gather_world(rdzv, UINT32_MAX);
-    bool late = now_us >= machine_after(rdzv->last_join_us, rdzv->terms.last_call_ms) ||
-                now_us >= machine_after(rdzv->gather_us, rdzv->terms.join_ms);
+    bool late = now_us >= machine_after(rdzv->last_join_us, rdzv->settings.last_call_ms) ||
+                now_us >= machine_after(rdzv->gather_us, rdzv->settings.join_ms);
     if (full || here >= rdzv->expected || rdzv->has_round || late)
         form(rdzv, n, now_us);
 }
@@ -170,15 +170,15 @@ uint64_t gather_due(const struct rdzv *rdzv)
 {
     uint64_t due = UINT64_MAX;
     if (rdzv->phase == RDZV_GATHER && rdzv->gathering && rdzv->parts[PART_BUSY] == 0) {
-        due = rdzv->held ? UINT64_MAX : machine_after(rdzv->gather_us, rdzv->terms.join_ms);
+        due = rdzv->held ? UINT64_MAX : machine_after(rdzv->gather_us, rdzv->settings.join_ms);
         if (gather_world(rdzv, rdzv->parts[PART_WAITING]) >= gather_least(rdzv))
-            due = sooner(due, machine_after(rdzv->last_join_us, rdzv->terms.last_call_ms));
+            due = sooner(due, machine_after(rdzv->last_join_us, rdzv->settings.last_call_ms));
     }
     if (rdzv->phase == RDZV_CHECK)
         due = rdzv->trial.until_us;
     if (rdzv->resuming && !rdzv->held)
         due = sooner(due, rdzv->resume_us);
     if (rdzv->phase == RDZV_RUN && rdzv->states[PLACE_DONE])
-        due = sooner(due, machine_after(rdzv->first_done_us, rdzv->terms.exit_barrier_ms));
+        due = sooner(due, machine_after(rdzv->first_done_us, rdzv->settings.exit_barrier_ms));
     return due;
 }

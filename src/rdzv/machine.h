@@ -79,8 +79,8 @@ struct rdzv {
     struct rdzv_sink sink;
     enum rdzv_phase phase;
     uint64_t term;
-    bool settled; /* terms and run id are those of the first member */
-    struct rdzv_terms terms;
+    bool settled; /* settings and run id are those of the first member */
+    struct rdzv_settings settings;
     char *run_id;
     uint32_t expected, later; /* later: who come when there is room */
     bool held;                /* some cannot be reached: nobody ends for want of them */

@@ -72,37 +72,38 @@ struct member *members_expired(struct rdzv *rdzv, uint64_t now_us, const char **
 
 /* ---- admission ---- */
 
-static bool sane(const struct rdzv_terms *terms)
+static bool sane(const struct rdzv_settings *settings)
 {
-    uint32_t unit = terms->node_unit ? terms->node_unit : 1;
-    return terms->min >= 1 && terms->min <= terms->max && terms->max <= RDZV_MAX_MEMBERS &&
-           terms->max - terms->max % unit >= terms->min;
+    uint32_t unit = settings->node_unit ? settings->node_unit : 1;
+    return settings->min >= 1 && settings->min <= settings->max &&
+           settings->max <= RDZV_MAX_MEMBERS &&
+           settings->max - settings->max % unit >= settings->min;
 }
 
-static bool same_terms(const struct rdzv_terms *a, const struct rdzv_terms *b)
+static bool same_settings(const struct rdzv_settings *a, const struct rdzv_settings *b)
 {
     return a->min == b->min && a->max == b->max && a->node_unit == b->node_unit &&
            a->check == b->check;
 }
 
-static bool terms_fit(struct rdzv *rdzv, const struct rdzv_join *join)
+static bool settings_fit(struct rdzv *rdzv, const struct rdzv_join *join)
 {
-    const struct rdzv_terms *theirs = &join->terms;
-    const struct rdzv_terms *ours = &rdzv->terms;
+    const struct rdzv_settings *theirs = &join->settings;
+    const struct rdzv_settings *ours = &rdzv->settings;
     if (join->ranks == 0 || join->ranks > RDZV_MAX_RANKS || join->member == 0) {
-        orders_refuse(rdzv, join->member, RDZV_REFUSED_TERMS, "%u ranks: 1 to %u can take part",
+        orders_refuse(rdzv, join->member, RDZV_REFUSED_SETTINGS, "%u ranks: 1 to %u can take part",
                       join->ranks, RDZV_MAX_RANKS);
         return false;
     }
     if (!sane(theirs)) {
-        orders_refuse(rdzv, join->member, RDZV_REFUSED_TERMS,
+        orders_refuse(rdzv, join->member, RDZV_REFUSED_SETTINGS,
                       "no world can have %u to %u nodes in multiples of %u: change --nnodes or "
                       "--node-unit (at most %u nodes)",
                       theirs->min, theirs->max, theirs->node_unit, RDZV_MAX_MEMBERS);
         return false;
     }
-    if (rdzv->settled && !same_terms(theirs, ours)) {
-        orders_refuse(rdzv, join->member, RDZV_REFUSED_TERMS,
+    if (rdzv->settled && !same_settings(theirs, ours)) {
+        orders_refuse(rdzv, join->member, RDZV_REFUSED_SETTINGS,
                       "it wants nodes %u to %u, unit %u, check %s; the first one that came wants "
                       "%u to %u, unit %u, check %s: start all with the same flags",
                       theirs->min, theirs->max, theirs->node_unit, theirs->check ? "on" : "off",
@@ -116,10 +117,10 @@ static bool rank_free(struct rdzv *rdzv, const struct rdzv_join *join)
 {
     if (join->node_rank == RDZV_ANY_RANK)
         return true;
-    if (join->node_rank >= join->terms.max) {
+    if (join->node_rank >= join->settings.max) {
         orders_refuse(rdzv, join->member, RDZV_REFUSED_RANK,
                       "node rank %u is not below the %u nodes there may be: give 0 to %u",
-                      join->node_rank, join->terms.max, join->terms.max - 1);
+                      join->node_rank, join->settings.max, join->settings.max - 1);
         return false;
     }
     const struct member *holder = map_get(rdzv->by_rank, (uint64_t)join->node_rank + 1);
@@ -153,7 +154,7 @@ static bool welcome_here(struct rdzv *rdzv, const struct rdzv_join *join)
                       RDZV_MAX_MEMBERS);
         return false;
     }
-    return terms_fit(rdzv, join) && rank_free(rdzv, join);
+    return settings_fit(rdzv, join) && rank_free(rdzv, join);
 }
 
 static struct member *create(struct rdzv *rdzv, uint64_t id)
@@ -186,9 +187,9 @@ struct member *members_admit(struct rdzv *rdzv, const struct rdzv_join *join, ui
         return NULL;
     if (!rdzv->settled) {
         rdzv->settled = true;
-        rdzv->terms = join->terms;
-        if (rdzv->terms.node_unit == 0)
-            rdzv->terms.node_unit = 1;
+        rdzv->settings = join->settings;
+        if (rdzv->settings.node_unit == 0)
+            rdzv->settings.node_unit = 1;
         set_text(&rdzv->run_id, join->run_id);
     }
     struct member *member = members_find(rdzv, join->member);
@@ -197,7 +198,7 @@ struct member *members_admit(struct rdzv *rdzv, const struct rdzv_join *join, ui
         /* Later on the leader counts: not every failure a launcher sees is its own. For the same
          * reason what it counted before never ends the job by itself. */
         member->spent =
-            join->spent < rdzv->terms.max_restarts ? join->spent : rdzv->terms.max_restarts;
+            join->spent < rdzv->settings.max_restarts ? join->spent : rdzv->settings.max_restarts;
     }
     if (member->node_rank != join->node_rank) {
         if (member->node_rank != RDZV_ANY_RANK)

@@ -106,14 +106,15 @@ void orders_note(struct rdzv *rdzv, uint64_t member, uint64_t about, const char 
 
 static void describe(const struct rdzv *rdzv, char out[SENTENCE])
 {
-    const struct rdzv_terms *terms = &rdzv->terms;
+    const struct rdzv_settings *settings = &rdzv->settings;
     uint32_t here = rdzv->parts[PART_WAITING];
     switch (rdzv->phase) {
     case RDZV_GATHER:
-        if (terms->min == terms->max)
-            (void)snprintf(out, SENTENCE, "%u of %u nodes", here, terms->max);
+        if (settings->min == settings->max)
+            (void)snprintf(out, SENTENCE, "%u of %u nodes", here, settings->max);
         else
-            (void)snprintf(out, SENTENCE, "%u of %u to %u nodes", here, terms->min, terms->max);
+            (void)snprintf(out, SENTENCE, "%u of %u to %u nodes", here, settings->min,
+                           settings->max);
         break;
     case RDZV_CHECK:
         (void)snprintf(out, SENTENCE, "%zu node%s to end the node check", rdzv->trial.n,

@@ -63,7 +63,7 @@ static void answer_late(struct rdzv *rdzv, const struct rdzv_join *join)
         }
     /* One that need not take part: the others have done it without it. */
     if (rdzv->end.kind == RDZV_END_DONE &&
-        (join->terms.min < join->terms.max || rdzv->limits.surplus)) {
+        (join->settings.min < join->settings.max || rdzv->limits.surplus)) {
         orders_end(rdzv, member, &rdzv->end);
         return;
     }

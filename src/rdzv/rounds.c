@@ -257,11 +257,11 @@ void rounds_settle(struct rdzv *rdzv)
         if (member)
             member->spent++;
         if (rdzv->final ||
-            (!place->spent_all && (!member || member->spent <= rdzv->terms.max_restarts)))
+            (!place->spent_all && (!member || member->spent <= rdzv->settings.max_restarts)))
             continue;
         rdzv->final = true;
         (void)snprintf(rdzv->final_why, sizeof rdzv->final_why,
-                       "no restart is left (the node may have %u)", rdzv->terms.max_restarts);
+                       "no restart is left (the node may have %u)", rdzv->settings.max_restarts);
     }
 }
 
@@ -290,12 +290,12 @@ void rounds_leave(struct rdzv *rdzv, struct place *place, const char *cause, uin
 void rounds_barrier(struct rdzv *rdzv, uint64_t now_us)
 {
     if (rdzv->phase != RDZV_RUN || !rdzv->states[PLACE_DONE] ||
-        now_us < machine_after(rdzv->first_done_us, rdzv->terms.exit_barrier_ms))
+        now_us < machine_after(rdzv->first_done_us, rdzv->settings.exit_barrier_ms))
         return;
     struct rdzv_end end = { .term = rdzv->term, .kind = RDZV_END_DONE };
-    end.text =
-        arena_printf(rdzv->memory, "its ranks ended with 0; %u other nodes still ran after %llu ms",
-                     rdzv->states[PLACE_RUNNING], (unsigned long long)rdzv->terms.exit_barrier_ms);
+    end.text = arena_printf(
+        rdzv->memory, "its ranks ended with 0; %u other nodes still ran after %llu ms",
+        rdzv->states[PLACE_RUNNING], (unsigned long long)rdzv->settings.exit_barrier_ms);
     rdzv->barrier_passed = true;
     for (size_t i = 0; i < rdzv->n_places; i++) {
         struct place *place = &rdzv->places[i];

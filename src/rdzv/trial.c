@@ -64,7 +64,7 @@ static void order_one(struct rdzv *rdzv, size_t self)
         .index = index,
         .peers = peers,
         .n = n,
-        .bandwidth = rdzv->terms.check_bandwidth,
+        .bandwidth = rdzv->settings.check_bandwidth,
     };
     orders_put(rdzv, &order);
 }
@@ -178,13 +178,13 @@ static double least_ms(const struct pairing_node *node)
 static const char *straggler_text(struct rdzv *rdzv, const struct trial_verdicts *judged, size_t i)
 {
     const struct trial *trial = &judged->trial;
-    return arena_printf(rdzv->memory, "is a straggler%s: %.0f ms where %s %.0f ms (%.400s)",
-                        rdzv->terms.exclude_straggler ? " and left out (--exclude-straggler)" : "",
-                        least_ms(&trial->nodes[i]),
-                        pairing_hosts(trial->nodes, trial->n, judged->out) == 2
-                            ? "the other one takes"
-                            : "the median is",
-                        (double)judged->median_us / 1000.0, trial->said[i].figures);
+    return arena_printf(
+        rdzv->memory, "is a straggler%s: %.0f ms where %s %.0f ms (%.400s)",
+        rdzv->settings.exclude_straggler ? " and left out (--exclude-straggler)" : "",
+        least_ms(&trial->nodes[i]),
+        pairing_hosts(trial->nodes, trial->n, judged->out) == 2 ? "the other one takes"
+                                                                : "the median is",
+        (double)judged->median_us / 1000.0, trial->said[i].figures);
 }
 
 static const char *fault_text(struct rdzv *rdzv, const struct trial_verdicts *judged, size_t i)
@@ -235,7 +235,7 @@ static void apply(struct rdzv *rdzv, struct trial_verdicts *judged, size_t i)
                                                     : fault_text(rdzv, judged, i);
     uint64_t id = member->id;
     text = arena_printf(rdzv->memory, "%s %s", member->node, text);
-    if (verdict != PAIRING_STRAGGLER || rdzv->terms.exclude_straggler) {
+    if (verdict != PAIRING_STRAGGLER || rdzv->settings.exclude_straggler) {
         exclude(rdzv, member, text);
         judged->gone++;
         judged->text = text;

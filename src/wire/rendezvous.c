@@ -68,17 +68,17 @@ static const struct codec_row more_rows[] = {
 
 /* ---- member to leader ---- */
 
-static const struct codec_row terms_rows[] = {
-    ROW(U32, struct rdzv_terms, min, "nodes"),
-    ROW(U32, struct rdzv_terms, max, "nodes"),
-    ROW(U32, struct rdzv_terms, node_unit, "the world is a multiple of it"),
-    ROW(U32, struct rdzv_terms, max_restarts, "failures that each member may have"),
-    ROW(U64, struct rdzv_terms, last_call_ms, "wait for more once min is there"),
-    ROW(U64, struct rdzv_terms, join_ms, "no round within this: it failed"),
-    ROW(U64, struct rdzv_terms, exit_barrier_ms, "wait at the end for the others"),
-    ROW(FLAG, struct rdzv_terms, check, "node check before a round of new membership"),
-    ROW(FLAG, struct rdzv_terms, check_bandwidth, "with a measurement of bandwidth"),
-    ROW(FLAG, struct rdzv_terms, exclude_straggler, "leave slow nodes out"),
+static const struct codec_row settings_rows[] = {
+    ROW(U32, struct rdzv_settings, min, "nodes"),
+    ROW(U32, struct rdzv_settings, max, "nodes"),
+    ROW(U32, struct rdzv_settings, node_unit, "the world is a multiple of it"),
+    ROW(U32, struct rdzv_settings, max_restarts, "failures that each member may have"),
+    ROW(U64, struct rdzv_settings, last_call_ms, "wait for more once min is there"),
+    ROW(U64, struct rdzv_settings, join_ms, "no round within this: it failed"),
+    ROW(U64, struct rdzv_settings, exit_barrier_ms, "wait at the end for the others"),
+    ROW(FLAG, struct rdzv_settings, check, "node check before a round of new membership"),
+    ROW(FLAG, struct rdzv_settings, check_bandwidth, "with a measurement of bandwidth"),
+    ROW(FLAG, struct rdzv_settings, exclude_straggler, "leave slow nodes out"),
     ROW_END,
 };
 static const struct codec_row claim_rows[] = {
@@ -103,7 +103,7 @@ static const struct codec_row join_rows[] = {
     ROW(U16, struct rdzv_join, lead_port, "where it would lead; 0: never"),
     ROW(U16, struct rdzv_join, check_port, "listens for node checks; 0: none"),
     ROW(U32, struct rdzv_join, spent, "failures of its ranks so far"),
-    ROW(STRUCT, struct rdzv_join, terms, "", .table = terms_rows),
+    ROW(STRUCT, struct rdzv_join, settings, "", .table = settings_rows),
     ROW(STRUCT, struct rdzv_join, claim, "", .table = claim_rows),
     DEATHS(struct rdzv_join),
     MORE_OF_DEATHS(struct rdzv_join),
@@ -236,7 +236,7 @@ static const struct codec_row end_rows[] = {
 };
 static const struct codec_row refused_rows[] = {
     ENUM(struct rdzv_refused, why, RDZV_REFUSED_OVER,
-         "1 another run id, 2 token, 3 node rank, 4 terms, 5 full, 6 the job has ended"),
+         "1 another run id, 2 token, 3 node rank, 4 settings, 5 full, 6 the job has ended"),
     TEXT(struct rdzv_refused, text, "with what to do"),
     ROW_END,
 };

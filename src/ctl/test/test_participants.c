@@ -126,13 +126,13 @@ static void meet(struct part *p)
                                     .addr = "127.0.0.2",
                                     .ranks = 1,
                                     .store_port = 5000,
-                                    .terms = { .min = 1,
-                                               .max = 1,
-                                               .node_unit = 1,
-                                               .max_restarts = 3,
-                                               .last_call_ms = 30000,
-                                               .join_ms = 600000,
-                                               .exit_barrier_ms = 300000 } };
+                                    .settings = { .min = 1,
+                                                  .max = 1,
+                                                  .node_unit = 1,
+                                                  .max_restarts = 3,
+                                                  .last_call_ms = 30000,
+                                                  .join_ms = 600000,
+                                                  .exit_barrier_ms = 300000 } };
     rdzv_put(&out, &join);
     struct engine_fact fact = { .kind = FACT_LAUNCHER,
                                 .generation = { .job = p->job, .number = 1 },

@@ -97,13 +97,13 @@ static void join(struct seat *s, const char *run_id, bool claims)
                                  .node_rank = s->index,
                                  .ranks = 2,
                                  .store_port = 5000,
-                                 .terms = { .min = s->f->min ? s->f->min : 1,
-                                            .max = 2,
-                                            .node_unit = 1,
-                                            .max_restarts = 3,
-                                            .last_call_ms = 30000,
-                                            .join_ms = 600000,
-                                            .exit_barrier_ms = 300000 } };
+                                 .settings = { .min = s->f->min ? s->f->min : 1,
+                                               .max = 2,
+                                               .node_unit = 1,
+                                               .max_restarts = 3,
+                                               .last_call_ms = 30000,
+                                               .join_ms = 600000,
+                                               .exit_barrier_ms = 300000 } };
     if (claims)
         message.claim = (struct rdzv_claim){ .term = s->term,
                                              .round = s->round,

@@ -143,12 +143,12 @@ static struct rdzv_join join_of(uint64_t member, uint32_t min, uint32_t max)
         .node_rank = RDZV_ANY_RANK,
         .ranks = 2,
         .store_port = 1,
-        .terms = { .min = min,
-                   .max = max,
-                   .node_unit = 1,
-                   .last_call_ms = max > 2 ? 60000 : 0, /* all of a large world are waited for */
-                   .join_ms = 60000,
-                   .exit_barrier_ms = 60000 },
+        .settings = { .min = min,
+                      .max = max,
+                      .node_unit = 1,
+                      .last_call_ms = max > 2 ? 60000 : 0, /* all of a large world are waited for */
+                      .join_ms = 60000,
+                      .exit_barrier_ms = 60000 },
     };
 }
 

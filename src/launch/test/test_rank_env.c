@@ -34,7 +34,7 @@ static struct settings plain_settings(void)
 {
     return (struct settings){
         .name = LAUNCH_TORCHRUN,
-        .terms = { .max_restarts = 5 },
+        .rdzv = { .max_restarts = 5 },
         .run_id = "job7",
         .ranks = 2,
         .role = "trainer",

@@ -90,7 +90,7 @@ static int setup(void **state)
     uv_loop_init(&world->loop);
     uv_timer_init(&world->loop, &world->beat);
     world->settings = (struct settings){ .name = LAUNCH_TORCHRUN,
-                                         .terms = { .min = 1, .max = 1, .node_unit = 1 },
+                                         .rdzv = { .min = 1, .max = 1, .node_unit = 1 },
                                          .run_id = "none",
                                          .ranks = 1,
                                          .role = "default",
@@ -128,7 +128,7 @@ static void make(struct world *world, uint32_t n)
 {
     struct err err;
     world->settings.ranks = n;
-    world->settings.terms.max_restarts = 0;
+    world->settings.rdzv.max_restarts = 0;
     world->place = (struct rdzv_place){ .ranks = n, .first_rank = 4, .node = "n", .addr = "a" };
     world->round = (struct rdzv_round){ .places = &world->place,
                                         .n_places = 1,

@@ -1,5 +1,5 @@
-/* What a command line and an environment decide: meetings, run ids, ranks, terms, devices, names.
- * What is wrong is refused. */
+/* What a command line and an environment decide: meetings, run ids, ranks, numbers of nodes,
+ * devices, names. What is wrong is refused. */
 #include "launch/settings_make.h"
 
 #include "base/file.h"
@@ -106,13 +106,13 @@ static void test_defaults(void **state)
     (void)state;
     good(&m, LAUNCH_TORCHRUN, "train.py --epochs 3");
     assert_int_equal(m.s.backend, RDZV_BACKEND_ALONE);
-    assert_int_equal(m.s.terms.min, 1);
-    assert_int_equal(m.s.terms.max, 1);
-    assert_int_equal(m.s.terms.max_restarts, 0);
-    assert_int_equal(m.s.terms.last_call_ms, 30000);
-    assert_int_equal(m.s.terms.exit_barrier_ms, 300000);
-    assert_int_equal(m.s.terms.join_ms, 600000);
-    assert_int_equal(m.s.terms.node_unit, 1);
+    assert_int_equal(m.s.rdzv.min, 1);
+    assert_int_equal(m.s.rdzv.max, 1);
+    assert_int_equal(m.s.rdzv.max_restarts, 0);
+    assert_int_equal(m.s.rdzv.last_call_ms, 30000);
+    assert_int_equal(m.s.rdzv.exit_barrier_ms, 300000);
+    assert_int_equal(m.s.rdzv.join_ms, 600000);
+    assert_int_equal(m.s.rdzv.node_unit, 1);
     assert_int_equal(m.s.ranks, 1);
     assert_int_equal(m.s.shutdown_ms, 30000);
     assert_int_equal(m.s.beat_ms, 1000);
@@ -132,8 +132,8 @@ static void test_defaults(void **state)
     assert_string_equal(m.said, "");
     done(&m);
     good(&m, LAUNCH_DLROVER_RUN, "train.py");
-    assert_int_equal(m.s.terms.last_call_ms, 60000);
-    assert_int_equal(m.s.terms.exit_barrier_ms, 900000);
+    assert_int_equal(m.s.rdzv.last_call_ms, 60000);
+    assert_int_equal(m.s.rdzv.exit_barrier_ms, 900000);
     assert_string_equal(m.s.role, "dlrover-trainer");
     assert_memory_equal(m.s.run_id, "standalone_", 11);
     done(&m);
@@ -144,8 +144,8 @@ static void test_nnodes(void **state)
     struct made m;
     (void)state;
     good(&m, LAUNCH_MUSTER, "--nnodes 2:4 --rdzv-endpoint h s.py");
-    assert_int_equal(m.s.terms.min, 2);
-    assert_int_equal(m.s.terms.max, 4);
+    assert_int_equal(m.s.rdzv.min, 2);
+    assert_int_equal(m.s.rdzv.max, 4);
     done(&m);
     const enum launch_name t = LAUNCH_TORCHRUN;
     bad(t, "--nnodes=3:2 s.py", 1, "3:2", "2:3");
@@ -239,7 +239,7 @@ static void test_meetings_of_torchrun(void **state)
     done(&m);
     good(&m, t, "--standalone --nnodes=1:4 --rdzv-id=x s.py");
     assert_int_equal(m.s.backend, RDZV_BACKEND_ALONE);
-    assert_int_equal(m.s.terms.max, 1);
+    assert_int_equal(m.s.rdzv.max, 1);
     assert_int_equal(strlen(m.s.run_id), 36);
     done(&m);
 }
@@ -321,20 +321,20 @@ static void test_dlrover_flags(void **state)
     (void)state;
     const enum launch_name d = LAUNCH_DLROVER_RUN;
     good(&m, d, "--precheck=2 --exclude-straggler --log-dir /tmp/x s.py");
-    assert_true(m.s.terms.check && m.s.terms.check_bandwidth && m.s.terms.exclude_straggler);
+    assert_true(m.s.rdzv.check && m.s.rdzv.check_bandwidth && m.s.rdzv.exclude_straggler);
     assert_int_equal(m.s.tee.all, 3);
     done(&m);
     good(&m, d, "--network_check --training_port 61000 --numa-affinity s.py");
-    assert_true(m.s.terms.check);
-    assert_false(m.s.terms.check_bandwidth);
+    assert_true(m.s.rdzv.check);
+    assert_false(m.s.rdzv.check_bandwidth);
     assert_int_equal(m.s.training_port, 61000);
     assert_int_equal(m.s.binding, BIND_NODE);
     done(&m);
     setenv("NODE_NUM", "4", 1);
     good(&m, d, "--auto-config --rdzv-endpoint=h s.py");
-    assert_int_equal(m.s.terms.min, 4);
-    assert_int_equal(m.s.terms.max, 4);
-    assert_true(m.s.terms.check);
+    assert_int_equal(m.s.rdzv.min, 4);
+    assert_int_equal(m.s.rdzv.max, 4);
+    assert_true(m.s.rdzv.check);
     done(&m);
     setenv("NODE_NUM", "many", 1);
     bad(d, "--auto-config s.py", 1, "\"many\"", "number of nodes");
@@ -349,13 +349,13 @@ static void test_conf_and_times(void **state)
     (void)state;
     const enum launch_name t = LAUNCH_TORCHRUN;
     good(&m, t, "--rdzv-conf=join_timeout=7,last_call_timeout=1,token=abc,read_timeout=9 s.py");
-    assert_int_equal(m.s.terms.join_ms, 7000);
-    assert_int_equal(m.s.terms.last_call_ms, 1000);
+    assert_int_equal(m.s.rdzv.join_ms, 7000);
+    assert_int_equal(m.s.rdzv.last_call_ms, 1000);
     assert_string_equal(m.s.token, "abc");
     assert_non_null(strstr(m.said, "read_timeout has no effect"));
     done(&m);
     good(&m, t, "--rdzv-conf=lastcall_timeout=2,keep_alive_interval=2,join_timeut=3 s.py");
-    assert_int_equal(m.s.terms.last_call_ms, 2000);
+    assert_int_equal(m.s.rdzv.last_call_ms, 2000);
     assert_int_equal(m.s.beat_ms, 2000);
     assert_int_equal(m.s.silence_ms, 6000);
     assert_non_null(strstr(m.said, "join_timeout?"));

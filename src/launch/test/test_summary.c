@@ -100,7 +100,7 @@ static void the_guilty_one_and_its_exception(void **state)
         "  stopped     3 other ranks were stopped because of it\n"
         "  its logs    /logs/r/attempt_0/0 on n1\n"
         "  restarts    none were allowed; --max-restarts 3 would have started it again\n");
-    screen->set.terms.max_restarts = 2;
+    screen->set.rdzv.max_restarts = 2;
     screen->set.tee.all = 0;
     screen->set.kind = PROGRAM_MODULE;
     screen->set.script = "pkg.train";
@@ -110,7 +110,7 @@ static void the_guilty_one_and_its_exception(void **state)
     has(screen, "1 other rank was stopped");
     has(screen, "all 2 of --max-restarts are spent");
     has_not(screen, "its logs");
-    screen->set.terms.max_restarts = 1;
+    screen->set.rdzv.max_restarts = 1;
     print(screen);
     has(screen, "the 1 of --max-restarts is spent");
     drop(screen);

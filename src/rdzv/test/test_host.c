@@ -85,12 +85,12 @@ static int join_over(struct scene *scene, uint64_t conn, uint64_t member)
                               .addr = "a",
                               .node_rank = RDZV_ANY_RANK,
                               .ranks = 1,
-                              .terms = { .min = 1,
-                                         .max = 2,
-                                         .node_unit = 1,
-                                         .last_call_ms = 60000,
-                                         .join_ms = 60000,
-                                         .exit_barrier_ms = 1000 } };
+                              .settings = { .min = 1,
+                                            .max = 2,
+                                            .node_unit = 1,
+                                            .last_call_ms = 60000,
+                                            .join_ms = 60000,
+                                            .exit_barrier_ms = 1000 } };
     return rdzv_host_join(scene->host, conn, 100 + member, &join, scene->now_us);
 }
 

@@ -54,7 +54,7 @@ struct player {
 struct world {
     uint64_t chance, seed;
     struct rdzv *rdzv;
-    struct rdzv_terms terms;
+    struct rdzv_settings settings;
     struct rdzv_limits limits;
     uint64_t now_us, next_id;
     struct player players[PLAYERS];
@@ -161,8 +161,8 @@ static void check_round(struct world *world, uint64_t to, const struct rdzv_roun
 {
     bool first = !world->began || round->round != world->last_round;
     uint32_t rank = 0;
-    HOLDS(world, round->n_places >= world->terms.min && round->n_places <= world->terms.max);
-    HOLDS(world, round->n_places % world->terms.node_unit == 0 && round->n_places <= PLAYERS);
+    HOLDS(world, round->n_places >= world->settings.min && round->n_places <= world->settings.max);
+    HOLDS(world, round->n_places % world->settings.node_unit == 0 && round->n_places <= PLAYERS);
     HOLDS(world, round->group_rank < round->n_places);
     HOLDS(world, round->nodes == round->n_places); /* few enough to be told all */
     HOLDS(world, round->places[round->group_rank].member == to && round->own.member == to);
@@ -185,7 +185,7 @@ static void check_round(struct world *world, uint64_t to, const struct rdzv_roun
         for (size_t i = 0; i < round->n_places; i++) {
             world->batch[i] = round->places[i].member;
             const struct member *member = members_find(world->rdzv, world->batch[i]);
-            HOLDS(world, !member || member->spent <= world->terms.max_restarts);
+            HOLDS(world, !member || member->spent <= world->settings.max_restarts);
             for (size_t k = 0; k < PLAYERS; k++)
                 HOLDS(world, world->runs[k] != world->batch[i]);
         }
@@ -270,7 +270,7 @@ static void say_join(struct world *world, struct player *player, bool died)
         .ranks = player->ranks,
         .store_port = 1,
         .spent = player->spent,
-        .terms = world->terms,
+        .settings = world->settings,
     };
     message.join.claim.term = player->term;
     if (player->has_round) {
@@ -616,7 +616,7 @@ static void run_trace(uint64_t seed)
 {
     struct world world = { .seed = seed, .chance = seed * 0x9e3779b97f4a7c15u + 1, .next_id = 1 };
     world.now_us = 1000 + draw(&world, 1000000);
-    world.terms = (struct rdzv_terms){
+    world.settings = (struct rdzv_settings){
         .max_restarts = (uint32_t)draw(&world, 5),
         .node_unit = 1 + (uint32_t)draw(&world, 2),
         .last_call_ms = draw(&world, 800),
@@ -625,8 +625,8 @@ static void run_trace(uint64_t seed)
         .check = draw(&world, 4) == 0,
         .exclude_straggler = draw(&world, 2),
     };
-    world.terms.max = world.terms.node_unit * (1 + (uint32_t)draw(&world, 4));
-    world.terms.min = 1 + (uint32_t)draw(&world, world.terms.max);
+    world.settings.max = world.settings.node_unit * (1 + (uint32_t)draw(&world, 4));
+    world.settings.min = 1 + (uint32_t)draw(&world, world.settings.max);
     world.limits = (struct rdzv_limits){
         .beat_ms = 1000,
         .silence_ms = draw(&world, 4) ? 2500 : 0,
@@ -635,7 +635,7 @@ static void run_trace(uint64_t seed)
     };
     bool ranked = draw(&world, 3) == 0;
     for (uint32_t i = 0; i < PLAYERS; i++)
-        world.players[i].node_rank = ranked && i < world.terms.max ? i : RDZV_ANY_RANK;
+        world.players[i].node_rank = ranked && i < world.settings.max ? i : RDZV_ANY_RANK;
     lead(&world);
     if (draw(&world, 3) == 0)
         SAY(&world, INPUT_EXPECT, rdzv_expect(world.rdzv, PLAYERS, 0, world.now_us));

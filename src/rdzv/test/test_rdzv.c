@@ -18,7 +18,7 @@
 struct scene {
     struct rdzv *rdzv;
     struct buf log; /* "R1.0:0/2+0 " is member 1, round 0, rank 0 of 2, no restarts */
-    struct rdzv_terms terms;
+    struct rdzv_settings settings;
     uint64_t now_us;
     bool undecided;
     const char *role; /* of who joins next */
@@ -68,13 +68,13 @@ static void lead(struct scene *scene)
 static void open_scene(struct scene *scene, uint32_t min, uint32_t max)
 {
     *scene = (struct scene){ .log = BUF_INIT(8192), .roles = BUF_INIT(8192), .now_us = MS(1000) };
-    scene->terms = (struct rdzv_terms){ .min = min,
-                                        .max = max,
-                                        .node_unit = 1,
-                                        .max_restarts = 1,
-                                        .last_call_ms = 500,
-                                        .join_ms = 5000,
-                                        .exit_barrier_ms = 1000 };
+    scene->settings = (struct rdzv_settings){ .min = min,
+                                              .max = max,
+                                              .node_unit = 1,
+                                              .max_restarts = 1,
+                                              .last_call_ms = 500,
+                                              .join_ms = 5000,
+                                              .exit_barrier_ms = 1000 };
     lead(scene);
 }
 
@@ -93,7 +93,7 @@ static void join_with(struct scene *scene, uint64_t id, const struct rdzv_claim 
                               .addr = "10.0.0.1",
                               .node_rank = RDZV_ANY_RANK,
                               .ranks = 2,
-                              .terms = scene->terms,
+                              .settings = scene->settings,
                               .role = scene->role };
     if (claim)
         join.claim = *claim;
@@ -220,7 +220,7 @@ static void test_who_was_first(void **state)
         const char *text = NULL;
         uint64_t member = 0;
         open_scene(&scene, 2, 2);
-        scene.terms.max_restarts = 0;
+        scene.settings.max_restarts = 0;
         join(&scene, 1);
         join(&scene, 2);
         report_deaths(&scene, 1, cases[i].here, cases[i].n);
@@ -275,7 +275,7 @@ static void test_a_loss_is_nobodys_failure(void **state)
     (void)state;
     struct scene scene;
     open_scene(&scene, 1, 3);
-    scene.terms.max_restarts = 0;
+    scene.settings.max_restarts = 0;
     join(&scene, 1);
     join(&scene, 2);
     join(&scene, 3);
@@ -359,15 +359,15 @@ static void test_unit_and_refusals(void **state)
     (void)state;
     struct scene scene;
     open_scene(&scene, 2, 4);
-    scene.terms.node_unit = 2;
+    scene.settings.node_unit = 2;
     for (uint64_t id = 1; id <= 3; id++)
         join(&scene, id);
     pass(&scene, 500);
     told(&scene, "R1.0:0/2+0 R2.0:1/2+0 ");
-    scene.terms.max = 6;
+    scene.settings.max = 6;
     join(&scene, 5);
     told(&scene, "X5:4 ");
-    scene.terms.max = 4;
+    scene.settings.max = 4;
     join(&scene, 6);
     told(&scene, "S1.0 S2.0 ");
     close_scene(&scene);
@@ -469,7 +469,7 @@ static void checked(struct scene *scene, uint64_t id, uint32_t check, enum rdzv_
 static void open_check(struct scene *scene, uint32_t min, uint32_t max)
 {
     open_scene(scene, min, max);
-    scene->terms.check = true;
+    scene->settings.check = true;
     for (uint32_t id = 1; id <= max; id++)
         join(scene, id);
     buf_clear(&scene->log);
@@ -480,7 +480,7 @@ static void test_check_blames_alone(void **state)
     (void)state;
     struct scene scene;
     open_scene(&scene, 2, 2);
-    scene.terms.check = true;
+    scene.settings.check = true;
     join(&scene, 1);
     join(&scene, 2);
     told(&scene, "C1.0:0/2 C2.0:1/2 ");
@@ -537,8 +537,8 @@ static void test_check_names_stragglers(void **state)
     struct scene scene;
     for (int exclude = 0; exclude < 2; exclude++) {
         open_scene(&scene, 2, 3);
-        scene.terms.check = true;
-        scene.terms.exclude_straggler = exclude;
+        scene.settings.check = true;
+        scene.settings.exclude_straggler = exclude;
         for (uint64_t id = 1; id <= 3; id++)
             join(&scene, id);
         for (uint32_t check = 1; check <= 2; check++)

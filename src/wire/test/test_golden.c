@@ -425,15 +425,15 @@ static void joins(struct fixture *f)
     static struct rdzv_death deaths[RDZV_MAX_DEATHS + 3];
     for (uint32_t i = 0; i < RDZV_MAX_DEATHS + 3; i++)
         deaths[i] = a_death(i + 1);
-    const struct rdzv_terms terms = { .min = 1,
-                                      .max = 2,
-                                      .node_unit = 3,
-                                      .max_restarts = 4,
-                                      .last_call_ms = 5,
-                                      .join_ms = 6,
-                                      .exit_barrier_ms = 7,
-                                      .check = true,
-                                      .exclude_straggler = true };
+    const struct rdzv_settings settings = { .min = 1,
+                                            .max = 2,
+                                            .node_unit = 3,
+                                            .max_restarts = 4,
+                                            .last_call_ms = 5,
+                                            .join_ms = 6,
+                                            .exit_barrier_ms = 7,
+                                            .check = true,
+                                            .exclude_straggler = true };
     const struct rdzv_claim claim = { .term = 1,
                                       .round = 2,
                                       .group_rank = 3,
@@ -451,7 +451,7 @@ static void joins(struct fixture *f)
                               .lead_port = 65535,
                               .check_port = 1,
                               .spent = 2,
-                              .terms = terms,
+                              .settings = settings,
                               .claim = claim };
     TRY_RDZV(f, "join", join, .member = 1);
     TRY_RDZV(f, "join-role", join, .member = 1, .role = "reader");

@@ -88,15 +88,15 @@ static void test_join(void **state)
         .lead_port = 256,
         .check_port = 1,
         .spent = 2,
-        .terms = { .min = 1,
-                   .max = 4,
-                   .node_unit = 2,
-                   .max_restarts = 3,
-                   .last_call_ms = 30000,
-                   .join_ms = 600000,
-                   .exit_barrier_ms = 300000,
-                   .check = true,
-                   .exclude_straggler = true },
+        .settings = { .min = 1,
+                      .max = 4,
+                      .node_unit = 2,
+                      .max_restarts = 3,
+                      .last_call_ms = 30000,
+                      .join_ms = 600000,
+                      .exit_barrier_ms = 300000,
+                      .check = true,
+                      .exclude_straggler = true },
         .claim = { .term = 5,
                    .round = 6,
                    .group_rank = 1,
@@ -121,9 +121,10 @@ static void test_join(void **state)
     assert_int_equal(back.lead_port, 256);
     assert_int_equal(back.check_port, 1);
     assert_int_equal(back.spent, 2);
-    assert_int_equal(back.terms.max, 4);
-    assert_int_equal(back.terms.exit_barrier_ms, 300000);
-    assert_true(back.terms.check && !back.terms.check_bandwidth && back.terms.exclude_straggler);
+    assert_int_equal(back.settings.max, 4);
+    assert_int_equal(back.settings.exit_barrier_ms, 300000);
+    assert_true(back.settings.check && !back.settings.check_bandwidth &&
+                back.settings.exclude_straggler);
     assert_int_equal(back.claim.term, 5);
     assert_true(back.claim.running && !back.claim.done);
     assert_int_equal(back.claim.nodes, 2);

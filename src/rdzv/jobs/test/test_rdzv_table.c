@@ -162,13 +162,13 @@ static void join(struct fix *f, uint32_t index)
                                        .node_rank = index,
                                        .ranks = 2,
                                        .store_port = 5000,
-                                       .terms = { .min = 1,
-                                                  .max = 2,
-                                                  .node_unit = 1,
-                                                  .max_restarts = 3,
-                                                  .last_call_ms = 30000,
-                                                  .join_ms = 600000,
-                                                  .exit_barrier_ms = 300000 } };
+                                       .settings = { .min = 1,
+                                                     .max = 2,
+                                                     .node_unit = 1,
+                                                     .max_restarts = 3,
+                                                     .last_call_ms = 30000,
+                                                     .join_ms = 600000,
+                                                     .exit_barrier_ms = 300000 } };
     rdzv_put(&out, &message);
     say(f, index, LAUNCHER_OPEN, NULL);
     say(f, index, LAUNCHER_DATA, &out);
