@@ -93,7 +93,7 @@ def test_good_nodes_are_checked_before_they_start_only(tmp_path: Path) -> None:
         for code, out, err in ends(processes):
             assert code == 0, err
             assert "trained 2" in out
-            # One that looked slow is checked a second time (rdzv/trial.c), none after a restart.
+            # One that looked slow is checked again (rdzv/node_check.c), none after a restart.
             *checks, _ = re.split(FIGURES, err)
             assert checks and "started again" not in "".join(checks), err
             assert len(checks) <= 2, err

@@ -60,7 +60,7 @@ static void take_over(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t 
 {
     const struct rdzv_claim *claim = &join->claim;
     drop_older(rdzv, now_us);
-    trial_drop(rdzv);
+    node_check_drop(rdzv);
     free(rdzv->places);
     rdzv->n_places = claim->nodes;
     rdzv->world_id = claim->world_id;

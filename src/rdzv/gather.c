@@ -53,7 +53,7 @@ static void form(struct rdzv *rdzv, uint32_t n, uint64_t now_us)
     for (uint32_t i = 0; i < n; i++)
         check = check || (rdzv->settings.check && !chosen[i]->checked);
     if (check)
-        trial_begin(rdzv, chosen, n, now_us);
+        node_check_begin(rdzv, chosen, n, now_us);
     else
         rounds_start(rdzv, chosen, n);
 }
@@ -153,7 +153,7 @@ void gather_progress(struct rdzv *rdzv, uint64_t now_us)
         before = rdzv->phase;
         switch (before) {
         case RDZV_GATHER: step_gather(rdzv, now_us); break;
-        case RDZV_CHECK: trial_progress(rdzv, now_us); break;
+        case RDZV_CHECK: node_check_progress(rdzv, now_us); break;
         case RDZV_RUN: step_run(rdzv, now_us); break;
         case RDZV_STOPPING: step_stopping(rdzv, now_us); break;
         case RDZV_OVER: break;
@@ -175,7 +175,7 @@ uint64_t gather_due(const struct rdzv *rdzv)
             due = sooner(due, machine_after(rdzv->last_join_us, rdzv->settings.last_call_ms));
     }
     if (rdzv->phase == RDZV_CHECK)
-        due = rdzv->trial.until_us;
+        due = rdzv->node_check.until_us;
     if (rdzv->resuming && !rdzv->held)
         due = sooner(due, rdzv->resume_us);
     if (rdzv->phase == RDZV_RUN && rdzv->states[PLACE_DONE])

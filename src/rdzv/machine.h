@@ -58,16 +58,16 @@ struct victim {
     size_t order; /* in which they were told, from 1 */
     int rank;     /* the first, a tie with it, another, a victim: while they are sorted */
 };
-struct trial_report { /* by one node, texts of the trial's memory */
+struct node_check_texts { /* by one node, texts of the check's memory */
     const char *figures, *why;
 };
-struct trial { /* one node check; arrays of n */
+struct node_check { /* one node check; arrays of n */
     size_t n;
     uint64_t *members;
     struct pairing_node *nodes;
     uint32_t *group;
     bool *answered;
-    struct trial_report *said;
+    struct node_check_texts *said;
     struct arena *memory;
     size_t missing;
     int round;
@@ -113,8 +113,8 @@ struct rdzv {
     bool gathering;
     uint64_t gather_us, last_join_us;
 
-    uint32_t check;
-    struct trial trial;
+    uint32_t check_number; /* of the last order to check; 0: none yet */
+    struct node_check node_check;
     VEC(uint64_t) barred; /* failed the node check */
 
     struct arena *deaths_memory;
@@ -206,13 +206,13 @@ void gather_open(struct rdzv *, uint64_t now_us);             /* -> GATHER, the 
 void gather_progress(struct rdzv *, uint64_t now_us);
 uint64_t gather_due(const struct rdzv *);
 
-/* trial.c */
-void trial_begin(struct rdzv *, struct member *const *, size_t n, uint64_t now_us);
-void trial_answer(struct rdzv *, const struct member *, const struct rdzv_check_report *);
-bool trial_has(const struct rdzv *, uint64_t member);
-void trial_again(struct rdzv *, uint64_t member); /* the order may have been lost */
-void trial_drop(struct rdzv *);                   /* forgets a running one */
-void trial_progress(struct rdzv *, uint64_t now_us);
-void trial_expire(struct rdzv *, uint64_t now_us);
+/* node_check.c */
+void node_check_begin(struct rdzv *, struct member *const *, size_t n, uint64_t now_us);
+void node_check_answer(struct rdzv *, const struct member *, const struct rdzv_check_report *);
+bool node_check_has(const struct rdzv *, uint64_t member);
+void node_check_repeat(struct rdzv *, uint64_t member); /* the order may have been lost */
+void node_check_drop(struct rdzv *);                    /* forgets a running one */
+void node_check_progress(struct rdzv *, uint64_t now_us);
+void node_check_expire(struct rdzv *, uint64_t now_us);
 
 #endif

@@ -117,8 +117,8 @@ static void describe(const struct rdzv *rdzv, char out[SENTENCE])
                            settings->max);
         break;
     case RDZV_CHECK:
-        (void)snprintf(out, SENTENCE, "%zu node%s to end the node check", rdzv->trial.n,
-                       rdzv->trial.n == 1 ? "" : "s");
+        (void)snprintf(out, SENTENCE, "%zu node%s to end the node check", rdzv->node_check.n,
+                       rdzv->node_check.n == 1 ? "" : "s");
         break;
     case RDZV_RUN:
         (void)snprintf(out, SENTENCE, "round %u runs on %zu nodes; a place there", rdzv->round,

@@ -30,7 +30,7 @@ void rdzv_destroy(struct rdzv *rdzv)
         return;
     while (rdzv->members.n > 0)
         members_remove(rdzv, rdzv->members.at[rdzv->members.n - 1]);
-    trial_drop(rdzv);
+    node_check_drop(rdzv);
     vec_fini(&rdzv->members);
     vec_fini(&rdzv->barred);
     vec_fini(&rdzv->deaths);
@@ -91,8 +91,8 @@ static void take_in(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t no
     if (stop)
         orders_stop(rdzv, member->id, round,
                     rdzv->phase == RDZV_STOPPING ? rdzv->cause : "the others are past that round");
-    if (known && trial_has(rdzv, member->id))
-        trial_again(rdzv, member->id);
+    if (known && node_check_has(rdzv, member->id))
+        node_check_repeat(rdzv, member->id);
 }
 
 void rdzv_join(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t now_us)
@@ -129,7 +129,7 @@ void rdzv_checked(struct rdzv *rdzv, uint64_t id, const struct rdzv_check_report
     struct member *member = members_find(rdzv, id);
     if (member) {
         members_heard(rdzv, member, now_us);
-        trial_answer(rdzv, member, checked);
+        node_check_answer(rdzv, member, checked);
     }
     move_on(rdzv, now_us);
 }
@@ -140,12 +140,12 @@ static void remove_member(struct rdzv *rdzv, struct member *member, const char *
 {
     uint64_t id = member->id;
     struct place *place = member->part == PART_IN_ROUND ? member->place : NULL;
-    bool checked = trial_has(rdzv, id);
+    bool checked = node_check_has(rdzv, id);
     members_remove(rdzv, member);
     if (place && (rdzv->phase == RDZV_RUN || rdzv->phase == RDZV_STOPPING))
         rounds_leave(rdzv, place, cause, now_us);
     if (checked) {
-        trial_drop(rdzv);
+        node_check_drop(rdzv);
         gather_open(rdzv, now_us);
     }
 }
@@ -249,7 +249,7 @@ uint64_t rdzv_tick(struct rdzv *rdzv, uint64_t now_us)
         lose(rdzv, expired->id, why, now_us);
     if (rdzv->resuming && !rdzv->held && now_us >= rdzv->resume_us)
         claims_resumed(rdzv, now_us);
-    trial_expire(rdzv, now_us);
+    node_check_expire(rdzv, now_us);
     rounds_barrier(rdzv, now_us);
     move_on(rdzv, now_us);
     if (rdzv->phase == RDZV_OVER)

@@ -323,7 +323,7 @@ void rounds_over(struct rdzv *rdzv, enum rdzv_end_kind kind, const char *fmt, ..
         deaths_clear(rdzv);
     deaths_tell(rdzv, &rdzv->end);
     rdzv->end.text = arena_strdup(rdzv->deaths_memory, text);
-    trial_drop(rdzv);
+    node_check_drop(rdzv);
     rdzv->phase = RDZV_OVER;
     rdzv->resuming = false;
     for (size_t i = 0; i < rdzv->n_places; i++)
