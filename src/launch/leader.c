@@ -190,7 +190,7 @@ static void hold(struct caller *caller, const struct rdzv_frame_data *frame)
 
 static uint64_t own_term(const struct leader *leader)
 {
-    return rdzv_term(rdzv_host_machine(leader->host));
+    return rdzv_term(rdzv_host_rendezvous(leader->host));
 }
 
 static void put_moved(struct leader *leader, struct conn *conn)
@@ -437,7 +437,7 @@ void leader_without(struct leader *leader, uint32_t group_rank, const char *why)
 {
     if (!leader->host)
         return;
-    rdzv_without(rdzv_host_machine(leader->host), group_rank, why, clock_mono_us());
+    rdzv_without(rdzv_host_rendezvous(leader->host), group_rank, why, clock_mono_us());
     leader->dirty = true;
 }
 

@@ -2,7 +2,7 @@
  * goes on from there. The newest round that anybody holds is taken over; who holds an older one is
  * told to stop it. While the round runs under this leader the same claims tell a broken connection
  * from a member that lost its ranks. */
-#include "rdzv/machine.h"
+#include "rdzv/state.h"
 
 #include "base/mem.h"
 
@@ -76,7 +76,7 @@ static void take_over(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t 
     rdzv->round_term = claim->term;
     if (claim->restarts > rdzv->restarts)
         rdzv->restarts = claim->restarts;
-    rdzv->resume_us = machine_after(now_us, rdzv->limits.resume_ms);
+    rdzv->resume_us = deadline_after(now_us, rdzv->limits.resume_ms);
     rdzv->by_failure = rdzv->final = rdzv->has_done = rdzv->barrier_passed = false;
     rdzv->gathering = false;
     rdzv->loss[0] = '\0';

@@ -2,7 +2,7 @@
  * the kernel told its launcher, and what one wake-up of the launcher saw is a tie; between nodes it
  * is the order in which the leader heard of them, for times of two machines are never compared.
  * Deaths are of the last round that ended; a new round forgets them. */
-#include "rdzv/machine.h"
+#include "rdzv/state.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* From one state to the next: called after every event, decides by the state alone who forms the
  * next world and when. It reads no clock; the time is handed in, and so is when to look again. */
-#include "rdzv/machine.h"
+#include "rdzv/state.h"
 
 #include "base/scan.h"
 
@@ -77,7 +77,7 @@ static void too_few(struct rdzv *rdzv, uint64_t now_us)
     else if (known && rdzv->expected + rdzv->later < least)
         rounds_over(rdzv, RDZV_END_LOST, "only %u nodes can take part, and a round needs %u",
                     rdzv->expected + rdzv->later, least);
-    else if (now_us >= machine_after(rdzv->gather_us, rdzv->settings.join_ms))
+    else if (now_us >= deadline_after(rdzv->gather_us, rdzv->settings.join_ms))
         rounds_over(rdzv, rdzv->has_round ? RDZV_END_LOST : RDZV_END_TIMEOUT,
                     "%u of at least %u nodes were there after %s%s%s", here, least,
                     fmt_duration(waited, rdzv->settings.join_ms), rdzv->has_round ? ": " : "",
@@ -95,8 +95,8 @@ static void step_gather(struct rdzv *rdzv, uint64_t now_us)
         return;
     }
     bool full = n == gather_world(rdzv, UINT32_MAX);
-    bool late = now_us >= machine_after(rdzv->last_join_us, rdzv->settings.last_call_ms) ||
-                now_us >= machine_after(rdzv->gather_us, rdzv->settings.join_ms);
+    bool late = now_us >= deadline_after(rdzv->last_join_us, rdzv->settings.last_call_ms) ||
+                now_us >= deadline_after(rdzv->gather_us, rdzv->settings.join_ms);
     if (full || here >= rdzv->expected || rdzv->has_round || late)
         form(rdzv, n, now_us);
 }
@@ -170,15 +170,15 @@ uint64_t gather_due(const struct rdzv *rdzv)
 {
     uint64_t due = UINT64_MAX;
     if (rdzv->phase == RDZV_GATHER && rdzv->gathering && rdzv->parts[PART_BUSY] == 0) {
-        due = rdzv->held ? UINT64_MAX : machine_after(rdzv->gather_us, rdzv->settings.join_ms);
+        due = rdzv->held ? UINT64_MAX : deadline_after(rdzv->gather_us, rdzv->settings.join_ms);
         if (gather_world(rdzv, rdzv->parts[PART_WAITING]) >= gather_least(rdzv))
-            due = sooner(due, machine_after(rdzv->last_join_us, rdzv->settings.last_call_ms));
+            due = sooner(due, deadline_after(rdzv->last_join_us, rdzv->settings.last_call_ms));
     }
     if (rdzv->phase == RDZV_CHECK)
         due = rdzv->node_check.until_us;
     if (rdzv->resuming && !rdzv->held)
         due = sooner(due, rdzv->resume_us);
     if (rdzv->phase == RDZV_RUN && rdzv->states[PLACE_DONE])
-        due = sooner(due, machine_after(rdzv->first_done_us, rdzv->settings.exit_barrier_ms));
+        due = sooner(due, deadline_after(rdzv->first_done_us, rdzv->settings.exit_barrier_ms));
     return due;
 }

@@ -1,6 +1,6 @@
-/* Participants by member and by connection. The machine decides, this knows who is there: a member
- * is lost when its connection has ended, when it does not come again in time, or when the owner
- * says so. It keeps its place while its connection is being made anew. */
+/* Participants by member and by connection. The rendezvous decides, this knows who is there: a
+ * member is lost when its connection has ended, when it does not come again in time, or when the
+ * owner says so. It keeps its place while its connection is being made anew. */
 #include "rdzv/host.h"
 
 #include "base/map.h"
@@ -9,11 +9,11 @@
 
 struct rdzv_host {
     struct rdzv_host_sink sink;
-    struct rdzv *machine;
+    struct rdzv *rdzv;
     struct map *members, *conns; /* struct rdzv_participant, which members owns */
     size_t missing;              /* who have to come again */
     uint64_t slack_us, due_us;
-    uint32_t expected, later; /* as the machine was told */
+    uint32_t expected, later; /* as the rendezvous was told */
     bool failed;
 };
 
@@ -43,7 +43,7 @@ struct rdzv_host *rdzv_host_create(const struct rdzv_limits *limits, struct rdzv
     host->slack_us = limits->silence_ms ? limits->silence_ms * 500ull : UINT64_MAX;
     host->due_us = UINT64_MAX;
     host->expected = UINT32_MAX;
-    host->machine =
+    host->rdzv =
         rdzv_create(limits, (struct rdzv_sink){ .order = on_order, .news = on_news, .arg = host });
     return host;
 }
@@ -52,15 +52,15 @@ void rdzv_host_destroy(struct rdzv_host *host)
 {
     if (!host)
         return;
-    rdzv_destroy(host->machine);
+    rdzv_destroy(host->rdzv);
     map_destroy(host->conns);
     map_destroy_with(host->members, free);
     free(host);
 }
 
-struct rdzv *rdzv_host_machine(const struct rdzv_host *host)
+struct rdzv *rdzv_host_rendezvous(const struct rdzv_host *host)
 {
-    return host->machine;
+    return host->rdzv;
 }
 
 bool rdzv_host_failed(const struct rdzv_host *host)
@@ -115,11 +115,11 @@ static void take_conn(struct rdzv_host *host, struct rdzv_participant *one, uint
         host->sink.replaced(host->sink.arg, former);
 }
 
-/* The machine first: the news about it names the member. */
+/* The rendezvous first: the news about it names the member. */
 static void lose(struct rdzv_host *host, struct rdzv_participant *one, const char *why,
                  uint64_t now_us)
 {
-    rdzv_lost(host->machine, one->id, why, now_us);
+    rdzv_lost(host->rdzv, one->id, why, now_us);
     if (one->conn)
         leave_conn(host, one, UINT64_MAX);
     host->missing -= one->due_us != UINT64_MAX;
@@ -141,7 +141,7 @@ int rdzv_host_join(struct rdzv_host *host, uint64_t conn, uint64_t tag,
     }
     take_conn(host, one, conn);
     one->tag = tag;
-    rdzv_join(host->machine, join, now_us);
+    rdzv_join(host->rdzv, join, now_us);
     return 0;
 }
 
@@ -151,7 +151,7 @@ void rdzv_host_closed(struct rdzv_host *host, uint64_t conn, const char *why, ui
     if (!one)
         return;
     leave_conn(host, one, UINT64_MAX);
-    if (rdzv_phase(host->machine) != RDZV_OVER)
+    if (rdzv_phase(host->rdzv) != RDZV_OVER)
         lose(host, one, why, now_us);
 }
 
@@ -173,7 +173,7 @@ void rdzv_host_lose(struct rdzv_host *host, uint64_t id, const char *why, uint64
 
 void rdzv_host_beat(struct rdzv_host *host, uint64_t id, uint64_t now_us)
 {
-    rdzv_beat(host->machine, id, now_us);
+    rdzv_beat(host->rdzv, id, now_us);
 }
 
 int rdzv_host_hear(struct rdzv_host *host, uint64_t conn, const struct rdzv_frame_data *frame,
@@ -188,19 +188,19 @@ int rdzv_host_hear(struct rdzv_host *host, uint64_t conn, const struct rdzv_fram
     case RDZV_FRAME_REPORT:
         rc = rdzv_get(frame, scratch, &report);
         if (rc == 0)
-            rdzv_report(host->machine, one->id, &report, now_us);
+            rdzv_report(host->rdzv, one->id, &report, now_us);
         break;
     case RDZV_FRAME_CHECKED:
         rc = rdzv_get(frame, scratch, &checked);
         if (rc == 0)
-            rdzv_checked(host->machine, one->id, &checked, now_us);
+            rdzv_checked(host->rdzv, one->id, &checked, now_us);
         break;
     case RDZV_FRAME_LEAVE:
         rc = rdzv_get(frame, scratch, &leave);
         if (rc == 0)
-            rdzv_leave(host->machine, one->id, &leave, now_us);
+            rdzv_leave(host->rdzv, one->id, &leave, now_us);
         break;
-    case RDZV_FRAME_BEAT: rdzv_beat(host->machine, one->id, now_us); break;
+    case RDZV_FRAME_BEAT: rdzv_beat(host->rdzv, one->id, now_us); break;
     default: rc = -1;
     }
     return rc;
@@ -212,7 +212,7 @@ bool rdzv_host_expect(struct rdzv_host *host, uint32_t members, uint32_t later, 
         return false;
     host->expected = members;
     host->later = later;
-    rdzv_expect(host->machine, members, later, now_us);
+    rdzv_expect(host->rdzv, members, later, now_us);
     return true;
 }
 
@@ -239,7 +239,7 @@ static void forgive_own_sleep(struct rdzv_host *host, uint64_t now_us)
         now_us < host->due_us + host->slack_us)
         return;
     while ((one = rdzv_host_next(host, &cursor)))
-        rdzv_beat(host->machine, one->id, now_us);
+        rdzv_beat(host->rdzv, one->id, now_us);
 }
 
 /* The next time at which one of them has to be back; UINT64_MAX: all are there. */
@@ -249,14 +249,14 @@ static uint64_t lose_missing(struct rdzv_host *host, uint64_t now_us)
     const struct rdzv_participant *one;
     uint64_t next = UINT64_MAX;
     size_t cursor = 0;
-    if (host->missing == 0 || rdzv_phase(host->machine) == RDZV_OVER)
+    if (host->missing == 0 || rdzv_phase(host->rdzv) == RDZV_OVER)
         return UINT64_MAX;
     while ((one = rdzv_host_next(host, &cursor)))
         if (one->due_us <= now_us)
             vec_push(&late, one->id);
         else if (one->due_us < next)
             next = one->due_us;
-    for (size_t i = 0; i < late.n && rdzv_phase(host->machine) != RDZV_OVER; i++)
+    for (size_t i = 0; i < late.n && rdzv_phase(host->rdzv) != RDZV_OVER; i++)
         rdzv_host_lose(host, late.at[i], "its launcher did not come back", now_us);
     vec_fini(&late);
     return next;
@@ -266,6 +266,6 @@ uint64_t rdzv_host_tick(struct rdzv_host *host, uint64_t now_us)
 {
     forgive_own_sleep(host, now_us);
     uint64_t next = lose_missing(host, now_us);
-    host->due_us = rdzv_tick(host->machine, now_us);
+    host->due_us = rdzv_tick(host->rdzv, now_us);
     return next < host->due_us ? next : host->due_us;
 }

@@ -28,8 +28,8 @@ struct rdzv_host;
 struct rdzv_host *rdzv_host_create(const struct rdzv_limits *, struct rdzv_host_sink);
 void rdzv_host_destroy(struct rdzv_host *); /* NULL-safe */
 
-/* The machine, for asking and for what concerns no participant (rdzv_without). */
-struct rdzv *rdzv_host_machine(const struct rdzv_host *);
+/* The rendezvous, for asking and for what concerns no participant (rdzv_without). */
+struct rdzv *rdzv_host_rendezvous(const struct rdzv_host *);
 bool rdzv_host_failed(const struct rdzv_host *); /* it is over, and not because all were done */
 size_t rdzv_host_count(const struct rdzv_host *);
 const struct rdzv_participant *rdzv_host_member(const struct rdzv_host *, uint64_t id);

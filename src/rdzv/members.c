@@ -1,13 +1,13 @@
 /* Who is alive, and who may not come in. A member is known from its first JOIN until it is lost,
  * leaves, or was told the end of its own part. */
-#include "rdzv/machine.h"
+#include "rdzv/state.h"
 
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t machine_after(uint64_t us, uint64_t ms)
+uint64_t deadline_after(uint64_t us, uint64_t ms)
 {
     if (ms > UINT64_MAX / 1000 || us > UINT64_MAX - ms * 1000)
         return UINT64_MAX;
@@ -32,7 +32,7 @@ void members_heard(struct rdzv *rdzv, struct member *member, uint64_t now_us)
 {
     member->heard_us = now_us;
     if (rdzv->limits.silence_ms) {
-        uint64_t end = machine_after(now_us, rdzv->limits.silence_ms);
+        uint64_t end = deadline_after(now_us, rdzv->limits.silence_ms);
         if (end < rdzv->scan_us)
             rdzv->scan_us = end;
     }
@@ -42,7 +42,7 @@ void members_stop_by(struct rdzv *rdzv, struct member *member, uint64_t now_us)
 {
     if (!rdzv->limits.stop_ms)
         return;
-    member->stop_by_us = machine_after(now_us, rdzv->limits.stop_ms);
+    member->stop_by_us = deadline_after(now_us, rdzv->limits.stop_ms);
     if (member->stop_by_us < rdzv->scan_us)
         rdzv->scan_us = member->stop_by_us;
 }
@@ -55,7 +55,7 @@ struct member *members_expired(struct rdzv *rdzv, uint64_t now_us, const char **
     for (size_t i = 0; i < rdzv->members.n; i++) {
         struct member *member = rdzv->members.at[i];
         uint64_t silent = rdzv->limits.silence_ms
-                              ? machine_after(member->heard_us, rdzv->limits.silence_ms)
+                              ? deadline_after(member->heard_us, rdzv->limits.silence_ms)
                               : UINT64_MAX;
         if (silent <= now_us || member->stop_by_us <= now_us) {
             *why = silent <= now_us ? "it fell silent" : "it did not stop its ranks in time";

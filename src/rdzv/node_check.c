@@ -1,6 +1,6 @@
 /* The node check before a round of new members: up to two orders per node, then a verdict. The
  * second order is left out when the first one found nothing to look into. */
-#include "rdzv/machine.h"
+#include "rdzv/state.h"
 
 #include "base/mem.h"
 
@@ -75,7 +75,7 @@ static void order_all(struct rdzv *rdzv, int round, uint64_t now_us)
     rdzv->check_number++;
     check->round = round;
     check->missing = 0;
-    check->until_us = machine_after(now_us, ANSWER_MS);
+    check->until_us = deadline_after(now_us, ANSWER_MS);
     pairing_make(check->nodes, check->n, round, check->group);
     for (size_t i = 0; i < check->n; i++) {
         check->answered[i] = check->group[i] == PAIRING_OUT;

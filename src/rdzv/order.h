@@ -19,7 +19,7 @@ enum rdzv_order_kind {
     RDZV_ORDER_REFUSED,
     RDZV_ORDER_NOTE
 };
-struct rdzv_order { /* texts and lists live until the next call into the machine */
+struct rdzv_order { /* texts and lists live until the next call into the rendezvous */
     uint64_t to;    /* member */
     enum rdzv_order_kind kind;
     union {

@@ -1,7 +1,7 @@
-/* What the machine says. Everything said during one call is kept until its end and goes out in
+/* What a rendezvous says. Everything said during one call is kept until its end and goes out in
  * order; a sink that calls back in (a leader whose own member answers at once) finds a whole state,
  * and what that call says goes out after what was said before. Texts lie in the call's arena. */
-#include "rdzv/machine.h"
+#include "rdzv/state.h"
 
 #include "base/buf.h"
 
@@ -145,7 +145,7 @@ void orders_waiting(struct rdzv *rdzv, uint64_t now_us)
 {
     orders_describe(rdzv);
     if (!rdzv->waiting_changed || rdzv->parts[PART_WAITING] == 0 ||
-        now_us < machine_after(rdzv->waiting_us, WAITING_EVERY_MS))
+        now_us < deadline_after(rdzv->waiting_us, WAITING_EVERY_MS))
         return;
     rdzv->waiting_changed = false;
     rdzv->waiting_us = now_us;
@@ -158,5 +158,5 @@ uint64_t orders_waiting_due(const struct rdzv *rdzv)
 {
     if (!rdzv->waiting_changed || rdzv->parts[PART_WAITING] == 0)
         return UINT64_MAX;
-    return machine_after(rdzv->waiting_us, WAITING_EVERY_MS);
+    return deadline_after(rdzv->waiting_us, WAITING_EVERY_MS);
 }

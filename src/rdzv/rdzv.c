@@ -1,8 +1,8 @@
 /* The events of a rendezvous. Each one changes what is known of its member, then gather_progress
- * moves the machine as far as the state allows; what is to be said goes out at the end. */
+ * moves the rendezvous as far as the state allows; what is to be said goes out at the end. */
 #include "rdzv/rdzv.h"
 
-#include "rdzv/machine.h"
+#include "rdzv/state.h"
 
 #include "base/mem.h"
 

@@ -1,5 +1,5 @@
 /* One rendezvous: who takes part, which round they are in, and what each has to be told. Pure:
- * events and the time come in, orders go out; no clock, no I/O, no randomness. The same machine
+ * events and the time come in, orders go out; no clock, no I/O, no randomness. The same code
  * runs in the server (inside a job) and in a launcher (else).
  *
  * Life: GATHER -> (CHECK) -> RUN -> STOPPING -> (CHECK) -> RUN ... -> OVER.
@@ -17,7 +17,7 @@
  *    answered (or are lost) END with every death told, the first one first.
  * Group ranks: by node rank where members asked for one; the others keep their order from round to
  * round, newcomers last. Ranks are contiguous per member.
- * A machine that began with a claim (rdzv_join.claim) takes over that round: it waits resume_ms
+ * A rendezvous that began with a claim (rdzv_join.claim) takes over that round: it waits resume_ms
  * for the members the claim names, then treats the missing ones as lost. Its term is one more than
  * the highest it was told of. */
 #ifndef RDZV_RDZV_H

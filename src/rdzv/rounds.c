@@ -1,6 +1,6 @@
 /* The life of one round: begun, ended by a failure or a change, done; and the end of all. Effects:
  * orders to members, places in the world, budgets that are charged. */
-#include "rdzv/machine.h"
+#include "rdzv/state.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
@@ -290,7 +290,7 @@ void rounds_leave(struct rdzv *rdzv, struct place *place, const char *cause, uin
 void rounds_barrier(struct rdzv *rdzv, uint64_t now_us)
 {
     if (rdzv->phase != RDZV_RUN || !rdzv->states[PLACE_DONE] ||
-        now_us < machine_after(rdzv->first_done_us, rdzv->settings.exit_barrier_ms))
+        now_us < deadline_after(rdzv->first_done_us, rdzv->settings.exit_barrier_ms))
         return;
     struct rdzv_end end = { .term = rdzv->term, .kind = RDZV_END_DONE };
     end.text = arena_printf(

@@ -171,7 +171,7 @@ static void line_send(struct line *line)
         line_free(line);
 }
 
-/* ---- what a machine says ---- */
+/* ---- what a rendezvous says ---- */
 
 /* A task's attempt as a number, and back. */
 static uint64_t attempt_tag(uint32_t flat, uint32_t attempt)
@@ -443,9 +443,9 @@ static void leave_task(struct rdzv_group *group, const struct live_job *job, uin
 /* Those who can be reached go on when they are enough for a round. */
 static void look_at_silence(struct rdzv_group *group, const struct live_job *job)
 {
-    const struct rdzv *machine = rdzv_host_machine(group->host);
+    const struct rdzv *rdzv = rdzv_host_rendezvous(group->host);
     uint64_t now = mono_us_of(group->start->all);
-    uint32_t least = rdzv_least(machine), heard = 0;
+    uint32_t least = rdzv_least(rdzv), heard = 0;
     bool held = false;
     for (uint32_t flat = 0; job->silent && flat < job->row.tasks; flat++) {
         const struct live_task *task = &job->tasks[flat];
@@ -455,13 +455,13 @@ static void look_at_silence(struct rdzv_group *group, const struct live_job *job
         const struct live_task *task = &job->tasks[flat];
         if (!is_ours(group, task) || task->left || !is_silent(group, job, task))
             continue;
-        if (least && heard >= least && rdzv_phase(machine) != RDZV_OVER)
+        if (least && heard >= least && rdzv_phase(rdzv) != RDZV_OVER)
             leave_task(group, job, flat);
         else
             held = true;
     }
-    if (rdzv_phase(machine) != RDZV_OVER)
-        rdzv_hold(rdzv_host_machine(group->host), held, now);
+    if (rdzv_phase(rdzv) != RDZV_OVER)
+        rdzv_hold(rdzv_host_rendezvous(group->host), held, now);
 }
 
 /* ---- what a launcher says ---- */
@@ -478,7 +478,7 @@ static bool may_replace(const struct rdzv_group *group, const struct line *line)
 {
     size_t cursor = 0;
     const struct rdzv_participant *one;
-    if (rdzv_phase(rdzv_host_machine(group->host)) != RDZV_OVER)
+    if (rdzv_phase(rdzv_host_rendezvous(group->host)) != RDZV_OVER)
         return false;
     if (rdzv_host_failed(group->host))
         return true;
@@ -704,7 +704,7 @@ static void lose_ended(struct rdzv_group *group, const struct live_job *job)
     while ((one = rdzv_host_next(host, &cursor)))
         if (attempt_over(job, one->tag))
             vec_push(&over, *one);
-    for (size_t i = 0; i < over.n && rdzv_phase(rdzv_host_machine(host)) != RDZV_OVER; i++)
+    for (size_t i = 0; i < over.n && rdzv_phase(rdzv_host_rendezvous(host)) != RDZV_OVER; i++)
         rdzv_host_lose(host, over.at[i].id, attempt_over(job, over.at[i].tag),
                        mono_us_of(group->start->all));
     if (over.n)
@@ -741,7 +741,7 @@ const char *rdzv_table_root(struct rdzv_table *all, const struct live_job *job, 
         const char *clause;
         if (group->role != WHOLE_JOB && group->role != job->tasks[flat].place.role)
             continue;
-        if (!rdzv_root(rdzv_host_machine(group->host), &id, &clause))
+        if (!rdzv_root(rdzv_host_rendezvous(group->host), &id, &clause))
             continue;
         const struct rdzv_participant *one = rdzv_host_member(group->host, id);
         if (!one)
@@ -754,7 +754,7 @@ const char *rdzv_table_root(struct rdzv_table *all, const struct live_job *job, 
 
 static bool met_well(const struct rdzv_group *group)
 {
-    return rdzv_phase(rdzv_host_machine(group->host)) == RDZV_OVER &&
+    return rdzv_phase(rdzv_host_rendezvous(group->host)) == RDZV_OVER &&
            !rdzv_host_failed(group->host);
 }
 

@@ -1,4 +1,4 @@
-/* Launchers inside a job's tasks meet here: one rendezvous machine (rdzv/) for each role and run id
+/* Launchers inside a job's tasks meet here: one rendezvous (rdzv/) for each role and run id
  * of a generation, made by the first JOIN and never stored: after a restart it is made again from
  * what its members still hold. What is said is applied when it is heard, orders go out in the turn,
  * events wait for its commit. */

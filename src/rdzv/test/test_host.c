@@ -113,7 +113,7 @@ static int say(struct scene *scene, uint64_t conn, const struct buf *frames)
 static int report(struct scene *scene, uint64_t conn, enum rdzv_outcome outcome)
 {
     AUTO_BUF struct buf out = BUF_INIT(4096);
-    struct rdzv_report message = { .term = rdzv_term(rdzv_host_machine(scene->host)),
+    struct rdzv_report message = { .term = rdzv_term(rdzv_host_rendezvous(scene->host)),
                                    .outcome = outcome };
     rdzv_put(&out, &message);
     return say(scene, conn, &out);
@@ -198,7 +198,7 @@ static void one_that_is_over_remembers_who_was_there(void **state)
     assert_int_equal(report(scene, 11, RDZV_FAILED), 0); /* and no restart is left */
     assert_int_equal(join_over(scene, 11, 1), 0);
     assert_int_equal(join_over(scene, 12, 2), 0);
-    assert_int_equal(rdzv_phase(rdzv_host_machine(scene->host)), RDZV_OVER);
+    assert_int_equal(rdzv_phase(rdzv_host_rendezvous(scene->host)), RDZV_OVER);
     rdzv_host_closed(scene->host, 12, "it has ended", scene->now_us);
     assert_int_equal(rdzv_host_member(scene->host, 2)->conn, 0);
     assert_true(rdzv_host_tick(scene->host, MS(60000)) == UINT64_MAX);

@@ -1,6 +1,6 @@
 /* Random traces: members that behave as launchers do, with slow and broken connections, deaths,
  * losses, newcomers, changes of the leader and stale messages; after every order the promises of
- * the machine are checked, and every trace must come to an end. What was reached is counted: in
+ * the rendezvous are checked, and every trace must come to an end. What was reached is counted: in
  * which phase which input came, what became of phases, and of the places of a round. MUSTER_SEED=n
  * runs one seed, MUSTER_TRACES=n that many. */
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "rdzv/machine.h"
+#include "rdzv/state.h"
 
 #include "base/mem.h"
 #include "base/scan.h"

@@ -1,6 +1,6 @@
 /* The insides of one rendezvous, shared by the files of this folder and nobody else. */
-#ifndef RDZV_MACHINE_H
-#define RDZV_MACHINE_H
+#ifndef RDZV_STATE_H
+#define RDZV_STATE_H
 
 #include "base/arena.h"
 #include "base/map.h"
@@ -131,10 +131,10 @@ struct rdzv {
 };
 
 /* Milliseconds after a moment, never past the end of time. */
-uint64_t machine_after(uint64_t us, uint64_t ms);
+uint64_t deadline_after(uint64_t us, uint64_t ms);
 
 /* orders.c: what is told during a call goes out at its end, when the state is whole, so that a sink
- * may call into the machine again. */
+ * may call into it again. */
 void orders_open(struct rdzv *);
 void orders_close(struct rdzv *);
 void orders_put(struct rdzv *, const struct rdzv_order *);
@@ -165,7 +165,7 @@ struct member *members_expired(struct rdzv *, uint64_t now_us, const char **why)
 void deaths_add(struct rdzv *, const struct rdzv_deaths *, const struct place *);
 void deaths_clear(struct rdzv *);
 bool deaths_guilty(const struct rdzv_deaths *); /* one that is not a victim */
-/* Sorted, bounded; texts and list live as long as the machine is OVER. */
+/* Sorted, bounded; texts and list live as long as the rendezvous is OVER. */
 void deaths_tell(struct rdzv *, struct rdzv_end *);
 const struct rdzv_victim *deaths_first(const struct rdzv *); /* NULL: nobody died */
 /* "rank 3 on n2 was killed (SIGKILL)" of the first one, with those of a tie; or fallback. */
