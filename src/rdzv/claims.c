@@ -2,12 +2,13 @@
  * goes on from there. The newest round that anybody holds is taken over; who holds an older one is
  * told to stop it. While the round runs under this leader the same claims tell a broken connection
  * from a member that lost its ranks. */
+#include "rdzv/claims.h"
+
+#include "rdzv/deadline.h"
+#include "rdzv/rounds.h"
 #include "rdzv/state.h"
 
-#include "base/mem.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 /* Numbers so large that nobody could count on are no claim, nor is one without a round. */
 static bool believable(const struct rdzv_claim *claim)
@@ -27,7 +28,7 @@ bool claims_current(const struct rdzv *rdzv, uint64_t term, uint32_t round)
 /* Two leaders that did not know of each other may both have begun a round of this number. */
 static bool same_world(const struct rdzv *rdzv, const struct rdzv_claim *claim)
 {
-    return claim->nodes == rdzv->n_places && claim->world_id == rdzv->world_id;
+    return claim->nodes == rdzv->places.n && claim->world_id == rdzv->world_id;
 }
 
 static bool can_take_over(const struct rdzv *rdzv, const struct rdzv_join *join)
@@ -45,14 +46,14 @@ static bool can_take_over(const struct rdzv *rdzv, const struct rdzv_join *join)
 /* Who was taken for running the older round is told to end it. */
 static void drop_older(struct rdzv *rdzv, uint64_t now_us)
 {
-    for (size_t i = 0; i < rdzv->members.n; i++) {
-        struct member *member = rdzv->members.at[i];
+    for (size_t i = 0; i < rdzv->members.all.n; i++) {
+        struct member *member = rdzv->members.all.at[i];
         if (member->part != PART_IN_ROUND)
             continue;
-        members_part(rdzv, member, PART_BUSY);
-        members_stop_by(rdzv, member, now_us);
+        members_part(&rdzv->members, member, PART_BUSY);
+        members_stop_by(&rdzv->members, member, now_us);
         if (member->place->state != PLACE_STOPPING)
-            orders_stop(rdzv, member->id, rdzv->round, "a newer round runs");
+            orders_stop(&rdzv->orders, member->id, rdzv->term, rdzv->round, "a newer round runs");
     }
 }
 
@@ -60,16 +61,12 @@ static void take_over(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t 
 {
     const struct rdzv_claim *claim = &join->claim;
     drop_older(rdzv, now_us);
-    node_check_drop(rdzv);
-    free(rdzv->places);
-    rdzv->n_places = claim->nodes;
+    check_answers_clear(&rdzv->check);
     rdzv->world_id = claim->world_id;
-    rdzv->places = mem_new(rdzv->n_places * sizeof *rdzv->places);
-    memset(rdzv->states, 0, sizeof rdzv->states);
-    rdzv->states[PLACE_ABSENT] = (uint32_t)rdzv->n_places;
-    for (size_t i = 0; i < rdzv->n_places; i++) {
-        rdzv->places[i].state = PLACE_ABSENT; /* whose it is, its member's own claim will say */
-        (void)snprintf(rdzv->places[i].node, sizeof rdzv->places[i].node, "node %zu", i);
+    places_make(&rdzv->places, claim->nodes, PLACE_ABSENT);
+    for (size_t i = 0; i < rdzv->places.n; i++) { /* whose it is, its member's own claim will say */
+        struct place *place = &rdzv->places.at[i];
+        (void)snprintf(place->node, sizeof place->node, "node %zu", i);
     }
     rdzv->has_round = rdzv->resuming = true;
     rdzv->round = claim->round;
@@ -80,10 +77,10 @@ static void take_over(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t 
     rdzv->by_failure = rdzv->final = rdzv->has_done = rdzv->barrier_passed = false;
     rdzv->gathering = false;
     rdzv->loss[0] = '\0';
-    deaths_clear(rdzv);
+    deaths_clear(&rdzv->deaths);
     rdzv->phase = RDZV_RUN;
-    for (size_t i = 0; i < rdzv->members.n; i++)
-        rdzv->members.at[i]->place = NULL;
+    for (size_t i = 0; i < rdzv->members.all.n; i++)
+        rdzv->members.all.at[i]->place = NULL;
     if (!claim->running && !claim->done)
         rounds_stop(rdzv, deaths_guilty(&join->deaths), "the leader changed while it was stopped",
                     now_us);
@@ -99,7 +96,7 @@ void claims_learn(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t now_
         rdzv->term = claim->term + 1;
     if (!believable(claim))
         return;
-    const struct member *member = members_find(rdzv, join->member);
+    const struct member *member = members_find(&rdzv->members, join->member);
     /* One that was told to stop its round, for a newer one, answers that: its claim is of the round
      * that was dropped, whatever term it has heard of since. */
     bool dropped = member && member->part == PART_BUSY;
@@ -113,10 +110,10 @@ void claims_learn(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t now_
 /* The place that its claim names and nobody else has: known from now on. */
 static void find_place(struct rdzv *rdzv, struct member *member, const struct rdzv_claim *claim)
 {
-    if (member->place || claim->group_rank >= rdzv->n_places ||
-        rdzv->places[claim->group_rank].member != 0)
+    if (member->place || claim->group_rank >= rdzv->places.n ||
+        rdzv->places.at[claim->group_rank].member != 0)
         return;
-    member->place = &rdzv->places[claim->group_rank];
+    member->place = &rdzv->places.at[claim->group_rank];
     member->place->member = member->id;
     member->senior = claim->group_rank;
 }
@@ -132,18 +129,18 @@ static bool keep_place(struct rdzv *rdzv, struct member *member, const struct rd
         rounds_done(rdzv, place, now_us);
     } else if (rdzv->phase == RDZV_RUN && claim->running && place->state != PLACE_DONE_GONE) {
         place->finished = false;
-        rounds_state(rdzv, place, PLACE_RUNNING);
+        places_set(&rdzv->places, place, PLACE_RUNNING);
     } else if (rdzv->phase == RDZV_STOPPING && claim->running && !claim->done) {
         if (place->state == PLACE_DONE_GONE)
             return false;
-        rounds_state(rdzv, place, PLACE_STOPPING);
-        members_stop_by(rdzv, member, now_us);
+        places_set(&rdzv->places, place, PLACE_STOPPING);
+        members_stop_by(&rdzv->members, member, now_us);
         *stop = true;
     } else {
         return false;
     }
     (void)snprintf(place->node, sizeof place->node, "%s", member->node);
-    members_part(rdzv, member, PART_IN_ROUND);
+    members_part(&rdzv->members, member, PART_IN_ROUND);
     return true;
 }
 
@@ -162,7 +159,7 @@ static void give_place_up(struct rdzv *rdzv, struct member *member, const struct
     if (failed) /* its report was lost with the connection */
         rounds_failed(rdzv, member, &join->deaths, false, now_us);
     else if (holds || before == PLACE_STOPPING)
-        deaths_add(rdzv, &join->deaths, place);
+        deaths_add(&rdzv->deaths, &join->deaths, places_rank(&rdzv->places, place), place->node);
     (void)snprintf(cause, sizeof cause, "%s came back without its ranks", member->node);
     rounds_leave(rdzv, place, cause, now_us);
 }
@@ -185,11 +182,11 @@ bool claims_settle(struct rdzv *rdzv, struct member *member, const struct rdzv_j
     if (open && member->place)
         give_place_up(rdzv, member, join, holds, now_us);
     if (believable(claim) && claim->running && !claim->done) {
-        members_part(rdzv, member, PART_BUSY);
-        members_stop_by(rdzv, member, now_us);
+        members_part(&rdzv->members, member, PART_BUSY);
+        members_stop_by(&rdzv->members, member, now_us);
         return true;
     }
-    members_part(rdzv, member, PART_WAITING);
+    members_part(&rdzv->members, member, PART_WAITING);
     return false;
 }
 
@@ -198,10 +195,11 @@ void claims_resumed(struct rdzv *rdzv, uint64_t now_us)
     char cause[SENTENCE];
     rdzv->resuming = false;
     (void)snprintf(cause, sizeof cause, "%u node%s did not come back after the leader changed",
-                   rdzv->states[PLACE_ABSENT], rdzv->states[PLACE_ABSENT] == 1 ? "" : "s");
-    for (size_t i = 0; i < rdzv->n_places; i++)
-        if (rdzv->places[i].state == PLACE_ABSENT) {
-            rounds_lost(rdzv, &rdzv->places[i], cause);
-            rounds_leave(rdzv, &rdzv->places[i], cause, now_us);
+                   rdzv->places.states[PLACE_ABSENT],
+                   rdzv->places.states[PLACE_ABSENT] == 1 ? "" : "s");
+    for (size_t i = 0; i < rdzv->places.n; i++)
+        if (rdzv->places.at[i].state == PLACE_ABSENT) {
+            rounds_lost(rdzv, &rdzv->places.at[i], cause);
+            rounds_leave(rdzv, &rdzv->places.at[i], cause, now_us);
         }
 }

@@ -2,7 +2,7 @@
  * the kernel told its launcher, and what one wake-up of the launcher saw is a tie; between nodes it
  * is the order in which the leader heard of them, for times of two machines are never compared.
  * Deaths are of the last round that ended; a new round forgets them. */
-#include "rdzv/state.h"
+#include "rdzv/deaths.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -12,10 +12,21 @@
 
 #define KEPT_MAX (4 * RDZV_MAX_DEATHS)
 
-void deaths_clear(struct rdzv *rdzv)
+void deaths_init(struct deaths *deaths)
 {
-    vec_clear(&rdzv->deaths);
-    arena_reset(rdzv->deaths_memory);
+    *deaths = (struct deaths){ .memory = arena_create() };
+}
+
+void deaths_fini(struct deaths *deaths)
+{
+    vec_fini(&deaths->all);
+    arena_destroy(deaths->memory);
+}
+
+void deaths_clear(struct deaths *deaths)
+{
+    vec_clear(&deaths->all);
+    arena_reset(deaths->memory);
 }
 
 bool deaths_guilty(const struct rdzv_deaths *deaths)
@@ -26,29 +37,29 @@ bool deaths_guilty(const struct rdzv_deaths *deaths)
     return false;
 }
 
-static bool known(const struct rdzv *rdzv, uint32_t group_rank, const struct rdzv_death *death)
+static bool known(const struct deaths *deaths, uint32_t group_rank, const struct rdzv_death *death)
 {
-    for (size_t i = 0; i < rdzv->deaths.n; i++) {
-        const struct rdzv_victim *old = &rdzv->deaths.at[i].what;
+    for (size_t i = 0; i < deaths->all.n; i++) {
+        const struct rdzv_victim *old = &deaths->all.at[i].what;
         if (old->group_rank == group_rank && old->death.local_rank == death->local_rank)
             return true;
     }
     return false;
 }
 
-void deaths_add(struct rdzv *rdzv, const struct rdzv_deaths *deaths, const struct place *place)
+void deaths_add(struct deaths *deaths, const struct rdzv_deaths *told, uint32_t group_rank,
+                const char *node)
 {
-    uint32_t group_rank = (uint32_t)(place - rdzv->places);
-    struct arena *memory = rdzv->deaths_memory;
-    for (size_t i = 0; i < deaths->n && rdzv->deaths.n < KEPT_MAX; i++) {
-        const struct rdzv_death *death = &deaths->at[i];
+    struct arena *memory = deaths->memory;
+    for (size_t i = 0; i < told->n && deaths->all.n < KEPT_MAX; i++) {
+        const struct rdzv_death *death = &told->at[i];
         /* A report that was sent again after a broken connection tells nothing new. */
-        if (known(rdzv, group_rank, death))
+        if (known(deaths, group_rank, death))
             continue;
-        struct victim *slot = vec_add(&rdzv->deaths);
-        *slot = (struct victim){ .order = rdzv->deaths.n };
+        struct victim *slot = vec_add(&deaths->all);
+        *slot = (struct victim){ .order = deaths->all.n };
         slot->what = (struct rdzv_victim){ .death = *death, .group_rank = group_rank };
-        slot->what.node = arena_strdup(memory, place->node);
+        slot->what.node = arena_strdup(memory, node);
         slot->what.death.message = arena_strdup(memory, death->message ? death->message : "");
         slot->what.death.error_file =
             arena_strdup(memory, death->error_file ? death->error_file : "");
@@ -72,11 +83,11 @@ static int weight(const struct rdzv_death *death)
 
 /* A cause of its own goes before an error that speaks of another's end: who is gone for the others
  * may take a while yet to end for the kernel. Else in the order in which they were told. */
-static const struct victim *first_of_all(const struct rdzv *rdzv)
+static const struct victim *first_of_all(const struct deaths *deaths)
 {
     const struct victim *first = NULL;
-    for (size_t i = 0; i < rdzv->deaths.n; i++) {
-        const struct victim *it = &rdzv->deaths.at[i];
+    for (size_t i = 0; i < deaths->all.n; i++) {
+        const struct victim *it = &deaths->all.at[i];
         int x = weight(&it->what.death), y = first ? weight(&first->what.death) : 0;
         if (!first || x < y || (x == y && it->order < first->order))
             first = it;
@@ -100,28 +111,28 @@ static int by_rank_told(const void *a, const void *b)
 }
 
 /* The first one, those that may have been first too, then others by order, victims last. */
-static void sort_deaths(struct rdzv *rdzv)
+static void sort_deaths(struct deaths *deaths)
 {
-    const struct victim *first = first_of_all(rdzv);
-    for (size_t i = 0; i < rdzv->deaths.n; i++) {
-        struct victim *it = &rdzv->deaths.at[i];
+    const struct victim *first = first_of_all(deaths);
+    for (size_t i = 0; i < deaths->all.n; i++) {
+        struct victim *it = &deaths->all.at[i];
         it->rank = it == first ? 0 : tied(it, first) ? 1 : it->what.death.victim ? 3 : 2;
     }
-    if (rdzv->deaths.n > 1)
-        qsort(rdzv->deaths.at, rdzv->deaths.n, sizeof *rdzv->deaths.at, by_rank_told);
+    if (deaths->all.n > 1)
+        qsort(deaths->all.at, deaths->all.n, sizeof *deaths->all.at, by_rank_told);
 }
 
-void deaths_tell(struct rdzv *rdzv, struct rdzv_end *end)
+void deaths_tell(struct deaths *deaths, struct rdzv_end *end)
 {
-    size_t n = rdzv->deaths.n;
+    size_t n = deaths->all.n;
     if (n == 0)
         return;
-    sort_deaths(rdzv);
+    sort_deaths(deaths);
     end->n_deaths = n < RDZV_MAX_DEATHS ? n : RDZV_MAX_DEATHS;
-    struct rdzv_victim *told = ARENA_ARRAY(rdzv->deaths_memory, end->n_deaths, struct rdzv_victim);
+    struct rdzv_victim *told = ARENA_ARRAY(deaths->memory, end->n_deaths, struct rdzv_victim);
     for (size_t i = 0; i < end->n_deaths; i++) {
-        told[i] = rdzv->deaths.at[i].what;
-        bool tie = rdzv->deaths.at[i].rank == 1;
+        told[i] = deaths->all.at[i].what;
+        bool tie = deaths->all.at[i].rank == 1;
         end->undecided = end->undecided || tie;
         if (tie) /* which is how the others see it */
             told[i].death.age_us = told[0].death.age_us;
@@ -146,29 +157,29 @@ static void describe(const struct rdzv_victim *who, struct buf *out)
     }
 }
 
-const struct rdzv_victim *deaths_first(const struct rdzv *rdzv)
+const struct rdzv_victim *deaths_first(const struct deaths *deaths)
 {
-    const struct victim *first = first_of_all(rdzv);
+    const struct victim *first = first_of_all(deaths);
     return first ? &first->what : NULL;
 }
 
-void deaths_cause(const struct rdzv *rdzv, const char *fallback, char out[SENTENCE])
+void deaths_cause(const struct deaths *deaths, const char *fallback, char *out, size_t size)
 {
     AUTO_BUF struct buf text = BUF_INIT(1u << 16);
-    const struct victim *first = first_of_all(rdzv);
+    const struct victim *first = first_of_all(deaths);
     size_t ties = 0, more = 0;
     if (!first) {
-        (void)snprintf(out, SENTENCE, "%s", fallback);
+        (void)snprintf(out, size, "%s", fallback);
         return;
     }
     describe(&first->what, &text);
-    for (size_t i = 0; i < rdzv->deaths.n; i++) {
-        const struct victim *it = &rdzv->deaths.at[i];
+    for (size_t i = 0; i < deaths->all.n; i++) {
+        const struct victim *it = &deaths->all.at[i];
         if (!tied(it, first))
             continue;
         ties++;
-        more += text.len > SENTENCE / 2;
-        if (text.len > SENTENCE / 2)
+        more += text.len > size / 2;
+        if (text.len > size / 2)
             continue;
         buf_puts(&text, " and ");
         describe(&it->what, &text);
@@ -177,5 +188,5 @@ void deaths_cause(const struct rdzv *rdzv, const char *fallback, char out[SENTEN
         buf_addf(&text, " and %zu more", more);
     if (ties)
         buf_puts(&text, ", at the same moment");
-    (void)snprintf(out, SENTENCE, "%s", buf_str(&text));
+    (void)snprintf(out, size, "%s", buf_str(&text));
 }

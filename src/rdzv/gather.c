@@ -1,29 +1,15 @@
 /* From one state to the next: called after every event, decides by the state alone who forms the
  * next world and when. It reads no clock; the time is handed in, and so is when to look again. */
-#include "rdzv/state.h"
+#include "rdzv/gather.h"
 
 #include "base/scan.h"
+#include "rdzv/deadline.h"
+#include "rdzv/node_check.h"
+#include "rdzv/rounds.h"
+#include "rdzv/state.h"
+#include "rdzv/world.h"
 
 #include <stdlib.h>
-
-uint32_t gather_world(const struct rdzv *rdzv, uint32_t members)
-{
-    uint32_t n = members < rdzv->settings.max ? members : rdzv->settings.max;
-    return n - n % rdzv->settings.node_unit;
-}
-
-uint32_t gather_least(const struct rdzv *rdzv)
-{
-    uint32_t unit = rdzv->settings.node_unit;
-    return (rdzv->settings.min + unit - 1) / unit * unit;
-}
-
-void gather_open(struct rdzv *rdzv, uint64_t now_us)
-{
-    rdzv->phase = RDZV_GATHER;
-    rdzv->gathering = true;
-    rdzv->gather_us = rdzv->last_join_us = now_us;
-}
 
 static int by_seniority(const void *a, const void *b)
 {
@@ -35,11 +21,12 @@ static int by_seniority(const void *a, const void *b)
 /* Those of the last round first, in their order, then by arrival. */
 static struct member **choose(struct rdzv *rdzv, uint32_t n)
 {
-    struct member **all = ARENA_ARRAY(rdzv->memory, rdzv->parts[PART_WAITING], struct member *);
+    struct member **all =
+        ARENA_ARRAY(rdzv->orders.memory, rdzv->members.parts[PART_WAITING], struct member *);
     size_t found = 0;
-    for (size_t i = 0; i < rdzv->members.n; i++)
-        if (rdzv->members.at[i]->part == PART_WAITING)
-            all[found++] = rdzv->members.at[i];
+    for (size_t i = 0; i < rdzv->members.all.n; i++)
+        if (rdzv->members.all.at[i]->part == PART_WAITING)
+            all[found++] = rdzv->members.all.at[i];
     qsort(all, found, sizeof *all, by_seniority);
     return n <= found ? all : NULL;
 }
@@ -60,8 +47,8 @@ static void form(struct rdzv *rdzv, uint32_t n, uint64_t now_us)
 
 static void too_few(struct rdzv *rdzv, uint64_t now_us)
 {
-    uint32_t here = rdzv->parts[PART_WAITING];
-    uint32_t least = gather_least(rdzv);
+    uint32_t here = rdzv->members.parts[PART_WAITING];
+    uint32_t least = world_least(&rdzv->settings);
     bool known = rdzv->expected != UINT32_MAX;
     char waited[FMT_MAX];
     const char *left = here == 1 ? "node is left" : "nodes are left";
@@ -86,15 +73,15 @@ static void too_few(struct rdzv *rdzv, uint64_t now_us)
 
 static void step_gather(struct rdzv *rdzv, uint64_t now_us)
 {
-    if (!rdzv->settled || !rdzv->gathering || rdzv->parts[PART_BUSY] > 0)
+    if (!rdzv->settled || !rdzv->gathering || rdzv->members.parts[PART_BUSY] > 0)
         return;
-    uint32_t here = rdzv->parts[PART_WAITING];
-    uint32_t n = gather_world(rdzv, here);
-    if (n < gather_least(rdzv)) {
+    uint32_t here = rdzv->members.parts[PART_WAITING];
+    uint32_t n = world_largest(&rdzv->settings, here);
+    if (n < world_least(&rdzv->settings)) {
         too_few(rdzv, now_us);
         return;
     }
-    bool full = n == gather_world(rdzv, UINT32_MAX);
+    bool full = n == world_largest(&rdzv->settings, UINT32_MAX);
     bool late = now_us >= deadline_after(rdzv->last_join_us, rdzv->settings.last_call_ms) ||
                 now_us >= deadline_after(rdzv->gather_us, rdzv->settings.join_ms);
     if (full || here >= rdzv->expected || rdzv->has_round || late)
@@ -103,23 +90,23 @@ static void step_gather(struct rdzv *rdzv, uint64_t now_us)
 
 static void step_run(struct rdzv *rdzv, uint64_t now_us)
 {
-    const uint32_t *states = rdzv->states;
+    const uint32_t *states = rdzv->places.states;
     if (rdzv->resuming && states[PLACE_ABSENT] == 0)
         rdzv->resuming = false;
-    if (states[PLACE_DONE] + states[PLACE_DONE_GONE] == rdzv->n_places) {
-        rounds_over(rdzv, RDZV_END_DONE, "all ranks on %zu nodes ended with 0", rdzv->n_places);
+    if (states[PLACE_DONE] + states[PLACE_DONE_GONE] == rdzv->places.n) {
+        rounds_over(rdzv, RDZV_END_DONE, "all ranks on %zu nodes ended with 0", rdzv->places.n);
         return;
     }
     /* A newcomer is let in when that makes a larger world; near the end (somebody is done) it is
      * not worth a restart of the others. */
     uint32_t running = states[PLACE_RUNNING];
-    if (rdzv->resuming || running != rdzv->n_places || rdzv->parts[PART_WAITING] == 0 ||
-        gather_world(rdzv, running + rdzv->parts[PART_WAITING]) <= running)
+    if (rdzv->resuming || running != rdzv->places.n || rdzv->members.parts[PART_WAITING] == 0 ||
+        world_largest(&rdzv->settings, running + rdzv->members.parts[PART_WAITING]) <= running)
         return;
     const char *name = "a node";
-    for (size_t i = 0; i < rdzv->members.n; i++)
-        if (rdzv->members.at[i]->part == PART_WAITING)
-            name = rdzv->members.at[i]->node;
+    for (size_t i = 0; i < rdzv->members.all.n; i++)
+        if (rdzv->members.all.at[i]->part == PART_WAITING)
+            name = rdzv->members.all.at[i]->node;
     char cause[SENTENCE];
     (void)snprintf(cause, sizeof cause, "%s joined", name);
     rounds_stop(rdzv, false, cause, now_us);
@@ -127,23 +114,23 @@ static void step_run(struct rdzv *rdzv, uint64_t now_us)
 
 static void step_stopping(struct rdzv *rdzv, uint64_t now_us)
 {
-    if (rdzv->resuming && rdzv->states[PLACE_ABSENT] == 0)
+    if (rdzv->resuming && rdzv->places.states[PLACE_ABSENT] == 0)
         rdzv->resuming = false;
-    if (rdzv->states[PLACE_STOPPING] + rdzv->states[PLACE_ABSENT] > 0)
+    if (rdzv->places.states[PLACE_STOPPING] + rdzv->places.states[PLACE_ABSENT] > 0)
         return;
     size_t finished = 0;
-    for (size_t i = 0; i < rdzv->n_places; i++)
-        finished += rdzv->places[i].finished;
+    for (size_t i = 0; i < rdzv->places.n; i++)
+        finished += rdzv->places.at[i].finished;
     rounds_settle(rdzv);
     if (rdzv->final) {
         rounds_over(rdzv, RDZV_END_FAILED, "%s; %s", rdzv->cause, rdzv->final_why);
         return;
     }
-    if (finished == rdzv->n_places) {
-        rounds_over(rdzv, RDZV_END_DONE, "all ranks on %zu nodes ended with 0", rdzv->n_places);
+    if (finished == rdzv->places.n) {
+        rounds_over(rdzv, RDZV_END_DONE, "all ranks on %zu nodes ended with 0", rdzv->places.n);
         return;
     }
-    gather_open(rdzv, now_us);
+    state_gather(rdzv, now_us);
 }
 
 void gather_progress(struct rdzv *rdzv, uint64_t now_us)
@@ -169,16 +156,17 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 uint64_t gather_due(const struct rdzv *rdzv)
 {
     uint64_t due = UINT64_MAX;
-    if (rdzv->phase == RDZV_GATHER && rdzv->gathering && rdzv->parts[PART_BUSY] == 0) {
+    if (rdzv->phase == RDZV_GATHER && rdzv->gathering && rdzv->members.parts[PART_BUSY] == 0) {
         due = rdzv->held ? UINT64_MAX : deadline_after(rdzv->gather_us, rdzv->settings.join_ms);
-        if (gather_world(rdzv, rdzv->parts[PART_WAITING]) >= gather_least(rdzv))
+        if (world_largest(&rdzv->settings, rdzv->members.parts[PART_WAITING]) >=
+            world_least(&rdzv->settings))
             due = sooner(due, deadline_after(rdzv->last_join_us, rdzv->settings.last_call_ms));
     }
     if (rdzv->phase == RDZV_CHECK)
-        due = rdzv->node_check.until_us;
+        due = rdzv->check.until_us;
     if (rdzv->resuming && !rdzv->held)
         due = sooner(due, rdzv->resume_us);
-    if (rdzv->phase == RDZV_RUN && rdzv->states[PLACE_DONE])
+    if (rdzv->phase == RDZV_RUN && rdzv->places.states[PLACE_DONE])
         due = sooner(due, deadline_after(rdzv->first_done_us, rdzv->settings.exit_barrier_ms));
     return due;
 }

@@ -1,59 +1,40 @@
 /* The node check before a round of new members: up to two orders per node, then a verdict. The
  * second order is left out when the first one found nothing to look into. */
-#include "rdzv/state.h"
+#include "rdzv/node_check.h"
 
 #include "base/mem.h"
+#include "rdzv/deadline.h"
+#include "rdzv/rounds.h"
+#include "rdzv/state.h"
+#include "rdzv/world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ANSWER_MS 330000u /* a check takes at most 300 s (launch/check.h), plus the way */
 #define NOTES_MAX 8u      /* n bad nodes told to n members would be n * n messages */
 
-static size_t index_of(const struct node_check *check, uint64_t member)
-{
-    size_t i = 0;
-    while (i < check->n && check->members[i] != member)
-        i++;
-    return i;
-}
-
 bool node_check_has(const struct rdzv *rdzv, uint64_t member)
 {
-    return rdzv->phase == RDZV_CHECK && index_of(&rdzv->node_check, member) < rdzv->node_check.n;
-}
-
-static void node_check_free(struct node_check *check)
-{
-    free(check->members);
-    free(check->nodes);
-    free(check->group);
-    free(check->answered);
-    free(check->said);
-    arena_destroy(check->memory);
-    *check = (struct node_check){ 0 };
-}
-
-void node_check_drop(struct rdzv *rdzv)
-{
-    node_check_free(&rdzv->node_check);
+    return rdzv->phase == RDZV_CHECK && check_answers_find(&rdzv->check, member) < rdzv->check.n;
 }
 
 static void order_one(struct rdzv *rdzv, size_t self)
 {
-    const struct node_check *check = &rdzv->node_check;
+    const struct check_answers *check = &rdzv->check;
     size_t n = 0;
     uint32_t index = 0;
     for (size_t i = 0; i < check->n; i++)
         n += check->group[i] == check->group[self];
-    struct rdzv_peer *peers = ARENA_ARRAY(rdzv->memory, n, struct rdzv_peer);
+    struct rdzv_peer *peers = ARENA_ARRAY(rdzv->orders.memory, n, struct rdzv_peer);
     for (size_t i = 0, at = 0; i < check->n; i++) {
         if (check->group[i] != check->group[self])
             continue;
-        const struct member *member = members_find(rdzv, check->members[i]);
+        const struct member *member = members_find(&rdzv->members, check->members[i]);
         if (i == self)
             index = (uint32_t)at;
-        peers[at].addr = arena_strdup(rdzv->memory, member ? member->addr : "");
+        peers[at].addr = arena_strdup(rdzv->orders.memory, member ? member->addr : "");
         peers[at++].port = member ? member->check_port : 0;
     }
     struct rdzv_order order = { .to = check->members[self], .kind = RDZV_ORDER_CHECK };
@@ -66,39 +47,26 @@ static void order_one(struct rdzv *rdzv, size_t self)
         .n = n,
         .bandwidth = rdzv->settings.check_bandwidth,
     };
-    orders_put(rdzv, &order);
+    orders_put(&rdzv->orders, &order);
 }
 
 static void order_all(struct rdzv *rdzv, int round, uint64_t now_us)
 {
-    struct node_check *check = &rdzv->node_check;
+    struct check_answers *check = &rdzv->check;
     rdzv->check_number++;
-    check->round = round;
-    check->missing = 0;
-    check->until_us = deadline_after(now_us, ANSWER_MS);
-    pairing_make(check->nodes, check->n, round, check->group);
-    for (size_t i = 0; i < check->n; i++) {
-        check->answered[i] = check->group[i] == PAIRING_OUT;
-        check->missing += !check->answered[i];
+    check_answers_await(check, round, deadline_after(now_us, ANSWER_MS));
+    for (size_t i = 0; i < check->n; i++)
         if (!check->answered[i])
             order_one(rdzv, i);
-    }
 }
 
 void node_check_begin(struct rdzv *rdzv, struct member *const *chosen, size_t n, uint64_t now_us)
 {
-    node_check_drop(rdzv);
-    struct node_check *check = &rdzv->node_check;
-    check->n = n;
-    check->members = mem_new(n * sizeof *check->members);
-    check->nodes = mem_new(n * sizeof *check->nodes);
-    check->group = mem_new(n * sizeof *check->group);
-    check->answered = mem_new(n * sizeof *check->answered);
-    check->said = mem_new(n * sizeof *check->said);
-    check->memory = arena_create();
+    struct check_answers *check = &rdzv->check;
+    check_answers_clear(check);
+    check_answers_make(check, n);
     for (size_t i = 0; i < n; i++) {
         check->members[i] = chosen[i]->id;
-        check->said[i] = (struct node_check_texts){ .figures = "", .why = "" };
         size_t k = 0;
         while (rdzv->limits.share_nodes && strcmp(chosen[k]->node, chosen[i]->node) != 0)
             k++;
@@ -110,56 +78,30 @@ void node_check_begin(struct rdzv *rdzv, struct member *const *chosen, size_t n,
 
 void node_check_repeat(struct rdzv *rdzv, uint64_t member)
 {
-    size_t i = index_of(&rdzv->node_check, member);
-    if (i < rdzv->node_check.n && !rdzv->node_check.answered[i])
+    size_t i = check_answers_find(&rdzv->check, member);
+    if (i < rdzv->check.n && !rdzv->check.answered[i])
         order_one(rdzv, i);
 }
 
 void node_check_answer(struct rdzv *rdzv, const struct member *member,
                        const struct rdzv_check_report *checked)
 {
-    struct node_check *check = &rdzv->node_check;
-    size_t i = index_of(check, member->id);
+    struct check_answers *check = &rdzv->check;
+    size_t i = check_answers_find(check, member->id);
     if (rdzv->phase != RDZV_CHECK || checked->check != rdzv->check_number ||
         checked->term > rdzv->term || i == check->n || check->answered[i])
         return;
-    check->answered[i] = true;
-    check->missing--;
-    struct pairing_node *node = &check->nodes[i];
-    node->ran[check->round] = true;
-    node->ok[check->round] = checked->result == RDZV_CHECK_OK;
-    node->took_us[check->round] = checked->took_us;
-    node->self_bad[check->round] = checked->result == RDZV_CHECK_SELF_BAD;
+    check_answers_put(check, i, checked);
     bool ok = checked->result == RDZV_CHECK_OK;
-    check->said[i].figures = arena_strdup(check->memory, checked->figures);
-    if (!ok)
-        check->said[i].why = arena_strdup(check->memory, checked->why);
-    orders_news(rdzv, RDZV_NOTICE_CHECK, member->id, "%s: %s%s%s", member->node, checked->figures,
-                ok ? "" : "; failed: ", ok ? "" : checked->why);
-}
-
-/* Worth another look with other partners. A fault of its own is plain at once. */
-static bool look_again(const struct node_check *check)
-{
-    if (check->round > 0 || check->n < 2)
-        return false;
-    AUTO_FREE enum pairing_verdict *out = mem_new(check->n * sizeof *out);
-    bool again = false;
-    size_t left = 0; /* could be partners in a second round */
-    pairing_judge(check->nodes, check->n, out);
-    for (size_t i = 0; i < check->n; i++)
-        left += !check->nodes[i].self_bad[0];
-    for (size_t i = 0; i < check->n; i++)
-        again = again || out[i] == PAIRING_STRAGGLER ||
-                (left > 1 && !check->nodes[i].ok[0] && !check->nodes[i].self_bad[0]);
-    return again;
+    orders_news(&rdzv->orders, RDZV_NOTICE_CHECK, member->id, rdzv->round, "%s: %s%s%s",
+                member->node, checked->figures, ok ? "" : "; failed: ", ok ? "" : checked->why);
 }
 
 /* ---- the verdict ---- */
 
 /* The check is no longer the rendezvous's: leaving the phase drops what is there. */
 struct verdicts {
-    struct node_check check;
+    struct check_answers check;
     enum pairing_verdict *out;
     uint64_t median_us;
     uint32_t gone;
@@ -178,9 +120,9 @@ static double least_ms(const struct pairing_node *node)
 
 static const char *straggler_text(struct rdzv *rdzv, const struct verdicts *judged, size_t i)
 {
-    const struct node_check *check = &judged->check;
+    const struct check_answers *check = &judged->check;
     return arena_printf(
-        rdzv->memory, "is a straggler%s: %.0f ms where %s %.0f ms (%.400s)",
+        rdzv->orders.memory, "is a straggler%s: %.0f ms where %s %.0f ms (%.400s)",
         rdzv->settings.exclude_straggler ? " and left out (--exclude-straggler)" : "",
         least_ms(&check->nodes[i]),
         pairing_hosts(check->nodes, check->n, judged->out) == 2 ? "the other one takes"
@@ -190,7 +132,7 @@ static const char *straggler_text(struct rdzv *rdzv, const struct verdicts *judg
 
 static const char *fault_text(struct rdzv *rdzv, const struct verdicts *judged, size_t i)
 {
-    const struct node_check *check = &judged->check;
+    const struct check_answers *check = &judged->check;
     const struct pairing_node *node = &check->nodes[i];
     const char *how = "";
     if (judged->out[i] == PAIRING_SUSPECT)
@@ -199,7 +141,7 @@ static const char *fault_text(struct rdzv *rdzv, const struct verdicts *judged, 
                             : " with every partner, and all of those failed too";
     else if (!node->self_bad[0] && !node->self_bad[1])
         how = " with every partner, and those passed with others";
-    return arena_printf(rdzv->memory, "failed the node check%s: %.1024s%s%.512s%s", how,
+    return arena_printf(rdzv->orders.memory, "failed the node check%s: %.1024s%s%.512s%s", how,
                         check->said[i].why, check->said[i].figures[0] ? " (" : "",
                         check->said[i].figures, check->said[i].figures[0] ? ")" : "");
 }
@@ -207,26 +149,30 @@ static const char *fault_text(struct rdzv *rdzv, const struct verdicts *judged, 
 /* Everybody in the check hears of it: without a server there is no other place to read it. */
 static void tell_all(struct rdzv *rdzv, struct verdicts *judged, uint64_t about, const char *text)
 {
-    orders_news(rdzv, RDZV_NOTICE_CHECK, about, "%s", text);
+    orders_news(&rdzv->orders, RDZV_NOTICE_CHECK, about, rdzv->round, "%s", text);
     if (judged->noted++ >= NOTES_MAX)
         return;
-    for (size_t i = 0; i < judged->check.n; i++)
-        if (members_find(rdzv, judged->check.members[i]))
-            orders_note(rdzv, judged->check.members[i], about, text);
+    struct rdzv_order order = { .kind = RDZV_ORDER_NOTE };
+    order.note = (struct rdzv_finding){ .term = rdzv->term, .about = about, .text = text };
+    for (size_t i = 0; i < judged->check.n; i++) {
+        order.to = judged->check.members[i];
+        if (members_find(&rdzv->members, order.to))
+            orders_put(&rdzv->orders, &order);
+    }
 }
 
 static void exclude(struct rdzv *rdzv, struct member *member, const char *text)
 {
     struct rdzv_end end = { .term = rdzv->term, .kind = RDZV_END_CHECK, .text = text };
-    orders_end(rdzv, member->id, &end);
+    orders_end(&rdzv->orders, member->id, &end);
     vec_push(&rdzv->barred, member->id);
-    members_remove(rdzv, member);
+    members_remove(&rdzv->members, member);
 }
 
 static void apply(struct rdzv *rdzv, struct verdicts *judged, size_t i)
 {
     enum pairing_verdict verdict = judged->out[i];
-    struct member *member = members_find(rdzv, judged->check.members[i]);
+    struct member *member = members_find(&rdzv->members, judged->check.members[i]);
     if (member)
         member->checked = true;
     if (!member || verdict == PAIRING_GOOD)
@@ -234,7 +180,7 @@ static void apply(struct rdzv *rdzv, struct verdicts *judged, size_t i)
     const char *text = verdict == PAIRING_STRAGGLER ? straggler_text(rdzv, judged, i)
                                                     : fault_text(rdzv, judged, i);
     uint64_t id = member->id;
-    text = arena_printf(rdzv->memory, "%s %s", member->node, text);
+    text = arena_printf(rdzv->orders.memory, "%s %s", member->node, text);
     if (verdict != PAIRING_STRAGGLER || rdzv->settings.exclude_straggler) {
         exclude(rdzv, member, text);
         judged->gone++;
@@ -247,46 +193,48 @@ static void apply(struct rdzv *rdzv, struct verdicts *judged, size_t i)
  * few are left, and nobody is known to come: that is the end. */
 static void go_on(struct rdzv *rdzv, const struct verdicts *judged, uint32_t before)
 {
-    uint32_t left = rdzv->parts[PART_WAITING];
+    uint32_t left = rdzv->members.parts[PART_WAITING];
     bool more_to_come = rdzv->expected != UINT32_MAX && rdzv->expected > before;
     if (judged->gone == 0)
         return;
     rdzv->last_join_us = 0;
-    if (more_to_come || gather_world(rdzv, left) >= gather_least(rdzv))
+    if (more_to_come || world_largest(&rdzv->settings, left) >= world_least(&rdzv->settings))
         return;
     rounds_over(rdzv, RDZV_END_CHECK,
                 "%u of %zu nodes failed the node check; %u %s left, and a round needs %u. %s%s",
-                judged->gone, judged->check.n, left, left == 1 ? "is" : "are", gather_least(rdzv),
-                judged->gone > 1 ? "One of them: " : "", judged->text);
+                judged->gone, judged->check.n, left, left == 1 ? "is" : "are",
+                world_least(&rdzv->settings), judged->gone > 1 ? "One of them: " : "",
+                judged->text);
 }
 
 static void verdict(struct rdzv *rdzv, uint64_t now_us)
 {
-    struct verdicts judged = { .check = rdzv->node_check };
+    struct verdicts judged = { .check = rdzv->check };
     uint64_t gathered_us = rdzv->last_join_us;
-    uint32_t before = rdzv->parts[PART_WAITING];
-    rdzv->node_check = (struct node_check){ 0 };
+    uint32_t before = rdzv->members.parts[PART_WAITING];
+    rdzv->check = (struct check_answers){ 0 };
     judged.out = mem_new(judged.check.n * sizeof *judged.out);
     judged.median_us = pairing_judge(judged.check.nodes, judged.check.n, judged.out);
     for (size_t i = 0; i < judged.check.n; i++)
         apply(rdzv, &judged, i);
-    gather_open(rdzv, now_us);
+    state_gather(rdzv, now_us);
     rdzv->last_join_us = gathered_us; /* the last call is not held twice */
     go_on(rdzv, &judged, before);
     free(judged.out);
-    node_check_free(&judged.check);
+    check_answers_clear(&judged.check);
 }
 
 void node_check_progress(struct rdzv *rdzv, uint64_t now_us)
 {
-    if (gather_world(rdzv, rdzv->parts[PART_WAITING]) > rdzv->node_check.n) {
-        node_check_drop(rdzv); /* a larger world: check that one */
-        gather_open(rdzv, now_us);
+    uint32_t here = rdzv->members.parts[PART_WAITING];
+    if (world_largest(&rdzv->settings, here) > rdzv->check.n) {
+        check_answers_clear(&rdzv->check); /* a larger world: check that one */
+        state_gather(rdzv, now_us);
         return;
     }
-    if (rdzv->node_check.missing > 0)
+    if (rdzv->check.missing > 0)
         return;
-    if (look_again(&rdzv->node_check))
+    if (check_answers_unclear(&rdzv->check))
         order_all(rdzv, 1, now_us);
     else
         verdict(rdzv, now_us);
@@ -294,17 +242,9 @@ void node_check_progress(struct rdzv *rdzv, uint64_t now_us)
 
 void node_check_expire(struct rdzv *rdzv, uint64_t now_us)
 {
-    struct node_check *check = &rdzv->node_check;
-    if (rdzv->phase != RDZV_CHECK || now_us < check->until_us)
+    char why[64];
+    if (rdzv->phase != RDZV_CHECK || now_us < rdzv->check.until_us)
         return;
-    for (size_t i = 0; i < check->n; i++)
-        if (!check->answered[i]) {
-            check->answered[i] = true;
-            check->nodes[i].ran[check->round] = true;
-            check->nodes[i].ok[check->round] = false;
-            check->nodes[i].self_bad[check->round] = true;
-            check->said[i].why =
-                arena_printf(check->memory, "no answer within %u s", ANSWER_MS / 1000u);
-        }
-    check->missing = 0;
+    (void)snprintf(why, sizeof why, "no answer within %u s", ANSWER_MS / 1000u);
+    check_answers_miss(&rdzv->check, why);
 }

@@ -2,9 +2,15 @@
  * moves the rendezvous as far as the state allows; what is to be said goes out at the end. */
 #include "rdzv/rdzv.h"
 
-#include "rdzv/state.h"
-
 #include "base/mem.h"
+#include "rdzv/admission.h"
+#include "rdzv/claims.h"
+#include "rdzv/gather.h"
+#include "rdzv/node_check.h"
+#include "rdzv/rounds.h"
+#include "rdzv/state.h"
+#include "rdzv/welcome.h"
+#include "rdzv/world.h"
 
 #include <stdlib.h>
 
@@ -12,15 +18,12 @@ struct rdzv *rdzv_create(const struct rdzv_limits *limits, struct rdzv_sink sink
 {
     struct rdzv *rdzv = mem_new(sizeof *rdzv);
     rdzv->limits = *limits;
-    rdzv->sink = sink;
     rdzv->phase = RDZV_GATHER;
     rdzv->term = 1;
     rdzv->expected = UINT32_MAX;
-    rdzv->scan_us = UINT64_MAX;
-    rdzv->by_id = map_create();
-    rdzv->by_rank = map_create();
-    rdzv->memory = arena_create();
-    rdzv->deaths_memory = arena_create();
+    members_init(&rdzv->members, limits->silence_ms, limits->stop_ms);
+    deaths_init(&rdzv->deaths);
+    orders_init(&rdzv->orders, sink);
     return rdzv;
 }
 
@@ -28,19 +31,13 @@ void rdzv_destroy(struct rdzv *rdzv)
 {
     if (!rdzv)
         return;
-    while (rdzv->members.n > 0)
-        members_remove(rdzv, rdzv->members.at[rdzv->members.n - 1]);
-    node_check_drop(rdzv);
-    vec_fini(&rdzv->members);
+    members_fini(&rdzv->members);
+    check_answers_clear(&rdzv->check);
+    deaths_fini(&rdzv->deaths);
+    orders_fini(&rdzv->orders);
     vec_fini(&rdzv->barred);
-    vec_fini(&rdzv->deaths);
     vec_fini(&rdzv->ended);
-    vec_fini(&rdzv->outbox);
-    map_destroy(rdzv->by_id);
-    map_destroy(rdzv->by_rank);
-    arena_destroy(rdzv->memory);
-    arena_destroy(rdzv->deaths_memory);
-    free(rdzv->places);
+    places_fini(&rdzv->places);
     free(rdzv->run_id);
     free(rdzv);
 }
@@ -48,8 +45,8 @@ void rdzv_destroy(struct rdzv *rdzv)
 static void move_on(struct rdzv *rdzv, uint64_t now_us)
 {
     gather_progress(rdzv, now_us);
-    orders_waiting(rdzv, now_us);
-    orders_close(rdzv);
+    welcome_waiting(rdzv, now_us);
+    orders_close(&rdzv->orders);
 }
 
 /* Who took part and missed the end (its connection broke) is told it again. */
@@ -58,38 +55,39 @@ static void answer_late(struct rdzv *rdzv, const struct rdzv_join *join)
     uint64_t member = join->member;
     for (size_t i = 0; i < rdzv->ended.n; i++)
         if (rdzv->ended.at[i] == member) {
-            orders_end(rdzv, member, &rdzv->end);
+            orders_end(&rdzv->orders, member, &rdzv->end);
             return;
         }
     /* One that need not take part: the others have done it without it. */
     if (rdzv->end.kind == RDZV_END_DONE &&
         (join->settings.min < join->settings.max || rdzv->limits.surplus)) {
-        orders_end(rdzv, member, &rdzv->end);
+        orders_end(&rdzv->orders, member, &rdzv->end);
         return;
     }
-    orders_refuse(rdzv, member, RDZV_REFUSED_OVER, "the job has ended: %s", rdzv->end.text);
+    orders_refuse(&rdzv->orders, member, RDZV_REFUSED_OVER, "the job has ended: %s",
+                  rdzv->end.text);
 }
 
 static void take_in(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t now_us)
 {
-    bool known = members_find(rdzv, join->member) != NULL;
-    struct member *member = members_admit(rdzv, join, now_us);
+    bool known = members_find(&rdzv->members, join->member) != NULL;
+    struct member *member = admission_admit(rdzv, join, now_us);
     if (!member)
         return;
     claims_learn(rdzv, join, now_us);
     uint32_t round;
     bool stop = claims_settle(rdzv, member, join, now_us, &round);
     if (!known)
-        orders_news(rdzv, RDZV_NOTICE_JOINED, member->id, "%s joined with %u ranks", member->node,
-                    member->ranks);
+        orders_news(&rdzv->orders, RDZV_NOTICE_JOINED, member->id, rdzv->round,
+                    "%s joined with %u ranks", member->node, member->ranks);
     if (!known)
         rdzv->last_join_us = now_us;
     if (!rdzv->gathering && rdzv->phase == RDZV_GATHER)
-        gather_open(rdzv, now_us);
-    orders_describe(rdzv);
-    orders_welcome(rdzv, member);
+        state_gather(rdzv, now_us);
+    welcome_describe(rdzv);
+    welcome_send(rdzv, member);
     if (stop)
-        orders_stop(rdzv, member->id, round,
+        orders_stop(&rdzv->orders, member->id, rdzv->term, round,
                     rdzv->phase == RDZV_STOPPING ? rdzv->cause : "the others are past that round");
     if (known && node_check_has(rdzv, member->id))
         node_check_repeat(rdzv, member->id);
@@ -97,7 +95,7 @@ static void take_in(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t no
 
 void rdzv_join(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t now_us)
 {
-    orders_open(rdzv);
+    orders_open(&rdzv->orders);
     if (rdzv->phase == RDZV_OVER)
         answer_late(rdzv, join);
     else
@@ -107,10 +105,10 @@ void rdzv_join(struct rdzv *rdzv, const struct rdzv_join *join, uint64_t now_us)
 
 void rdzv_report(struct rdzv *rdzv, uint64_t id, const struct rdzv_report *report, uint64_t now_us)
 {
-    orders_open(rdzv);
-    struct member *member = members_find(rdzv, id);
+    orders_open(&rdzv->orders);
+    struct member *member = members_find(&rdzv->members, id);
     if (member)
-        members_heard(rdzv, member, now_us);
+        members_heard(&rdzv->members, member, now_us);
     if (member && member->part == PART_IN_ROUND &&
         claims_current(rdzv, report->term, report->round)) {
         enum place_state state = member->place->state;
@@ -125,10 +123,10 @@ void rdzv_report(struct rdzv *rdzv, uint64_t id, const struct rdzv_report *repor
 void rdzv_checked(struct rdzv *rdzv, uint64_t id, const struct rdzv_check_report *checked,
                   uint64_t now_us)
 {
-    orders_open(rdzv);
-    struct member *member = members_find(rdzv, id);
+    orders_open(&rdzv->orders);
+    struct member *member = members_find(&rdzv->members, id);
     if (member) {
-        members_heard(rdzv, member, now_us);
+        members_heard(&rdzv->members, member, now_us);
         node_check_answer(rdzv, member, checked);
     }
     move_on(rdzv, now_us);
@@ -141,12 +139,12 @@ static void remove_member(struct rdzv *rdzv, struct member *member, const char *
     uint64_t id = member->id;
     struct place *place = member->part == PART_IN_ROUND ? member->place : NULL;
     bool checked = node_check_has(rdzv, id);
-    members_remove(rdzv, member);
+    members_remove(&rdzv->members, member);
     if (place && (rdzv->phase == RDZV_RUN || rdzv->phase == RDZV_STOPPING))
         rounds_leave(rdzv, place, cause, now_us);
     if (checked) {
-        node_check_drop(rdzv);
-        gather_open(rdzv, now_us);
+        check_answers_clear(&rdzv->check);
+        state_gather(rdzv, now_us);
     }
 }
 
@@ -154,48 +152,48 @@ static void lose_absent(struct rdzv *rdzv, struct place *place, const char *why,
 {
     char cause[SENTENCE];
     (void)snprintf(cause, sizeof cause, "%s is lost: %s", place->node, why);
-    orders_news(rdzv, RDZV_NOTICE_LOST, place->member, "%s", cause);
+    orders_news(&rdzv->orders, RDZV_NOTICE_LOST, place->member, rdzv->round, "%s", cause);
     rounds_lost(rdzv, place, cause);
     rounds_leave(rdzv, place, cause, now_us);
 }
 
 static void lose(struct rdzv *rdzv, uint64_t id, const char *why, uint64_t now_us)
 {
-    struct member *member = members_find(rdzv, id);
+    struct member *member = members_find(&rdzv->members, id);
     char cause[SENTENCE];
     if (member) {
         (void)snprintf(cause, sizeof cause, "%s is lost: %s", member->node, why);
-        orders_news(rdzv, RDZV_NOTICE_LOST, id, "%s", cause);
+        orders_news(&rdzv->orders, RDZV_NOTICE_LOST, id, rdzv->round, "%s", cause);
         if (member->part == PART_IN_ROUND)
             rounds_lost(rdzv, member->place, cause);
         remove_member(rdzv, member, cause, now_us);
         return;
     }
-    struct place *place = rdzv->resuming ? rounds_place(rdzv, id) : NULL;
+    struct place *place = rdzv->resuming ? places_find(&rdzv->places, id) : NULL;
     if (place && place->state == PLACE_ABSENT)
         lose_absent(rdzv, place, why, now_us);
 }
 
 void rdzv_lost(struct rdzv *rdzv, uint64_t id, const char *why, uint64_t now_us)
 {
-    orders_open(rdzv);
+    orders_open(&rdzv->orders);
     lose(rdzv, id, why, now_us);
     move_on(rdzv, now_us);
 }
 
 void rdzv_without(struct rdzv *rdzv, uint32_t group_rank, const char *why, uint64_t now_us)
 {
-    orders_open(rdzv);
-    if (rdzv->resuming && group_rank < rdzv->n_places &&
-        rdzv->places[group_rank].state == PLACE_ABSENT)
-        lose_absent(rdzv, &rdzv->places[group_rank], why, now_us);
+    orders_open(&rdzv->orders);
+    if (rdzv->resuming && group_rank < rdzv->places.n &&
+        rdzv->places.at[group_rank].state == PLACE_ABSENT)
+        lose_absent(rdzv, &rdzv->places.at[group_rank], why, now_us);
     move_on(rdzv, now_us);
 }
 
 void rdzv_leave(struct rdzv *rdzv, uint64_t id, const struct rdzv_leave *leave, uint64_t now_us)
 {
-    orders_open(rdzv);
-    struct member *member = members_find(rdzv, id);
+    orders_open(&rdzv->orders);
+    struct member *member = members_find(&rdzv->members, id);
     if (member) {
         const char *text = leave->text ? leave->text : "";
         char cause[SENTENCE];
@@ -206,7 +204,7 @@ void rdzv_leave(struct rdzv *rdzv, uint64_t id, const struct rdzv_leave *leave, 
         if (leave->why == RDZV_LEAVES_STOPPED &&
             (state == PLACE_RUNNING || state == PLACE_STOPPING))
             (void)snprintf(rdzv->stopped, sizeof rdzv->stopped, "%s", cause);
-        orders_news(rdzv, RDZV_NOTICE_LOST, id, "%s", cause);
+        orders_news(&rdzv->orders, RDZV_NOTICE_LOST, id, rdzv->round, "%s", cause);
         remove_member(rdzv, member, cause, now_us);
     }
     move_on(rdzv, now_us);
@@ -214,14 +212,14 @@ void rdzv_leave(struct rdzv *rdzv, uint64_t id, const struct rdzv_leave *leave, 
 
 void rdzv_beat(struct rdzv *rdzv, uint64_t id, uint64_t now_us)
 {
-    struct member *member = members_find(rdzv, id);
+    struct member *member = members_find(&rdzv->members, id);
     if (member)
-        members_heard(rdzv, member, now_us);
+        members_heard(&rdzv->members, member, now_us);
 }
 
 void rdzv_expect(struct rdzv *rdzv, uint32_t members, uint32_t later, uint64_t now_us)
 {
-    orders_open(rdzv);
+    orders_open(&rdzv->orders);
     rdzv->expected = members;
     rdzv->later = later;
     move_on(rdzv, now_us);
@@ -231,7 +229,7 @@ void rdzv_hold(struct rdzv *rdzv, bool held, uint64_t now_us)
 {
     if (rdzv->held == held)
         return;
-    orders_open(rdzv);
+    orders_open(&rdzv->orders);
     rdzv->held = held;
     if (!held && rdzv->gathering)
         rdzv->gather_us = now_us; /* they have the time to come */
@@ -242,10 +240,11 @@ uint64_t rdzv_tick(struct rdzv *rdzv, uint64_t now_us)
 {
     if (rdzv->phase == RDZV_OVER)
         return UINT64_MAX;
-    orders_open(rdzv);
+    orders_open(&rdzv->orders);
     const char *why;
     struct member *expired;
-    while (rdzv->phase != RDZV_OVER && (expired = members_expired(rdzv, now_us, &why)) != NULL)
+    while (rdzv->phase != RDZV_OVER &&
+           (expired = members_expired(&rdzv->members, now_us, &why)) != NULL)
         lose(rdzv, expired->id, why, now_us);
     if (rdzv->resuming && !rdzv->held && now_us >= rdzv->resume_us)
         claims_resumed(rdzv, now_us);
@@ -255,9 +254,9 @@ uint64_t rdzv_tick(struct rdzv *rdzv, uint64_t now_us)
     if (rdzv->phase == RDZV_OVER)
         return UINT64_MAX;
     uint64_t due = gather_due(rdzv);
-    if (rdzv->scan_us < due)
-        due = rdzv->scan_us;
-    uint64_t waiting = orders_waiting_due(rdzv);
+    if (rdzv->members.scan_us < due)
+        due = rdzv->members.scan_us;
+    uint64_t waiting = welcome_due(rdzv);
     return waiting < due ? waiting : due;
 }
 
@@ -268,17 +267,17 @@ enum rdzv_phase rdzv_phase(const struct rdzv *rdzv)
 
 bool rdzv_root(struct rdzv *rdzv, uint64_t *member, const char **text)
 {
-    const struct rdzv_victim *first = deaths_first(rdzv);
+    const struct rdzv_victim *first = deaths_first(&rdzv->deaths);
     if (rdzv->phase != RDZV_OVER || rdzv->end.kind != RDZV_END_FAILED || !first)
         return false;
-    *member = rdzv->places[first->group_rank].member;
+    *member = rdzv->places.at[first->group_rank].member;
     *text = rdzv->cause;
     return true;
 }
 
 uint32_t rdzv_least(const struct rdzv *rdzv)
 {
-    return rdzv->settled ? gather_least(rdzv) : 0;
+    return rdzv->settled ? world_least(&rdzv->settings) : 0;
 }
 
 uint64_t rdzv_term(const struct rdzv *rdzv)

@@ -1,28 +1,14 @@
 /* The life of one round: begun, ended by a failure or a change, done; and the end of all. Effects:
  * orders to members, places in the world, budgets that are charged. */
-#include "rdzv/state.h"
+#include "rdzv/rounds.h"
 
 #include "base/hash.h"
-#include "base/mem.h"
+#include "rdzv/deadline.h"
+#include "rdzv/state.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct place *rounds_place(const struct rdzv *rdzv, uint64_t member)
-{
-    for (size_t i = 0; i < rdzv->n_places; i++)
-        if (rdzv->places[i].member == member)
-            return &rdzv->places[i];
-    return NULL;
-}
-
-void rounds_state(struct rdzv *rdzv, struct place *place, enum place_state state)
-{
-    rdzv->states[place->state]--;
-    rdzv->states[state]++;
-    place->state = state;
-}
 
 /* ---- begin ---- */
 
@@ -37,9 +23,9 @@ static int by_node_rank(const void *a, const void *b)
  * others fill what is left in the order they came with. */
 static struct member **seat(struct rdzv *rdzv, struct member *const *chosen, size_t n)
 {
-    struct member **asked = ARENA_ARRAY(rdzv->memory, n, struct member *);
-    struct member **others = ARENA_ARRAY(rdzv->memory, n, struct member *);
-    struct member **seats = ARENA_ARRAY(rdzv->memory, n, struct member *);
+    struct member **asked = ARENA_ARRAY(rdzv->orders.memory, n, struct member *);
+    struct member **others = ARENA_ARRAY(rdzv->orders.memory, n, struct member *);
+    struct member **seats = ARENA_ARRAY(rdzv->orders.memory, n, struct member *);
     size_t n_asked = 0;
     size_t n_others = 0;
     for (size_t i = 0; i < n; i++)
@@ -58,29 +44,24 @@ static uint32_t make_places(struct rdzv *rdzv, struct member *const *seats, size
                             struct rdzv_place *told)
 {
     uint32_t world = 0;
-    for (size_t i = 0; i < rdzv->members.n; i++)
-        rdzv->members.at[i]->place = NULL;
-    free(rdzv->places);
-    rdzv->places = mem_new(n * sizeof *rdzv->places);
-    rdzv->n_places = n;
-    memset(rdzv->states, 0, sizeof rdzv->states);
-    rdzv->states[PLACE_RUNNING] = (uint32_t)n;
+    for (size_t i = 0; i < rdzv->members.all.n; i++)
+        rdzv->members.all.at[i]->place = NULL;
+    places_make(&rdzv->places, n, PLACE_RUNNING);
     for (size_t i = 0; i < n; i++) {
         struct member *member = seats[i];
-        struct place *place = &rdzv->places[i];
+        struct place *place = &rdzv->places.at[i];
         place->member = member->id;
-        place->state = PLACE_RUNNING;
         (void)snprintf(place->node, sizeof place->node, "%s", member->node);
         member->place = place;
         member->senior = i;
-        members_part(rdzv, member, PART_IN_ROUND);
+        members_part(&rdzv->members, member, PART_IN_ROUND);
         told[i] = (struct rdzv_place){
             .member = member->id,
             .node_rank = member->node_rank != RDZV_ANY_RANK ? member->node_rank : (uint32_t)i,
             .ranks = member->ranks,
             .first_rank = world,
-            .node = arena_strdup(rdzv->memory, member->node),
-            .addr = arena_strdup(rdzv->memory, member->addr),
+            .node = arena_strdup(rdzv->orders.memory, member->node),
+            .addr = arena_strdup(rdzv->orders.memory, member->addr),
             .lead_port = member->lead_port,
         };
         world += member->ranks;
@@ -115,10 +96,10 @@ static void count_roles(struct member *const *seats, size_t n, struct role *role
 void rounds_start(struct rdzv *rdzv, struct member *const *chosen, size_t n)
 {
     struct member **seats = seat(rdzv, chosen, n);
-    uint32_t *role_first = ARENA_ARRAY(rdzv->memory, n, uint32_t);
-    const struct role **role = ARENA_ARRAY(rdzv->memory, n, const struct role *);
-    count_roles(seats, n, ARENA_ARRAY(rdzv->memory, n, struct role), role_first, role);
-    struct rdzv_place *told = ARENA_ARRAY(rdzv->memory, n, struct rdzv_place);
+    uint32_t *role_first = ARENA_ARRAY(rdzv->orders.memory, n, uint32_t);
+    const struct role **role = ARENA_ARRAY(rdzv->orders.memory, n, const struct role *);
+    count_roles(seats, n, ARENA_ARRAY(rdzv->orders.memory, n, struct role), role_first, role);
+    struct rdzv_place *told = ARENA_ARRAY(rdzv->orders.memory, n, struct rdzv_place);
     uint32_t world = make_places(rdzv, seats, n, told);
     if (rdzv->by_failure)
         rdzv->restarts++;
@@ -133,7 +114,7 @@ void rounds_start(struct rdzv *rdzv, struct member *const *chosen, size_t n)
     rdzv->world_id = hash_u64(rdzv->term) ^ rdzv->round;
     for (size_t i = 0; i < n; i++)
         rdzv->world_id = hash_u64(rdzv->world_id ^ seats[i]->id);
-    deaths_clear(rdzv);
+    deaths_clear(&rdzv->deaths);
     rdzv->phase = RDZV_RUN;
     struct rdzv_order order = { .kind = RDZV_ORDER_ROUND };
     order.round = (struct rdzv_round){
@@ -147,7 +128,7 @@ void rounds_start(struct rdzv *rdzv, struct member *const *chosen, size_t n)
         .n_places = n < RDZV_HEIRS ? n : RDZV_HEIRS,
         .store_addr = told[0].addr,
         .store_port = seats[0]->store_port,
-        .cause = arena_strdup(rdzv->memory, rdzv->cause),
+        .cause = arena_strdup(rdzv->orders.memory, rdzv->cause),
     };
     for (size_t i = 0; i < n; i++) {
         order.to = seats[i]->id;
@@ -155,10 +136,10 @@ void rounds_start(struct rdzv *rdzv, struct member *const *chosen, size_t n)
         order.round.own = told[i];
         order.round.role_first = role_first[i];
         order.round.role_world = role[i]->ranks;
-        orders_put(rdzv, &order);
+        orders_put(&rdzv->orders, &order);
     }
-    orders_news(rdzv, RDZV_NOTICE_ROUND, 0, "round %u: %zu nodes, %u ranks (%s)", rdzv->round, n,
-                world, rdzv->cause);
+    orders_news(&rdzv->orders, RDZV_NOTICE_ROUND, 0, rdzv->round,
+                "round %u: %zu nodes, %u ranks (%s)", rdzv->round, n, world, rdzv->cause);
 }
 
 /* ---- end of one ---- */
@@ -170,15 +151,15 @@ void rounds_stop(struct rdzv *rdzv, bool by_failure, const char *cause, uint64_t
     rdzv->phase = RDZV_STOPPING;
     rdzv->by_failure = by_failure;
     (void)snprintf(rdzv->cause, sizeof rdzv->cause, "%s", cause);
-    for (size_t i = 0; i < rdzv->n_places; i++) {
-        struct place *place = &rdzv->places[i];
+    for (size_t i = 0; i < rdzv->places.n; i++) {
+        struct place *place = &rdzv->places.at[i];
         if (place->state != PLACE_RUNNING && place->state != PLACE_DONE)
             continue;
-        rounds_state(rdzv, place, PLACE_STOPPING);
-        orders_stop(rdzv, place->member, rdzv->round, rdzv->cause);
-        struct member *member = members_find(rdzv, place->member);
+        places_set(&rdzv->places, place, PLACE_STOPPING);
+        orders_stop(&rdzv->orders, place->member, rdzv->term, rdzv->round, rdzv->cause);
+        struct member *member = members_find(&rdzv->members, place->member);
         if (member)
-            members_stop_by(rdzv, member, now_us);
+            members_stop_by(&rdzv->members, member, now_us);
     }
 }
 
@@ -193,7 +174,7 @@ static bool any_spared(const struct rdzv_deaths *deaths)
 static void say_who(struct rdzv *rdzv, uint64_t member, const char *cause)
 {
     if (!rdzv->said_who)
-        orders_news(rdzv, RDZV_NOTICE_FAILED, member, "%s", cause);
+        orders_news(&rdzv->orders, RDZV_NOTICE_FAILED, member, rdzv->round, "%s", cause);
     rdzv->said_who = true;
 }
 
@@ -206,13 +187,14 @@ void rounds_failed(struct rdzv *rdzv, struct member *member, const struct rdzv_d
     bool spared = any_spared(deaths);
     char fallback[SENTENCE];
     char cause[SENTENCE];
-    deaths_add(rdzv, deaths, member->place);
+    deaths_add(&rdzv->deaths, deaths, places_rank(&rdzv->places, member->place),
+               member->place->node);
     (void)snprintf(fallback, sizeof fallback, "a rank on %s failed", member->node);
-    deaths_cause(rdzv, fallback, cause);
-    const struct rdzv_victim *first = deaths_first(rdzv);
+    deaths_cause(&rdzv->deaths, fallback, cause, sizeof cause);
+    const struct rdzv_victim *first = deaths_first(&rdzv->deaths);
     /* An error of a collective speaks of another's end, which is about to be told. */
     if (!first || !first->death.of_peer)
-        say_who(rdzv, first ? rdzv->places[first->group_rank].member : member->id, cause);
+        say_who(rdzv, first ? rdzv->places.at[first->group_rank].member : member->id, cause);
     if (pays && !spared) {
         member->place->failed = true;
         member->place->spent_all = member->place->spent_all || final;
@@ -238,10 +220,10 @@ void rounds_lost(struct rdzv *rdzv, const struct place *place, const char *cause
 void rounds_settle(struct rdzv *rdzv)
 {
     bool failed = rdzv->by_failure || rdzv->final;
-    const struct rdzv_victim *first = failed ? deaths_first(rdzv) : NULL;
+    const struct rdzv_victim *first = failed ? deaths_first(&rdzv->deaths) : NULL;
     if (first) { /* an earlier death may have been told later */
-        deaths_cause(rdzv, rdzv->cause, rdzv->cause);
-        say_who(rdzv, rdzv->places[first->group_rank].member, rdzv->cause);
+        deaths_cause(&rdzv->deaths, rdzv->cause, rdzv->cause, sizeof rdzv->cause);
+        say_who(rdzv, rdzv->places.at[first->group_rank].member, rdzv->cause);
     }
     if (rdzv->loss[0] && !rdzv->final) {
         if (rdzv->by_failure)
@@ -249,9 +231,9 @@ void rounds_settle(struct rdzv *rdzv)
         rdzv->by_failure = false;
         return;
     }
-    for (size_t i = 0; i < rdzv->n_places; i++) {
-        const struct place *place = &rdzv->places[i];
-        struct member *member = members_find(rdzv, place->member);
+    for (size_t i = 0; i < rdzv->places.n; i++) {
+        const struct place *place = &rdzv->places.at[i];
+        struct member *member = members_find(&rdzv->members, place->member);
         if (!place->failed)
             continue;
         if (member)
@@ -270,7 +252,7 @@ void rounds_done(struct rdzv *rdzv, struct place *place, uint64_t now_us)
     place->finished = true;
     if (rdzv->phase != RDZV_RUN)
         return; /* being stopped: it joins again, or all turn out to be done */
-    rounds_state(rdzv, place, PLACE_DONE);
+    places_set(&rdzv->places, place, PLACE_DONE);
     if (!rdzv->has_done) {
         rdzv->has_done = true;
         rdzv->first_done_us = now_us;
@@ -282,30 +264,30 @@ void rounds_leave(struct rdzv *rdzv, struct place *place, const char *cause, uin
     enum place_state before = place->state;
     if (before == PLACE_LEFT || before == PLACE_DONE_GONE)
         return;
-    rounds_state(rdzv, place, before == PLACE_DONE ? PLACE_DONE_GONE : PLACE_LEFT);
+    places_set(&rdzv->places, place, before == PLACE_DONE ? PLACE_DONE_GONE : PLACE_LEFT);
     if (before != PLACE_DONE)
         rounds_stop(rdzv, false, cause, now_us);
 }
 
 void rounds_barrier(struct rdzv *rdzv, uint64_t now_us)
 {
-    if (rdzv->phase != RDZV_RUN || !rdzv->states[PLACE_DONE] ||
+    if (rdzv->phase != RDZV_RUN || !rdzv->places.states[PLACE_DONE] ||
         now_us < deadline_after(rdzv->first_done_us, rdzv->settings.exit_barrier_ms))
         return;
     struct rdzv_end end = { .term = rdzv->term, .kind = RDZV_END_DONE };
     end.text = arena_printf(
-        rdzv->memory, "its ranks ended with 0; %u other nodes still ran after %llu ms",
-        rdzv->states[PLACE_RUNNING], (unsigned long long)rdzv->settings.exit_barrier_ms);
+        rdzv->orders.memory, "its ranks ended with 0; %u other nodes still ran after %llu ms",
+        rdzv->places.states[PLACE_RUNNING], (unsigned long long)rdzv->settings.exit_barrier_ms);
     rdzv->barrier_passed = true;
-    for (size_t i = 0; i < rdzv->n_places; i++) {
-        struct place *place = &rdzv->places[i];
+    for (size_t i = 0; i < rdzv->places.n; i++) {
+        struct place *place = &rdzv->places.at[i];
         if (place->state != PLACE_DONE)
             continue;
-        rounds_state(rdzv, place, PLACE_DONE_GONE);
-        orders_end(rdzv, place->member, &end);
-        struct member *member = members_find(rdzv, place->member);
+        places_set(&rdzv->places, place, PLACE_DONE_GONE);
+        orders_end(&rdzv->orders, place->member, &end);
+        struct member *member = members_find(&rdzv->members, place->member);
         if (member)
-            members_remove(rdzv, member);
+            members_remove(&rdzv->members, member);
     }
 }
 
@@ -320,18 +302,18 @@ void rounds_over(struct rdzv *rdzv, enum rdzv_end_kind kind, const char *fmt, ..
     va_end(ap);
     rdzv->end = (struct rdzv_end){ .term = rdzv->term, .kind = kind };
     if (kind == RDZV_END_DONE)
-        deaths_clear(rdzv);
-    deaths_tell(rdzv, &rdzv->end);
-    rdzv->end.text = arena_strdup(rdzv->deaths_memory, text);
-    node_check_drop(rdzv);
+        deaths_clear(&rdzv->deaths);
+    deaths_tell(&rdzv->deaths, &rdzv->end);
+    rdzv->end.text = arena_strdup(rdzv->deaths.memory, text);
+    check_answers_clear(&rdzv->check);
     rdzv->phase = RDZV_OVER;
     rdzv->resuming = false;
-    for (size_t i = 0; i < rdzv->n_places; i++)
-        if (rdzv->places[i].member != 0)
-            vec_push(&rdzv->ended, rdzv->places[i].member);
-    for (size_t i = 0; i < rdzv->members.n; i++) {
-        vec_push(&rdzv->ended, rdzv->members.at[i]->id);
-        orders_end(rdzv, rdzv->members.at[i]->id, &rdzv->end);
+    for (size_t i = 0; i < rdzv->places.n; i++)
+        if (rdzv->places.at[i].member != 0)
+            vec_push(&rdzv->ended, rdzv->places.at[i].member);
+    for (size_t i = 0; i < rdzv->members.all.n; i++) {
+        vec_push(&rdzv->ended, rdzv->members.all.at[i]->id);
+        orders_end(&rdzv->orders, rdzv->members.all.at[i]->id, &rdzv->end);
     }
-    orders_news(rdzv, RDZV_NOTICE_OVER, 0, "%s", text);
+    orders_news(&rdzv->orders, RDZV_NOTICE_OVER, 0, rdzv->round, "%s", text);
 }

@@ -102,21 +102,21 @@ static struct before note_before(const struct rdzv *rdzv)
     struct before before = { .phase = rdzv->phase,
                              .round_term = rdzv->round_term,
                              .round = rdzv->round,
-                             .n_places = rdzv->has_round ? rdzv->n_places : 0 };
+                             .n_places = rdzv->has_round ? rdzv->places.n : 0 };
     for (size_t i = 0; i < before.n_places && i < PLAYERS; i++)
-        before.states[i] = rdzv->places[i].state;
+        before.states[i] = rdzv->places.at[i].state;
     return before;
 }
 
 static void note_after(const struct before *before, enum input input, const struct rdzv *rdzv)
 {
     bool same = rdzv->has_round && rdzv->round == before->round &&
-                rdzv->round_term == before->round_term && rdzv->n_places == before->n_places;
+                rdzv->round_term == before->round_term && rdzv->places.n == before->n_places;
     reached.inputs[before->phase][input]++;
     reached.phases[before->phase][rdzv->phase]++;
     for (size_t i = 0; same && i < before->n_places; i++)
-        if (rdzv->places[i].state != before->states[i])
-            reached.places[before->states[i]][rdzv->places[i].state]++;
+        if (rdzv->places.at[i].state != before->states[i])
+            reached.places[before->states[i]][rdzv->places.at[i].state]++;
 }
 
 #define SAY(world, input, call)                                                                    \
@@ -184,7 +184,7 @@ static void check_round(struct world *world, uint64_t to, const struct rdzv_roun
         }
         for (size_t i = 0; i < round->n_places; i++) {
             world->batch[i] = round->places[i].member;
-            const struct member *member = members_find(world->rdzv, world->batch[i]);
+            const struct member *member = members_find(&world->rdzv->members, world->batch[i]);
             HOLDS(world, !member || member->spent <= world->settings.max_restarts);
             for (size_t k = 0; k < PLAYERS; k++)
                 HOLDS(world, world->runs[k] != world->batch[i]);
@@ -645,8 +645,8 @@ static void run_trace(uint64_t seed)
     for (unsigned i = 0; i < events; i++)
         something(&world);
     /* The dead that nobody noticed: without beats only a broken connection tells. */
-    for (size_t i = 0; i < world.rdzv->members.n; i++) {
-        uint64_t id = world.rdzv->members.at[i]->id;
+    for (size_t i = 0; i < world.rdzv->members.all.n; i++) {
+        uint64_t id = world.rdzv->members.all.at[i]->id;
         if (!player_of(&world, id) || player_of(&world, id)->cut) {
             SAY(&world, INPUT_LOST, rdzv_lost(world.rdzv, id, "reset", world.now_us));
             i = (size_t)-1;
