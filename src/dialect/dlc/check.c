@@ -5,10 +5,15 @@
  * Caveats: where resources come from is told from the text alone (ResourceId, EcsSpec, a bid);
  * whether a quota is one of Lingjun nobody here knows, so those rows of conditions.c wait for a
  * caller that does. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/check.h"
 
 #include "base/scan.h"
+#include "dialect/dlc/conditions.h"
+#include "dialect/dlc/create.h"
+#include "dialect/dlc/env.h"
 #include "dialect/dlc/instance_types.h"
+#include "dialect/dlc/problems.h"
+#include "dialect/dlc/types.h"
 #include "job/job_fields.h"
 
 #include <stdio.h>

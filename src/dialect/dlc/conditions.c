@@ -1,10 +1,13 @@
 /* The table of conditions: which field goes with which origin of the resources and which kind of
  * job, as the vendor's page words it. Pure. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/conditions.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "dialect/dlc/create.h"
 #include "dialect/dlc/instance_types.h"
+#include "dialect/dlc/problems.h"
+#include "dialect/dlc/types.h"
 
 #include <string.h>
 

@@ -8,11 +8,14 @@
  * Source: the vendor's page of common variables; TF_CONFIG, MPI and ports from its open-source
  * operator. Caveats: addresses stand where DLC has names of services, so that nothing has to be
  * resolved; DLC_PEERS bytes bound the lists that grow with the job. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/env.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "dialect/dlc/dlc.h"
+#include "dialect/dlc/extra.h"
+#include "dialect/dlc/mpi.h"
+#include "dialect/dlc/types.h"
 #include "dialect/place_cache.h"
 
 #include <string.h>

@@ -11,20 +11,16 @@
  * pod has a TMPDIR of its own, and that of the launcher is no other job's. Ranks of one pod share
  * memory by files that are named by the machine and the rank's place in its pod: these have a
  * folder of their own too. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/mpi.h"
 
 #include "base/buf.h"
 #include "dialect/dlc/dlc.h"
+#include "dialect/dlc/extra.h"
 #include "dialect/place_cache.h"
 
 #include <string.h>
 
 #define FILE_MAX (32u << 20) /* 65,536 pods with names of 63 characters take 17 MiB */
-
-static bool is_marked(const struct job_spec *job, const char *mark)
-{
-    return text_flag(text_get(job->extra, DLC_EXTRA), mark);
-}
 
 /* Ranks that a pod takes. */
 static uint64_t slots_of(const struct job_spec *job, const struct role *role)
@@ -32,21 +28,6 @@ static uint64_t slots_of(const struct job_spec *job, const struct role *role)
     uint64_t slots = text_number(text_get(job->extra, DLC_EXTRA), DLC_SLOTS);
     uint64_t gpus = role->resources.gpu_milli / 1000;
     return slots ? slots : gpus ? gpus : 1;
-}
-
-bool dlc_launcher_works(const struct job_spec *job)
-{
-    return is_marked(job, DLC_LAUNCHER_WORKS);
-}
-
-bool dlc_first_worker(const struct job_spec *job)
-{
-    return is_marked(job, DLC_FIRST_WORKER) || dlc_launcher_works(job);
-}
-
-const char *dlc_first_worker_mark(const struct dlc_type *type)
-{
-    return strcmp(type->framework, "mpi") == 0 ? DLC_LAUNCHER_WORKS : DLC_FIRST_WORKER;
 }
 
 /* Of every task, in flat order: there may be 65,536 of them, and both files name them all. */

@@ -5,9 +5,11 @@
  * what the canonical job cannot carry, for the way back.
  *
  * Caveats: credentials are never copied. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/notices.h"
 
 #include "base/mem.h"
+#include "dialect/dlc/create.h"
+#include "dialect/dlc/problems.h"
 
 #include <string.h>
 

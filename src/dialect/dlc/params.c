@@ -9,11 +9,12 @@
  * Caveats: the file does not say what kind of job it is; the command does (`dlc submit tfjob`). It
  * may say it here as kind=TFJob; else it is told from the roles and the images, and the reader is
  * told that. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/params.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "dialect/dlc/types.h"
 #include "text/keyvalue.h"
 
 #include <string.h>

@@ -6,11 +6,21 @@
  * Caveats: what has no canonical field but is needed again (the kind of job for the environment,
  * what has no effect for the way back) is kept in job->extra.dlc. The choices, with their reasons,
  * are in doc/dialect-dlc.md. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/read.h"
 
 #include "base/scan.h"
+#include "dialect/dlc/check.h"
+#include "dialect/dlc/conditions.h"
+#include "dialect/dlc/create.h"
 #include "dialect/dlc/dlc.h"
+#include "dialect/dlc/env.h"
+#include "dialect/dlc/extra.h"
 #include "dialect/dlc/instance_types.h"
+#include "dialect/dlc/notices.h"
+#include "dialect/dlc/params.h"
+#include "dialect/dlc/problems.h"
+#include "dialect/dlc/settings.h"
+#include "dialect/dlc/types.h"
 #include "dialect/sbatch/batch.h"
 #include "job/check.h"
 

@@ -3,10 +3,13 @@
  * Inputs: a decoded body. Effects: problems in the report; ports and retry rules.
  *
  * Source: the vendor's list of advanced settings, and its page on automatic fault tolerance. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/settings.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "dialect/dlc/create.h"
+#include "dialect/dlc/problems.h"
+#include "dialect/dlc/types.h"
 
 #include <string.h>
 #include <strings.h>

@@ -2,7 +2,7 @@
  *
  * Source: the vendor's pages on job types (2024 to 2026) and on instance families. The types that
  * are not listed by the page of 2024 are here to be refused by name. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/types.h"
 
 #include "base/mem.h"
 #include "dialect/dlc/dlc.h"
@@ -80,13 +80,6 @@ const struct dlc_type *dlc_type_find(const char *name, bool any_case)
         if (differ(t->name, name) == 0 || (t->alias && differ(t->alias, name) == 0))
             return t;
     return NULL;
-}
-
-const struct dlc_type *dlc_type_of(const struct job_spec *job)
-{
-    const struct text_node *ours = job->extra ? text_get(job->extra, DLC_EXTRA) : NULL;
-    const struct text_node *type = ours ? text_get(ours, "JobType") : NULL;
-    return type && type->kind == TEXT_STR ? dlc_type_find(type->str, false) : NULL;
 }
 
 const struct dlc_role_kind *dlc_role_find(const struct dlc_type *type, const char *name)

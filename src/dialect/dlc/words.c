@@ -4,7 +4,7 @@
  *
  * Source: the API's list of states (2021 to 2026), its page on exit codes, and for which codes are
  * worth another attempt the vendor's open-source operator; the sentences are ours. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/words.h"
 
 #include "base/mem.h"
 #include "dialect/dlc/dlc.h"

@@ -2,13 +2,16 @@
  *
  * Caveats: writes what CreateJob has words for; what it has none for is found by reading the body
  * again (dialect/losses.h); said here is what has other words and means the same. */
-#include "dialect/dlc/create.h"
+#include "dialect/dlc/write.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "dialect/dlc/create.h"
 #include "dialect/dlc/dlc.h"
+#include "dialect/dlc/extra.h"
 #include "dialect/dlc/instance_types.h"
+#include "dialect/dlc/types.h"
 #include "dialect/losses.h"
 #include "dialect/roles.h"
 #include "dialect/sbatch/batch.h"

@@ -2,7 +2,6 @@
 #ifndef DIALECT_DLC_TEST_SAMPLE_H
 #define DIALECT_DLC_TEST_SAMPLE_H
 
-#include "dialect/dlc/create.h"
 #include "dialect/dlc/dlc.h"
 #include "dialect/test/place.h"
 #include "text/detect.h"

@@ -3,7 +3,9 @@
 #include "dialect/dlc/test/sample.h"
 
 #include "base/mem.h"
+#include "dialect/dlc/check.h"
 #include "dialect/dlc/instance_types.h"
+#include "dialect/dlc/types.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,9 @@
 #include "dialect/dlc/test/sample.h"
 
 #include "base/buf.h"
+#include "dialect/dlc/conditions.h"
+#include "dialect/dlc/create.h"
+#include "dialect/dlc/types.h"
 #include "job/tree_path.h"
 #include "text/json.h"
 

@@ -2,6 +2,8 @@
  * a code and a phrase. */
 #include "dialect/dlc/test/sample.h"
 
+#include "dialect/dlc/words.h"
+
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

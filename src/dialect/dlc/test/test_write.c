@@ -3,6 +3,8 @@
 #include "dialect/dlc/test/sample.h"
 
 #include "base/mem.h"
+#include "dialect/dlc/read.h"
+#include "dialect/dlc/write.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
