@@ -1,6 +1,6 @@
 /* Annotations of the job: eight of them are arguments of DLRover's master. What they say to its
  * agents and to this server is kept; what concerns the master itself has nothing to act on here. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/annotations.h"
 
 #include "base/scan.h"
 #include "dialect/elasticjob/fates.h"

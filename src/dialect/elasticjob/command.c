@@ -4,7 +4,7 @@
  * Inputs: the role's program as it will run. Caveats: the text of a shell is only looked through
  * word by word; what depends on variables other than the number of nodes is not known, and then
  * nothing is said. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/command.h"
 
 #include "base/scan.h"
 

@@ -3,7 +3,9 @@
  *
  * Inputs: the tree of one document, or the list of several. Effects: problems in the report; the
  * PodGroups found are kept in the reader. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/documents.h"
+
+#include "dialect/elasticjob/names.h"
 
 #define POD_GROUP_API "scheduling.sigs.k8s.io/"
 

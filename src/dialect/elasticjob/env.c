@@ -6,9 +6,12 @@
  * Caveats: a pod's number (NODE_ID) grows with every relaunch; there all pods of a type count on
  * together, here each task by the number of replicas, so that no two are ever the same. Addresses
  * of TF_CONFIG are the tasks' own, there those of services. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/env.h"
 
 #include "base/buf.h"
+#include "dialect/elasticjob/extra.h"
+#include "dialect/elasticjob/names.h"
+#include "dialect/elasticjob/pods.h"
 #include "dialect/place_cache.h"
 #include "job/uuid.h"
 

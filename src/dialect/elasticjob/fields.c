@@ -3,11 +3,12 @@
  * come from these rows.
  *
  * Source of the names: the custom resource's own types, and Kubernetes' PodSpec and Container. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/records.h"
 
 #include "base/buf.h"
 #include "dialect/elasticjob/elasticjob.h"
 #include "dialect/elasticjob/fates.h"
+#include "dialect/elasticjob/names.h"
 #include "job/job_fields.h"
 
 enum { SPEC_MAX = 131071, NAME_MAX_BYTES = 253 };

@@ -7,9 +7,11 @@
  * Which number does what: the gang's minimum is how many tasks start together; the minimum of
  * --nnodes is how many are enough to train, so it is the least an elastic role goes on with. A gang
  * that starts fewer than that is believed: the least becomes the gang's. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/gang.h"
 
 #include "base/scan.h"
+#include "dialect/elasticjob/command.h"
+#include "dialect/elasticjob/names.h"
 #include "text/json.h"
 
 #define KOORD      EJ_GANG

@@ -6,14 +6,18 @@
  * command has them it becomes shell text in which bash puts the values in, quoted so that nothing
  * else happens to the words. In env they stay, and are replaced when a task gets its environment.
  */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/pod.h"
 
 #include "base/buf.h"
+#include "dialect/elasticjob/env.h"
+#include "dialect/elasticjob/secrets.h"
+#include "dialect/elasticjob/volume.h"
 #include "text/quantity.h"
 
 enum { RUN_MAX = 131071 };
 
-const struct ej_container *ej_main_container(const struct ej_pod *pod, size_t *position)
+/* The one that gets the environment: named main, or the first. NULL when there is none. */
+static const struct ej_container *main_container(const struct ej_pod *pod, size_t *position)
 {
     *position = 0;
     for (size_t i = 0; i < pod->n_containers; i++)
@@ -535,7 +539,7 @@ void ej_pod_role(struct ej_reader *r, enum ej_type type, struct role *role)
     struct ej_place containers = ej_in(r, spec, "containers");
     size_t position;
     struct making m = { .r = r, .pod = pod, .role = role };
-    m.container = ej_main_container(pod, &position);
+    m.container = main_container(pod, &position);
     if (!m.container) {
         struct problem *p = ej_fail(r, containers, "has none");
         report_hint(r->report, p, "- name: main, with image and command");
@@ -552,5 +556,5 @@ void ej_pod_role(struct ej_reader *r, enum ej_type type, struct role *role)
     name_others(&m, containers);
     merge_selector(&m, spec);
     merge_node(&m, spec);
-    ej_volumes(r, type, m.container, role);
+    ej_volumes(r, type, m.container, m.at, role);
 }

@@ -3,9 +3,11 @@
  *
  * A pod that asks for devices is there refused for want of gpu-core and gpu-memory-ratio, which the
  * device plugin makes of nvidia.com/gpu; so it is here. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/pods.h"
 
 #include "base/buf.h"
+#include "dialect/elasticjob/extra.h"
+#include "dialect/elasticjob/names.h"
 #include "text/json.h"
 
 #include <stdlib.h>

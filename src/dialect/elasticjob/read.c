@@ -5,9 +5,15 @@
  * Caveats: what has no canonical field but is needed again by the convention (strategy, whether
  * fatal codes are retried, the annotations that tasks are told) is kept in job->extra.elasticjob.
  * The choices, with their reasons, are in doc/dialect-elasticjob.md. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/read.h"
 
 #include "base/scan.h"
+#include "dialect/elasticjob/annotations.h"
+#include "dialect/elasticjob/documents.h"
+#include "dialect/elasticjob/extra.h"
+#include "dialect/elasticjob/gang.h"
+#include "dialect/elasticjob/names.h"
+#include "dialect/elasticjob/pod.h"
 #include "job/check.h"
 
 enum { RESTARTS = 3, RESTARTS_MAX = 5, PLATFORM_RETRIES = 100 };

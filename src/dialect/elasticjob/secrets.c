@@ -5,7 +5,7 @@
  * Effects: secrets of the role, problems in the report.
  * Caveats: their files are of mode 0400, whatever the volume says; a value cannot be put into
  * another variable by $(NAME), because nobody but the task has it. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/secrets.h"
 
 static const char *name_of(const struct ej_reader *r, struct ej_place at, const char *name,
                            const char *key)

@@ -4,8 +4,10 @@
  * that the job's end waits for is it; roles whose tasks are the same as the worker's are more of
  * it; of the others, servers (whose end nobody waits for) become ps, single tasks chief or
  * evaluator. What is left then keeps its name, and is missed when the job is read again. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/shape.h"
 
+#include "dialect/elasticjob/extra.h"
+#include "dialect/elasticjob/types.h"
 #include "dialect/roles.h"
 
 #include <strings.h>

@@ -2,8 +2,9 @@
  *
  * Caveats: the canonical job mounts its data into all tasks, so two roles may not mean different
  * things by one path. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/volume.h"
 
+#include "dialect/elasticjob/secrets.h"
 #include "text/quantity.h"
 
 struct mounting {
@@ -116,16 +117,13 @@ static void mount_one(const struct mounting *m, const struct ej_volume_mount *mo
 }
 
 void ej_volumes(struct ej_reader *r, enum ej_type type, const struct ej_container *container,
-                struct role *role)
+                struct ej_place at, struct role *role)
 {
     struct ej_place spec = ej_in(r, ej_template(r, type), "spec");
     struct mounting m = {
         .r = r, .pod = &r->spec->types[type].pod, .volumes = ej_in(r, spec, "volumes"), .role = role
     };
-    size_t position;
-    ej_main_container(m.pod, &position);
-    struct ej_place mounts =
-        ej_in(r, ej_item(r, ej_in(r, spec, "containers"), position), "volumeMounts");
+    struct ej_place mounts = ej_in(r, at, "volumeMounts");
     for (size_t i = 0; i < container->n_mounts; i++) {
         m.at = ej_item(r, mounts, i);
         mount_one(&m, &container->mounts[i]);

@@ -5,7 +5,9 @@
  * Two things follow the intent instead of the letter: a kill from outside is the platform's doing
  * and has a limit of its own (there it had none, and used up the budget of real failures), and a
  * lost node is told apart from a failure of the program. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/words.h"
+
+#include "dialect/elasticjob/extra.h"
 
 #include <signal.h>
 

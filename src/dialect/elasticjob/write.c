@@ -2,10 +2,15 @@
  *
  * Caveats: writes what the format has words for; what it has none for is found by reading the
  * document again (dialect/losses.h); said here is what has other words and means the same. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/write.h"
 
 #include "base/buf.h"
 #include "base/scan.h"
+#include "dialect/elasticjob/env.h"
+#include "dialect/elasticjob/extra.h"
+#include "dialect/elasticjob/names.h"
+#include "dialect/elasticjob/pod.h"
+#include "dialect/elasticjob/pods.h"
 #include "text/json.h"
 
 enum { LEVEL_HIGH = 7, LEVEL_LOW = 3, TEXT_MAX = 1 << 20, KUBE_NAME_MAX = 63 };

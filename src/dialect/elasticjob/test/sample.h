@@ -3,7 +3,8 @@
 #ifndef DIALECT_ELASTICJOB_TEST_SAMPLE_H
 #define DIALECT_ELASTICJOB_TEST_SAMPLE_H
 
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/names.h"
+#include "dialect/elasticjob/read.h"
 #include "dialect/test/place.h"
 #include "text/detect.h"
 

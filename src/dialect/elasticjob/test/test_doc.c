@@ -1,6 +1,6 @@
 /* The tables of the page doc/dialect-elasticjob.md are those of the code: fields with their fates,
  * exit codes. Run elasticjob_reference when this fails. */
-#include "dialect/elasticjob/ej.h"
+#include "dialect/elasticjob/words.h"
 
 #include "dialect/elasticjob/elasticjob.h"
 #include "dialect/test/page.h"

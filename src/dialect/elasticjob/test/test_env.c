@@ -2,6 +2,8 @@
  * variable is on the list that the page shows. */
 #include "dialect/elasticjob/test/sample.h"
 
+#include "dialect/elasticjob/env.h"
+
 static const char *value(struct arena *arena, const struct job_spec *job,
                          const struct job_place *place, uint32_t flat, const char *name)
 {

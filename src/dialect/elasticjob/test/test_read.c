@@ -2,6 +2,8 @@
  * and what is refused. */
 #include "dialect/elasticjob/test/sample.h"
 
+#include "dialect/elasticjob/extra.h"
+
 static const struct role *worker_of(struct arena *arena, const char *container)
 {
     const struct sample s = { .container = container };

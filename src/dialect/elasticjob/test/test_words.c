@@ -2,6 +2,8 @@
  * alike. */
 #include "dialect/elasticjob/test/sample.h"
 
+#include "dialect/elasticjob/words.h"
+
 #include <signal.h>
 
 static struct job_spec *job_of(struct arena *arena, const char *strategy, const char *pod)

@@ -3,6 +3,8 @@
 #include "dialect/elasticjob/test/sample.h"
 
 #include "base/buf.h"
+#include "dialect/elasticjob/shape.h"
+#include "dialect/elasticjob/write.h"
 
 static struct job_spec *make_job(struct arena *a, const char *name, const char *role)
 {
