@@ -3,11 +3,13 @@
  * from the configuration that the line names, or from the user's own one.
  *
  * Source of the options: accelerate 1.15, `accelerate launch --help`. */
-#include "cli/line/reader.h"
+#include "cli/line/accelerate.h"
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/report.h"
+#include "cli/line/number.h"
+#include "cli/line/options.h"
 #include "text/detect.h"
 
 #include <stdlib.h>

@@ -3,9 +3,12 @@
  *
  * Source: deepspeed 0.19, `deepspeed --help`, and what its runner starts on a host
  * (`python -m deepspeed.launcher.launch --world_info=... --node_rank=...`). */
-#include "cli/line/reader.h"
+#include "cli/line/deepspeed.h"
 
 #include "base/mem.h"
+#include "cli/line/hosts.h"
+#include "cli/line/number.h"
+#include "cli/line/options.h"
 
 #include <string.h>
 
@@ -39,7 +42,7 @@ static int take_option(struct line_reader *r, const struct line_walk *w, const s
                        struct deepspeed_options *asked, struct err *err)
 {
     switch (f->means) {
-    case HOSTFILE: return line_hosts_file(r, "--hostfile", f->value, &asked->hosts, err);
+    case HOSTFILE: return line_hosts_file(r->arena, "--hostfile", f->value, &asked->hosts, err);
     case NODES: return line_number("--num_nodes", f->value, 1, LINE_NODES_MOST, &asked->nodes, err);
     case DEVICES:
         return line_number("--num_gpus", f->value, 1, LINE_RANKS_MOST, &asked->devices, err);

@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum {
+    LINE_RANKS_MOST = 1024, /* of one task */
+    LINE_NODES_MOST = 16384,
+};
 struct line_request { /* beside the line, by options of the verb; NULL or 0: not said */
     uint64_t replicas;
     const char *cpu, *gpu;

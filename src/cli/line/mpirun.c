@@ -3,9 +3,12 @@
  * are, and how a rank is started there, mpirun is told by the job.
  *
  * Source of the options: OpenMPI 4.1 and 5.0, MPICH's and Intel's Hydra, Horovod 0.28. */
-#include "cli/line/reader.h"
+#include "cli/line/mpirun.h"
 
 #include "base/mem.h"
+#include "cli/line/hosts.h"
+#include "cli/line/number.h"
+#include "cli/line/options.h"
 
 #include <string.h>
 
@@ -63,8 +66,8 @@ static int take_option(struct line_reader *r, const struct line_walk *w, const s
     case RANKS:
         return line_number(f->name, f->value, 1, LINE_RANKS_MOST * LINE_NODES_MOST, &asked->ranks,
                            err);
-    case HOSTS: return line_hosts_list(r, f->name, f->value, &asked->hosts, err);
-    case HOSTFILE: return line_hosts_file(r, f->name, f->value, &asked->hosts, err);
+    case HOSTS: return line_hosts_list(r->arena, f->name, f->value, &asked->hosts, err);
+    case HOSTFILE: return line_hosts_file(r->arena, f->name, f->value, &asked->hosts, err);
     case PER_NODE: return line_number(f->name, f->value, 1, LINE_RANKS_MOST, &asked->per_node, err);
     case ONE_PER_NODE: asked->per_node = 1; return 0;
     case ELASTIC: asked->elastic = true; return 0;

@@ -1,8 +1,6 @@
 /* The options of a launcher, by its table: which words belong to them, and where its program
  * begins. A launcher's own --help is not asked: it may not be installed here. */
-#include "cli/line/reader.h"
-
-#include "base/scan.h"
+#include "cli/line/options.h"
 
 #include <string.h>
 
@@ -94,17 +92,4 @@ int line_next(struct line_walk *w, struct line_match *out, struct err *err)
     out->value = option->values ? w->argv[w->at + 1] : NULL;
     w->at += out->n;
     return 1;
-}
-
-int line_number(const char *option, const char *text, uint64_t least, uint64_t most, uint32_t *n,
-                struct err *err)
-{
-    uint64_t value;
-    if (!text || !scan_u64(text, least, most, &value)) {
-        err_set(err, ERR_INPUT, "%.60s is \"%.60s\"", option, text ? text : "");
-        return err_hint(err, "a whole number from %llu to %llu", (unsigned long long)least,
-                        (unsigned long long)most);
-    }
-    *n = (uint32_t)value;
-    return 0;
 }

@@ -3,12 +3,13 @@
  * the same nodes once more, and is the job.
  *
  * Source of the options and of the variables: Slurm 22.05, srun(1). */
-#include "cli/line/reader.h"
+#include "cli/line/srun.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/shell_word.h"
-#include "cli/line/line.h"
+#include "cli/line/number.h"
+#include "cli/line/options.h"
 
 #include <string.h>
 
@@ -307,7 +308,7 @@ static int read_inner(struct line_reader *r, const struct srun_options *a,
     struct line_job inner;
     struct line_request asked = { .cpu = r->asked->cpu ? r->asked->cpu : a->cpus,
                                   .gpu = r->asked->gpu ? r->asked->gpu : r->out->gpu };
-    if (line_read(r->arena, w->argc - w->at, w->argv + w->at, &asked, &inner, err) < 0)
+    if (r->read(r->arena, w->argc - w->at, w->argv + w->at, &asked, &inner, err) < 0)
         return -1;
     for (size_t i = 0; i < inner.env.n; i++)
         pairs_set(&r->out->env, r->arena, inner.env.at[i].name, inner.env.at[i].value);

@@ -1,8 +1,10 @@
 /* python -m torch.distributed.launch. On one node it runs as it is; on several each task runs it
  * with its own rank and the address that the job's tasks are told. */
-#include "cli/line/reader.h"
+#include "cli/line/torch_launch.h"
 
 #include "base/mem.h"
+#include "cli/line/number.h"
+#include "cli/line/options.h"
 
 #include <string.h>
 

@@ -2,10 +2,11 @@
  * then in one of four fates: it is a setting of the job, it is for the launcher (and stays on its
  * line), it makes no sense inside a job (left out, with the reason), or the launcher itself ignores
  * or refuses it. */
-#include "cli/line/reader.h"
+#include "cli/line/torchrun.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
+#include "cli/line/number.h"
 #include "flags/flags.h"
 #include "job/rendezvous.h"
 

@@ -1,6 +1,6 @@
 /* What people write in front of a program: variables, and programs that start another one. Those
  * that make no difference to a task are left out, variables become the job's, the rest stays. */
-#include "cli/line/reader.h"
+#include "cli/line/wrappers.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,8 @@
 /* What the readers of launchers' lines share: tables of options, lists and files of hosts, what
  * stands in front of a program. */
-#include "cli/line/reader.h"
+#include "cli/line/hosts.h"
+#include "cli/line/options.h"
+#include "cli/line/wrappers.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -125,20 +127,20 @@ static void hosts(void **state)
     (void)state;
     assert_non_null(mkdtemp(dir));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct line_reader r = { .arena = arena_create() };
+        struct arena *arena = arena_create();
         struct line_hosts found = { 0 };
         struct err err = { 0 };
-        const char *file = arena_printf(r.arena, "%s/hosts", dir);
+        const char *file = arena_printf(arena, "%s/hosts", dir);
         assert_int_equal(file_replace(file, rows[i].text, strlen(rows[i].text), 0600, &err), 0);
-        int rc = rows[i].file ? line_hosts_file(&r, "--hostfile", file, &found, &err)
-                              : line_hosts_list(&r, "-H", rows[i].text, &found, &err);
+        int rc = rows[i].file ? line_hosts_file(arena, "--hostfile", file, &found, &err)
+                              : line_hosts_list(arena, "-H", rows[i].text, &found, &err);
         if (rc != (rows[i].wanted ? 0 : -1))
             fail_msg("%s: %s", rows[i].text, err.what);
         if (rows[i].wanted)
-            assert_string_equal(in_short(r.arena, &found), rows[i].wanted);
+            assert_string_equal(in_short(arena, &found), rows[i].wanted);
         else
             assert_non_null(strstr(err.what, rows[i].file ? "--hostfile: " : "-H: "));
-        arena_destroy(r.arena);
+        arena_destroy(arena);
     }
     assert_int_equal(file_remove_tree(dir, &none), 0);
 }
