@@ -4,9 +4,10 @@
  *
  * Source: API 2020-12-03, GetJob. Caveats: what the job was written with comes from its own text;
  * for a job of another origin from its canonical form. Passwords are left out. */
-#include "cli/answer.h"
+#include "cli/dlc/answer.h"
+
 #include "base/mem.h"
-#include "cli/dlc/call.h"
+#include "cli/answer.h"
 #include "dialect/dlc/dlc.h"
 #include "job/ids.h"
 #include "job/uuid.h"

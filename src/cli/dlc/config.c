@@ -3,7 +3,7 @@
  *
  * An endpoint of the vendor's cloud is not spoken to: configurations written for it stay usable,
  * and the user is told where the job goes instead. */
-#include "cli/dlc/call.h"
+#include "cli/dlc/config.h"
 
 #include "base/file.h"
 #include "base/mem.h"

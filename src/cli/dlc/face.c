@@ -6,7 +6,10 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/call.h"
-#include "cli/dlc/call.h"
+#include "cli/dlc/config.h"
+#include "cli/dlc/get.h"
+#include "cli/dlc/jobs.h"
+#include "cli/dlc/submit.h"
 #include "cli/output.h"
 #include "cli/state_dir.h"
 
@@ -15,6 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#define FLAGS_MAX 128 /* that one verb knows */
 
 #define LIST_FLAGS                                                                                 \
     "workspace_id display_name display_name_regex job_type status resource_id start_time "         \
@@ -78,27 +83,6 @@ static const char *const switches[] = {
     "enable_preemptible_job",
     "enable_priority_preemption",
 };
-
-const char *dlc_flag(const struct dlc_call *c, const char *name, const char *absent)
-{
-    const struct text_node *node = text_get(c->flags, name);
-    return node ? node->str : absent;
-}
-
-bool dlc_flag_on(const struct dlc_call *c, const char *name)
-{
-    return strcasecmp(dlc_flag(c, name, "false"), "true") == 0;
-}
-
-int dlc_flag_number(const struct dlc_call *c, const char *name, uint64_t max, uint64_t *value,
-                    struct err *err)
-{
-    const char *text = dlc_flag(c, name, NULL);
-    if (!text || scan_u64(text, 1, max, value))
-        return 0;
-    err_set(err, ERR_INPUT, "--%s: \"%.40s\" is no number of this kind", name, text);
-    return err_hint(err, "1 to %llu", (unsigned long long)max);
-}
 
 static bool is_switch(const char *name)
 {
@@ -170,11 +154,11 @@ static int take_arguments(struct dlc_call *c, int argc, char **argv, struct err 
 /* Flags of a verb that has a list of them; the others' are checked by the dialect. */
 static int check_flags(const struct dlc_call *c, const struct dlc_verb *verb, struct err *err)
 {
-    const char *names[DLC_FLAGS_MAX] = { "help", "insecure" };
+    const char *names[FLAGS_MAX] = { "help", "insecure" };
     size_t n = 2;
     if (!verb->flags)
         return 0;
-    for (const char *at = verb->flags; *(at += strspn(at, " ")) && n < DLC_FLAGS_MAX;) {
+    for (const char *at = verb->flags; *(at += strspn(at, " ")) && n < FLAGS_MAX;) {
         size_t len = strcspn(at, " ");
         names[n++] = arena_strndup(c->cli->arena, at, len);
         at += len;

@@ -1,10 +1,13 @@
 /* dlc get job, get pod, get specs, get quota, logs: reading. Standard output holds what was asked
  * for and nothing else, since scripts parse it. */
+#include "cli/dlc/get.h"
+
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/dlc/call.h"
+#include "cli/dlc/answer.h"
+#include "cli/dlc/output.h"
 #include "cli/jobs.h"
 #include "dialect/dlc/dlc.h"
 
@@ -51,7 +54,7 @@ static struct text_node *event_lines(struct dlc_call *c, const char *job, const 
 static int show_job(struct dlc_call *c, const char *id, struct err *err)
 {
     uint64_t most = LINES;
-    const struct text_node *view = dlc_view(c, id, PARTS, err);
+    const struct text_node *view = jobs_view(c->cli, id, PARTS, err);
     if (!view || dlc_flag_number(c, "max_events_num", LINES_MAX, &most, err) < 0)
         return -1;
     struct text_node *job = dlc_answer_job(c->cli->arena, view);
@@ -116,7 +119,7 @@ static const char *type_of(struct dlc_call *c, const struct text_node *job)
 {
     struct err err;
     const char *id = arena_printf(c->cli->arena, "dlc%s", answer_text(job, "id", ""));
-    const struct text_node *view = dlc_view(c, id, "?origin=1&spec=1", &err);
+    const struct text_node *view = jobs_view(c->cli, id, "?origin=1&spec=1", &err);
     return view ? answer_text(dlc_answer_job(c->cli->arena, view), "JobType", "") : "";
 }
 
@@ -210,7 +213,7 @@ static const struct text_node *find_pod(struct dlc_call *c, const char **task, s
         err_hint(err, "dlc get job ID lists them under Pods");
         return NULL;
     }
-    const struct text_node *view = dlc_view(c, c->argv[0], PARTS, err);
+    const struct text_node *view = jobs_view(c->cli, c->argv[0], PARTS, err);
     if (!view)
         return NULL;
     const struct text_node *job = dlc_answer_job(c->cli->arena, view);

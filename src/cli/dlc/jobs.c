@@ -1,10 +1,12 @@
 /* dlc stop job, dlc delete job: one request each. On a terminal they ask first, unless --force says
  * not to; stop waits for the job's end, unless --quiet. */
-#include "cli/jobs.h"
+#include "cli/dlc/jobs.h"
+
 #include "base/mem.h"
 #include "cli/answer.h"
 #include "cli/call.h"
-#include "cli/dlc/call.h"
+#include "cli/dlc/follow.h"
+#include "cli/jobs.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -47,7 +49,7 @@ int dlc_stop_run(struct dlc_call *c, struct err *err)
     const char *id = arena_printf(c->cli->arena, "dlc%s", answer_text(view, "id", ""));
     if (dlc_flag_on(c, "quiet"))
         return EXIT_OK;
-    view = dlc_follow(c, id, false, err);
+    view = dlc_follow(c->cli, id, false, err);
     return view ? EXIT_OK : -1;
 }
 

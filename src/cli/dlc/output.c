@@ -1,13 +1,10 @@
-/* What verbs of `dlc` share: the view of a job, following it until it ends, tables with frames,
- * JSON with the original's indent, request ids. */
-#include "cli/output.h"
+/* What `dlc` prints: tables with frames, JSON with the original's indent, request ids that look
+ * like the original's. */
+#include "cli/dlc/output.h"
+
 #include "base/mem.h"
 #include "base/scan.h"
-#include "cli/answer.h"
-#include "cli/call.h"
-#include "cli/dlc/call.h"
-#include "cli/follow.h"
-#include "cli/jobs.h"
+#include "cli/output.h"
 #include "text/json.h"
 
 #include <stdio.h>
@@ -15,16 +12,12 @@
 #include <sys/random.h>
 
 #define OUT_MAX (64u << 20)
-
-struct text_node *dlc_view(struct dlc_call *c, const char *job, const char *parts, struct err *err)
-{
-    return jobs_view(c->cli, job, parts, err);
-}
+#define INDENT  3
 
 void dlc_json(const struct text_node *node)
 {
     AUTO_BUF struct buf text = BUF_INIT(OUT_MAX);
-    json_print(node, DLC_INDENT, &text);
+    json_print(node, INDENT, &text);
     out_buf(&text);
     putchar('\n');
 }
@@ -71,59 +64,4 @@ void dlc_table(struct arena *arena, const char *const *cells, size_t columns, si
             rule(widths, columns);
     }
     rule(widths, columns);
-}
-
-/* ---- following ---- */
-
-struct following {
-    struct dlc_call *c;
-    const char *job;
-    uint64_t last;
-    char word[32];
-    bool quiet;
-};
-
-static void want_events(void *arg, struct buf *path, struct buf *body)
-{
-    struct following *f = arg;
-    (void)body;
-    jobs_path(path, f->job, "/events");
-    call_query_number(path, "after", f->last);
-    call_query(path, "follow", "1");
-}
-
-static void say_status(struct following *f, const struct text_node *from)
-{
-    const char *state = answer_text(from, "state", "");
-    const char *word = answer_text(from, "word", dlc_answer_status(state));
-    if (!*state || strcmp(word, f->word) == 0)
-        return;
-    snprintf(f->word, sizeof f->word, "%s", word);
-    if (!f->quiet)
-        printf("Job %s is [%s]\n", f->job, word);
-    fflush(stdout);
-}
-
-static bool on_event(void *arg, const struct text_node *event)
-{
-    struct following *f = arg;
-    f->last = answer_number(event, "seq", f->last);
-    if (strncmp(answer_text(event, "type", ""), "task.", 5) != 0)
-        say_status(f, event);
-    return true;
-}
-
-struct text_node *dlc_follow(struct dlc_call *c, const char *job, bool quiet, struct err *err)
-{
-    struct following f = { .c = c, .job = job, .quiet = quiet };
-    struct follow follow = { .request = want_events, .record = on_event, .arg = &f };
-    struct text_node *view = dlc_view(c, job, NULL, err);
-    if (!view)
-        return NULL;
-    if (!out_final(answer_text(view, "state", "")) && follow_run(c->cli, &follow, err) < 0)
-        return NULL;
-    view = dlc_view(c, job, NULL, err);
-    if (view)
-        say_status(&f, view);
-    return view;
 }

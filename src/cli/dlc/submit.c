@@ -1,15 +1,17 @@
 /* dlc submit KIND, dlc create job: flags and the lines of a parameter file become one CreateJob
  * body, which is printed and sent. What is wrong with it is said here, in the words and at the
  * places of the file; the server checks it again. */
-#include "cli/submit.h"
+#include "cli/dlc/submit.h"
+
 #include "base/mem.h"
 #include "base/scan.h"
 #include "cli/answer.h"
-#include "cli/call.h"
-#include "cli/dlc/call.h"
+#include "cli/dlc/follow.h"
+#include "cli/dlc/output.h"
 #include "cli/names.h"
 #include "cli/output.h"
 #include "cli/server_start.h"
+#include "cli/submit.h"
 #include "dialect/dlc/dlc.h"
 #include "text/json.h"
 #include "text/keyvalue.h"
@@ -152,7 +154,7 @@ static void say_warnings(const struct text_node *answer)
 
 static int follow(struct dlc_call *c, const struct request *r, const char *id, struct err *err)
 {
-    const struct text_node *view = dlc_follow(c, id, false, err);
+    const struct text_node *view = dlc_follow(c->cli, id, false, err);
     if (!view)
         return -1;
     const char *state = answer_text(view, "state", "");

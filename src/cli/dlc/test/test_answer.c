@@ -1,6 +1,6 @@
 /* The answer of GetJob from a view: fields, times, pods and their history; jobs of other formats;
  * and that no password of the original text is in it. */
-#include "cli/dlc/call.h"
+#include "cli/dlc/answer.h"
 
 #include "cli/answer.h"
 #include "text/json.h"
