@@ -2,6 +2,7 @@
  * event, and goes back with it when a turn fails. */
 #include "store/audit.h"
 
+#include "store/columns.h"
 #include "store/db.h"
 
 #include "base/mem.h"
@@ -25,16 +26,16 @@ int store_add_audit(struct store *st, struct audit_row *row, struct err *err)
     if (text.overflow)
         return err_set(err, ERR_TOO_LARGE, "an entry of the audit record is too long");
     crypto_hash_sha256(row->hash, (const unsigned char *)buf_str(&text), text.len);
-    db_u64(s, 1, row->seq);
-    db_u64(s, 2, row->at_ms);
-    db_text(s, 3, row->user);
-    db_text(s, 4, row->role);
-    db_text(s, 5, row->known);
-    db_text(s, 6, row->from);
-    db_text(s, 7, row->action);
-    db_text(s, 8, row->object);
-    db_text(s, 9, row->outcome);
-    db_blob(s, 10, row->hash, sizeof row->hash);
+    bind_u64(s, 1, row->seq);
+    bind_u64(s, 2, row->at_ms);
+    bind_text(s, 3, row->user);
+    bind_text(s, 4, row->role);
+    bind_text(s, 5, row->known);
+    bind_text(s, 6, row->from);
+    bind_text(s, 7, row->action);
+    bind_text(s, 8, row->object);
+    bind_text(s, 9, row->outcome);
+    bind_blob(s, 10, row->hash, sizeof row->hash);
     if (db_run(st, s, err) < 0)
         return -1;
     st->audit.seq = row->seq;
@@ -75,24 +76,24 @@ int store_audits(struct store *st, struct arena *a, const struct audit_range *ra
     sqlite3_stmt *s = db_stmt(st, range->newest ? STMT_AUDITS_DOWN : STMT_AUDITS_UP, err);
     if (!s)
         return -1;
-    db_u64(s, 1, range->after);
-    db_u64(s, 2, range->before ? range->before : INT64_MAX);
-    db_u64(s, 3, range->limit);
+    bind_u64(s, 1, range->after);
+    bind_u64(s, 2, range->before ? range->before : INT64_MAX);
+    bind_u64(s, 3, range->limit);
     struct audit_row *at = NULL;
     size_t count = 0, cap = 0;
     int more;
     while ((more = db_step(st, s, err)) == 1) {
-        at = db_more(a, at, count, &cap, sizeof *at);
+        at = rows_more(a, at, count, &cap, sizeof *at);
         struct audit_row *row = &at[count++];
-        *row = (struct audit_row){ .seq = db_get_u64(s, 0),
-                                   .at_ms = db_get_u64(s, 1),
-                                   .user = db_get_text(s, 2, a),
-                                   .role = db_get_text(s, 3, a),
-                                   .known = db_get_text(s, 4, a),
-                                   .from = db_get_text(s, 5, a),
-                                   .action = db_get_text(s, 6, a),
-                                   .object = db_get_text(s, 7, a),
-                                   .outcome = db_get_text(s, 8, a) };
+        *row = (struct audit_row){ .seq = column_get_u64(s, 0),
+                                   .at_ms = column_get_u64(s, 1),
+                                   .user = column_get_text(s, 2, a),
+                                   .role = column_get_text(s, 3, a),
+                                   .known = column_get_text(s, 4, a),
+                                   .from = column_get_text(s, 5, a),
+                                   .action = column_get_text(s, 6, a),
+                                   .object = column_get_text(s, 7, a),
+                                   .outcome = column_get_text(s, 8, a) };
         read_hash(s, 9, row->hash);
     }
     *rows = at;
@@ -105,7 +106,7 @@ void db_read_audit(struct store *st)
     struct err err;
     sqlite3_stmt *s = db_stmt(st, STMT_LAST_AUDIT, &err);
     if (s && db_step(st, s, &err) == 1) {
-        st->audit.seq = db_get_u64(s, 0);
+        st->audit.seq = column_get_u64(s, 0);
         read_hash(s, 1, st->audit.hash);
     }
     if (s)
@@ -120,11 +121,11 @@ int store_cut_audit(struct store *st, uint64_t before_ms, struct audit_row *cut,
     sqlite3_stmt *s = st->memory ? NULL : db_stmt(st, STMT_OLD_AUDIT, err);
     if (!s)
         return st->memory ? 0 : -1;
-    db_u64(s, 1, st->audit.seq);
-    db_u64(s, 2, STORE_EXPIRE_MAX);
+    bind_u64(s, 1, st->audit.seq);
+    bind_u64(s, 2, STORE_EXPIRE_MAX);
     int more;
-    while ((more = db_step(st, s, err)) == 1 && db_get_u64(s, 2) < before_ms) {
-        floor.seq = db_get_u64(s, 0);
+    while ((more = db_step(st, s, err)) == 1 && column_get_u64(s, 2) < before_ms) {
+        floor.seq = column_get_u64(s, 0);
         read_hash(s, 1, floor.hash);
     }
     sqlite3_reset(s);
@@ -136,13 +137,13 @@ int store_cut_audit(struct store *st, uint64_t before_ms, struct audit_row *cut,
     s = db_write(st, STMT_PUT_META, err);
     if (!s)
         return -1;
-    db_text(s, 1, "audit_cut"); /* what the trigger lets go */
-    db_u64(s, 2, floor.seq);
+    bind_text(s, 1, "audit_cut"); /* what the trigger lets go */
+    bind_u64(s, 2, floor.seq);
     if (db_run(st, s, err) < 0)
         return -1;
     s = db_write(st, STMT_CUT_AUDIT, err);
     if (!s)
         return -1;
-    db_u64(s, 1, floor.seq);
+    bind_u64(s, 1, floor.seq);
     return db_run(st, s, err);
 }

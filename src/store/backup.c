@@ -4,7 +4,9 @@
 #include "store/backup.h"
 
 #include "base/mem.h"
+#include "store/columns.h"
 #include "store/db.h"
+#include "store/versions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +42,7 @@ static int check_room(const struct store *st, const char *path, struct err *err)
     AUTO_FREE char *dir = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
     if (sqlite3_prepare_v2(st->db, "PRAGMA page_count", -1, &s, NULL) == SQLITE_OK &&
         sqlite3_step(s) == SQLITE_ROW)
-        pages = db_get_u64(s, 0);
+        pages = column_get_u64(s, 0);
     sqlite3_finalize(s);
     uint64_t need = pages * st->page_size + ROOM_LEFT;
     if (statvfs(dir, &disk) != 0 || (uint64_t)disk.f_bavail * disk.f_frsize >= need)
@@ -163,7 +165,7 @@ int store_look_at_copy(const char *path, struct store_reach *out, struct err *er
     }
     sqlite3_extended_result_codes(st->db, 1);
     *out = (struct store_reach){ .version = 0 };
-    if (db_read_version(st, &out->version, err) < 0)
+    if (versions_read(st, &out->version, err) < 0)
         goto out;
     if (out->version <= 0 || out->version > STORE_VERSION) {
         err_set(err, ERR_CANNOT, "%s has version %d, this program knows 1 to %d", path,

@@ -1,7 +1,9 @@
 /* A copy of what a server goes on from: enough to start the same core elsewhere, and small however
  * long the history is. Written by SQLite between two attached databases; read back into memory. */
+#include "store/columns.h"
 #include "store/db.h"
 #include "store/schema.h"
+#include "store/versions.h"
 
 #include "base/mem.h"
 
@@ -42,7 +44,7 @@ static int attach(struct store *st, const char *path, struct err *err)
     sqlite3_stmt *s = NULL;
     int rc = sqlite3_prepare_v2(st->db, "ATTACH ? AS copy", -1, &s, NULL);
     if (rc == SQLITE_OK) {
-        db_text(s, 1, path);
+        bind_text(s, 1, path);
         rc = sqlite3_step(s) == SQLITE_DONE ? SQLITE_OK : SQLITE_ERROR;
     }
     if (rc != SQLITE_OK)
@@ -117,7 +119,7 @@ struct store *store_open_copy(const char *path, struct err *err)
         return NULL;
     }
     sqlite3_extended_result_codes(st->db, 1);
-    if (read_in(st, path, err) < 0 || db_migrate(st, err) < 0) {
+    if (read_in(st, path, err) < 0 || versions_migrate(st, err) < 0) {
         store_close(st);
         return NULL;
     }

@@ -3,6 +3,7 @@
  * at once, although their rows go later (deletion.c). */
 #include "store/counts.h"
 
+#include "store/columns.h"
 #include "store/db.h"
 #include "store/find.h"
 
@@ -12,7 +13,7 @@ static int read_counts(struct store *st, sqlite3_stmt *s, struct job_counts *cou
     *counts = (struct job_counts){ 0 };
     int more;
     while ((more = db_step(st, s, err)) == 1)
-        counts->by_state[job_state_parse(db_get_word(s, 0).text)] = db_get_u64(s, 1);
+        counts->by_state[job_state_parse(column_get_word(s, 0).text)] = column_get_u64(s, 1);
     return more;
 }
 
@@ -22,8 +23,8 @@ static int members_of(struct store *st, uint64_t array, uint64_t members, struct
     sqlite3_stmt *s = db_stmt(st, STMT_MEMBER_COUNTS, err);
     if (!s)
         return -1;
-    db_u64(s, 1, array);
-    db_u64(s, 2, members);
+    bind_u64(s, 1, array);
+    bind_u64(s, 2, members);
     return read_counts(st, s, counts, err);
 }
 
@@ -53,11 +54,11 @@ static int read_row(struct store *st, uint64_t job, enum job_state *state, uint6
     sqlite3_stmt *s = db_write(st, STMT_GET_COUNTED, err);
     if (!s)
         return -1;
-    db_u64(s, 1, job);
+    bind_u64(s, 1, job);
     int found = db_step(st, s, err);
     if (found == 1) {
-        *state = job_state_parse(db_get_word(s, 0).text);
-        *members = db_get_u64(s, 1);
+        *state = job_state_parse(column_get_word(s, 0).text);
+        *members = column_get_u64(s, 1);
     }
     sqlite3_reset(s);
     return found;

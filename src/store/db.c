@@ -1,6 +1,8 @@
-/* Statements and columns: prepared once, failures as errors that say what helps, values in and out.
- * What fails in a turn is kept for its commit. */
+/* Statements: prepared once, failures as errors that say what helps. What fails in a turn is kept
+ * for its commit. */
 #include "store/db.h"
+
+#include "store/columns.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -99,10 +101,10 @@ bool db_meta(struct store *st, const char *name, uint64_t *value)
     sqlite3_stmt *s = db_stmt(st, STMT_GET_META, NULL);
     if (!s)
         return false;
-    db_text(s, 1, name);
+    bind_text(s, 1, name);
     bool there = db_step(st, s, NULL) == 1;
     if (there)
-        *value = db_get_u64(s, 0);
+        *value = column_get_u64(s, 0);
     sqlite3_reset(s);
     return there;
 }
@@ -112,50 +114,4 @@ sqlite3_file *db_file(struct store *st, int which)
     sqlite3_file *file = NULL;
     int rc = sqlite3_file_control(st->db, "main", which, (void *)&file);
     return rc == SQLITE_OK && file && file->pMethods ? file : NULL;
-}
-
-void db_text(sqlite3_stmt *s, int at, const char *text)
-{
-    sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC);
-}
-
-void db_u64(sqlite3_stmt *s, int at, uint64_t value)
-{
-    sqlite3_bind_int64(s, at, (sqlite3_int64)value);
-}
-
-void db_blob(sqlite3_stmt *s, int at, const void *data, size_t len)
-{
-    sqlite3_bind_blob64(s, at, data, len, SQLITE_STATIC);
-}
-
-const char *db_get_text(sqlite3_stmt *s, int at, struct arena *a)
-{
-    const unsigned char *text = sqlite3_column_text(s, at);
-    return text ? arena_strndup(a, (const char *)text, (size_t)sqlite3_column_bytes(s, at)) : NULL;
-}
-
-uint64_t db_get_u64(sqlite3_stmt *s, int at)
-{
-    return (uint64_t)sqlite3_column_int64(s, at);
-}
-
-struct db_word db_get_word(sqlite3_stmt *s, int at)
-{
-    struct db_word word = { "" };
-    const unsigned char *text = sqlite3_column_text(s, at);
-    if (text)
-        snprintf(word.text, sizeof word.text, "%s", (const char *)text);
-    return word;
-}
-
-void *db_more(struct arena *a, void *at, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap)
-        return at;
-    *cap = *cap ? *cap * 2 : 16;
-    void *wider = arena_array(a, *cap, size);
-    if (n)
-        memcpy(wider, at, n * size);
-    return wider;
 }

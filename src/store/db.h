@@ -1,4 +1,4 @@
-/* What the store's files share: the handle, binding and reading of columns. Private to store/. */
+/* The handle of the store, and its statements. Private to store/. */
 #ifndef STORE_DB_H
 #define STORE_DB_H
 
@@ -43,15 +43,6 @@ struct store {
     uint64_t page_size;
 };
 
-/* Names in meta that recover.c writes, and repair.c takes away. */
-#define META_RECOVERED "recovered"
-#define META_RESTORED  "restored"
-/* That the end mark was written and synced: from then on it may not be missing. */
-#define META_MARKED    "marked"
-
-/* versions.c: brings the database to STORE_VERSION. A file is copied first, beside it. */
-int db_migrate(struct store *, struct err *);
-int db_read_version(struct store *, int *version, struct err *);
 int db_exec(struct store *, const char *text, struct err *);
 /* SQLite's handle of a file, by SQLITE_FCNTL_...; NULL: it is not open. */
 sqlite3_file *db_file(struct store *, int which);
@@ -73,27 +64,5 @@ int db_step(struct store *, sqlite3_stmt *, struct err *);
 int db_fail(struct store *, struct err *, const char *doing);
 /* What helps where records are damaged; returns -1. */
 int db_damaged(struct err *, const char *path, const char *why);
-
-void db_text(sqlite3_stmt *, int at,
-             const char *); /* NULL binds NULL; the text must live until the step */
-void db_u64(sqlite3_stmt *, int at, uint64_t);
-void db_blob(sqlite3_stmt *, int at, const void *, size_t);
-const char *db_get_text(sqlite3_stmt *, int at, struct arena *); /* NULL for NULL */
-uint64_t db_get_u64(sqlite3_stmt *, int at);
-/* Reads one column as a word of at most 31 bytes (states). */
-struct db_word {
-    char text[32];
-};
-struct db_word db_get_word(sqlite3_stmt *, int at);
-
-/* What stands for a secret text in its row: sealed where there is a seal; malloc'ed. */
-char *db_secret(const struct store *, const char *text, size_t len);
-char *db_sealed(const struct store *, const char *text); /* the same of a text; NULL for NULL */
-/* A sealed column, in arena; NULL for NULL, and where the key is another one. */
-const char *db_get_sealed(const struct store *, sqlite3_stmt *, int at, struct arena *);
-bool db_kind_is_secret(const char *kind); /* of an object */
-
-/* Rows of unknown number into an arena array: doubles as needed. */
-void *db_more(struct arena *, void *at, size_t n, size_t *cap, size_t size);
 
 #endif

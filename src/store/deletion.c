@@ -5,6 +5,7 @@
 #include "store/deletion.h"
 
 #include "base/mem.h"
+#include "store/columns.h"
 #include "store/counts.h"
 #include "store/db.h"
 #include "store/find.h"
@@ -24,7 +25,7 @@ static int delete_objects(struct store *st, uint64_t job, struct err *err)
     sqlite3_stmt *s = db_write(st, STMT_OBJECTS_OF_JOB, err);
     if (!s)
         return -1;
-    db_text(s, 1, job_id_format(id, job));
+    bind_text(s, 1, job_id_format(id, job));
     return db_run(st, s, err);
 }
 
@@ -34,8 +35,8 @@ static int put_floor(struct store *st, const char *name, uint64_t value, struct 
     sqlite3_stmt *s = db_write(st, STMT_PUT_META, err);
     if (!s)
         return -1;
-    db_text(s, 1, name);
-    db_u64(s, 2, value);
+    bind_text(s, 1, name);
+    bind_u64(s, 2, value);
     return db_run(st, s, err);
 }
 
@@ -44,7 +45,7 @@ static int run_of(struct store *st, enum stmt_id id, uint64_t job, struct err *e
     sqlite3_stmt *s = db_write(st, id, err);
     if (!s)
         return -1;
-    db_u64(s, 1, job);
+    bind_u64(s, 1, job);
     return db_run(st, s, err);
 }
 
@@ -73,7 +74,7 @@ static int next_rest(struct store *st, struct rest *rest, struct err *err)
     sqlite3_stmt *s = db_stmt(st, STMT_NEXT_REST, err);
     int found = s ? db_step(st, s, err) : -1;
     if (found == 1)
-        *rest = (struct rest){ .first = db_get_u64(s, 0), .last = db_get_u64(s, 1) };
+        *rest = (struct rest){ .first = column_get_u64(s, 0), .last = column_get_u64(s, 1) };
     if (s)
         sqlite3_reset(s);
     return found;
@@ -85,9 +86,9 @@ static sqlite3_stmt *of_rest(struct store *st, enum stmt_id id, const struct res
     sqlite3_stmt *s = db_write(st, id, err);
     if (!s)
         return NULL;
-    db_u64(s, 1, rest->first);
-    db_u64(s, 2, rest->last);
-    db_u64(s, 3, most);
+    bind_u64(s, 1, rest->first);
+    bind_u64(s, 2, rest->last);
+    bind_u64(s, 3, most);
     return s;
 }
 
@@ -111,8 +112,8 @@ static int delete_members(struct store *st, const struct rest *rest, struct dele
     sqlite3_stmt *s = of_rest(st, STMT_DELETE_MEMBERS, rest, most, err);
     int more = s ? 1 : -1;
     while (s && (more = db_step(st, s, err)) == 1) {
-        out->numbers = db_more(out->arena, out->numbers, out->n, &out->cap, sizeof *out->numbers);
-        out->numbers[out->n++] = db_get_u64(s, 0);
+        out->numbers = rows_more(out->arena, out->numbers, out->n, &out->cap, sizeof *out->numbers);
+        out->numbers[out->n++] = column_get_u64(s, 0);
         n++;
     }
     out->rows = n < most ? out->rows - n * MEMBER_ROWS : 0;
@@ -147,17 +148,17 @@ int store_expire(struct store *st, struct arena *a, uint64_t now_ms, uint64_t **
     sqlite3_stmt *s = db_write(st, STMT_EXPIRE_IDEM, err);
     if (!s)
         return -1;
-    db_u64(s, 1, now_ms);
-    db_u64(s, 2, STORE_EXPIRE_MAX);
+    bind_u64(s, 1, now_ms);
+    bind_u64(s, 2, STORE_EXPIRE_MAX);
     if (db_run(st, s, err) < 0 || !(s = db_stmt(st, STMT_EXPIRED_JOBS, err)))
         return -1;
-    db_u64(s, 1, now_ms);
-    db_u64(s, 2, STORE_EXPIRE_JOBS);
+    bind_u64(s, 1, now_ms);
+    bind_u64(s, 2, STORE_EXPIRE_JOBS);
     uint64_t *ids = ARENA_ARRAY(a, STORE_EXPIRE_JOBS, uint64_t);
     size_t count = 0;
     int more;
     while ((more = db_step(st, s, err)) == 1)
-        ids[count++] = db_get_u64(s, 0);
+        ids[count++] = column_get_u64(s, 0);
     for (size_t i = 0; more == 0 && i < count; i++)
         more = store_delete_job(st, ids[i], err);
     if (more < 0)

@@ -10,7 +10,9 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "store/columns.h"
 #include "store/db.h"
+#include "store/meta.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -138,14 +140,14 @@ static bool hash_event(struct store *st, uint64_t seq, uint64_t *hash)
         sqlite3_prepare_v2(st->db, "SELECT job, at, type, attempt, body FROM event WHERE seq = ?",
                            -1, &s, NULL) == SQLITE_OK;
     if (has)
-        db_u64(s, 1, seq);
+        bind_u64(s, 1, seq);
     has = has && sqlite3_step(s) == SQLITE_ROW;
     if (has)
         *hash = end_hash(&(struct event_row){ .seq = seq,
-                                              .job = db_get_u64(s, 0),
-                                              .at_ms = db_get_u64(s, 1),
+                                              .job = column_get_u64(s, 0),
+                                              .at_ms = column_get_u64(s, 1),
                                               .type = (const char *)sqlite3_column_text(s, 2),
-                                              .attempt = (uint32_t)db_get_u64(s, 3),
+                                              .attempt = (uint32_t)column_get_u64(s, 3),
                                               .body = (const char *)sqlite3_column_text(s, 4) });
     sqlite3_finalize(s);
     return has;
@@ -163,9 +165,9 @@ static bool same_audit(struct store *st, const struct audit_mark *m)
     sqlite3_stmt *s = m->seq ? db_stmt(st, STMT_AUDITS_UP, NULL) : NULL;
     if (!s)
         return true;
-    db_u64(s, 1, m->seq - 1);
-    db_u64(s, 2, m->seq + 1);
-    db_u64(s, 3, 1);
+    bind_u64(s, 1, m->seq - 1);
+    bind_u64(s, 2, m->seq + 1);
+    bind_u64(s, 3, 1);
     if (db_step(st, s, NULL) == 1)
         same = sqlite3_column_bytes(s, 9) == AUDIT_HASH &&
                memcmp(sqlite3_column_blob(s, 9), m->hash, AUDIT_HASH) == 0;
@@ -262,8 +264,8 @@ void end_count(struct store *st)
     sqlite3_stmt *s = db_stmt(st, STMT_PUT_META, NULL);
     if (!s)
         return;
-    db_text(s, 1, "silent");
-    db_u64(s, 2, ++st->silent);
+    bind_text(s, 1, "silent");
+    bind_u64(s, 2, ++st->silent);
     db_run(st, s, NULL);
 }
 

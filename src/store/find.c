@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "store/columns.h"
 #include "store/db.h"
 
 #include <inttypes.h>
@@ -217,7 +218,7 @@ static sqlite3_stmt *prepare(struct store *st, const struct search *s, const cha
         return NULL;
     }
     for (size_t i = 0; i < s->n; i++)
-        db_text(stmt, (int)i + 1, s->texts[i]);
+        bind_text(stmt, (int)i + 1, s->texts[i]);
     return stmt;
 }
 
@@ -234,7 +235,7 @@ static int count(struct store *st, const struct search *s, const struct job_quer
     sqlite3_stmt *stmt = prepare(st, s, sql, err);
     int rc = stmt ? db_step(st, stmt, err) : -1;
     if (rc == 1)
-        *total = db_get_u64(stmt, 0);
+        *total = column_get_u64(stmt, 0);
     sqlite3_finalize(stmt);
     return rc == 1 ? 0 : -1;
 }
@@ -259,7 +260,7 @@ static int page(struct store *st, struct search *s, const struct job_query *q, s
     size_t count = 0;
     int more = stmt ? 0 : -1;
     while (stmt && (more = db_step(st, stmt, err)) == 1)
-        found[count++] = db_get_u64(stmt, 0);
+        found[count++] = column_get_u64(stmt, 0);
     sqlite3_finalize(stmt);
     out->rows = ARENA_ARRAY(s->arena, count + 1, struct job_row);
     for (size_t i = 0; more == 0 && i < count; i++)

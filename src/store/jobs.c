@@ -1,6 +1,8 @@
 /* Rows of jobs: insert, update, look up, list. Lists never scan: each is a descending range
  * of an index that begins with what is filtered by; several states are merged by id. */
+#include "store/columns.h"
 #include "store/db.h"
+#include "store/seal_records.h"
 
 #include "base/mem.h"
 #include "job/old_sentence.h"
@@ -32,18 +34,18 @@ static int put_body(struct store *st, const struct job_row *job, struct err *err
     sqlite3_stmt *s = db_write(st, STMT_PUT_BODY, err);
     if (!s)
         return -1;
-    AUTO_FREE char *spec = db_sealed(st, job->spec), *site = db_sealed(st, job->site);
-    db_u64(s, 1, job->id);
-    db_text(s, 2, spec);
-    db_text(s, 3, site);
+    AUTO_FREE char *spec = seal_record_text(st, job->spec), *site = seal_record_text(st, job->site);
+    bind_u64(s, 1, job->id);
+    bind_text(s, 2, spec);
+    bind_text(s, 3, site);
     int rc = db_run(st, s, err);
     for (size_t i = 0; rc == 0 && i < job->facets.n; i++) {
         s = db_write(st, STMT_PUT_FACET, err);
         if (!s)
             return -1;
-        db_text(s, 1, job->facets.at[i].name);
-        db_text(s, 2, job->facets.at[i].value);
-        db_u64(s, 3, job->id);
+        bind_text(s, 1, job->facets.at[i].name);
+        bind_text(s, 2, job->facets.at[i].value);
+        bind_u64(s, 3, job->id);
         rc = db_run(st, s, err);
     }
     return rc;
@@ -70,30 +72,30 @@ int store_put_job(struct store *st, const struct job_row *job, struct err *err)
         return -1;
     int i = 0;
     AUTO_FREE char *named = named_job_pack(&job->reason.named);
-    db_u64(s, ++i, job->id);
-    db_u64(s, ++i, job->number);
-    db_text(s, ++i, job->owner);
-    db_text(s, ++i, job->project ? job->project : "");
-    db_text(s, ++i, job->name);
-    db_text(s, ++i, job->queue ? job->queue : "default");
-    db_text(s, ++i, job->dialect);
-    db_u64(s, ++i, job->priority);
-    db_text(s, ++i, job_state_word(job->state));
-    db_text(s, ++i, outcome_text(job->outcome));
-    db_text(s, ++i, job->reason.text ? job->reason.text : "");
-    db_u64(s, ++i, job->generation);
-    db_u64(s, ++i, job->restarts);
-    db_u64(s, ++i, job->tasks);
-    db_u64(s, ++i, job->gpu_milli);
-    db_u64(s, ++i, job->submitted_ms);
-    db_u64(s, ++i, job->started_ms);
-    db_u64(s, ++i, job->ended_ms);
-    db_u64(s, ++i, job->not_before_ms);
-    db_u64(s, ++i, job->array);
-    db_u64(s, ++i, job->index);
-    db_u64(s, ++i, job->members);
-    db_text(s, ++i, named);
-    db_text(s, ++i, job->live);
+    bind_u64(s, ++i, job->id);
+    bind_u64(s, ++i, job->number);
+    bind_text(s, ++i, job->owner);
+    bind_text(s, ++i, job->project ? job->project : "");
+    bind_text(s, ++i, job->name);
+    bind_text(s, ++i, job->queue ? job->queue : "default");
+    bind_text(s, ++i, job->dialect);
+    bind_u64(s, ++i, job->priority);
+    bind_text(s, ++i, job_state_word(job->state));
+    bind_text(s, ++i, outcome_text(job->outcome));
+    bind_text(s, ++i, job->reason.text ? job->reason.text : "");
+    bind_u64(s, ++i, job->generation);
+    bind_u64(s, ++i, job->restarts);
+    bind_u64(s, ++i, job->tasks);
+    bind_u64(s, ++i, job->gpu_milli);
+    bind_u64(s, ++i, job->submitted_ms);
+    bind_u64(s, ++i, job->started_ms);
+    bind_u64(s, ++i, job->ended_ms);
+    bind_u64(s, ++i, job->not_before_ms);
+    bind_u64(s, ++i, job->array);
+    bind_u64(s, ++i, job->index);
+    bind_u64(s, ++i, job->members);
+    bind_text(s, ++i, named);
+    bind_text(s, ++i, job->live);
     if (db_run(st, s, err) < 0)
         return -1;
     counts_put(st, job);
@@ -110,19 +112,19 @@ int store_update_job(struct store *st, const struct job_row *job, struct err *er
     sqlite3_stmt *s = db_write(st, STMT_UPDATE_JOB, err);
     if (!s || counts_update(st, job, err) < 0)
         return -1;
-    db_u64(s, 1, job->id);
-    db_text(s, 2, job_state_word(job->state));
-    db_text(s, 3, outcome_text(job->outcome));
-    db_text(s, 4, job->reason.text ? job->reason.text : "");
-    db_u64(s, 5, job->generation);
-    db_u64(s, 6, job->restarts);
-    db_u64(s, 7, job->started_ms);
-    db_u64(s, 8, job->ended_ms);
-    db_u64(s, 9, job->not_before_ms);
-    db_text(s, 10, job->live);
-    db_u64(s, 11, job->priority);
+    bind_u64(s, 1, job->id);
+    bind_text(s, 2, job_state_word(job->state));
+    bind_text(s, 3, outcome_text(job->outcome));
+    bind_text(s, 4, job->reason.text ? job->reason.text : "");
+    bind_u64(s, 5, job->generation);
+    bind_u64(s, 6, job->restarts);
+    bind_u64(s, 7, job->started_ms);
+    bind_u64(s, 8, job->ended_ms);
+    bind_u64(s, 9, job->not_before_ms);
+    bind_text(s, 10, job->live);
+    bind_u64(s, 11, job->priority);
     AUTO_FREE char *named = named_job_pack(&job->reason.named);
-    db_text(s, 12, named);
+    bind_text(s, 12, named);
     return db_run(st, s, err);
 }
 
@@ -133,44 +135,44 @@ int store_set_keep(struct store *st, uint64_t job, uint64_t until_ms, struct err
     sqlite3_stmt *s = db_write(st, STMT_KEEP_JOB, err);
     if (!s)
         return -1;
-    db_u64(s, 1, job);
-    db_u64(s, 2, until_ms);
+    bind_u64(s, 1, job);
+    bind_u64(s, 2, until_ms);
     return db_run(st, s, err);
 }
 
 static void read_job(const struct store *st, sqlite3_stmt *s, struct arena *a, struct job_row *job)
 {
     int i = 0;
-    job->id = db_get_u64(s, i++);
-    job->number = db_get_u64(s, i++);
-    job->owner = db_get_text(s, i++, a);
-    job->project = db_get_text(s, i++, a);
-    job->name = db_get_text(s, i++, a);
-    job->queue = db_get_text(s, i++, a);
-    job->dialect = db_get_text(s, i++, a);
-    job->priority = (uint32_t)db_get_u64(s, i++);
-    job->state = job_state_parse(db_get_word(s, i++).text);
-    job->outcome = job_outcome_parse(db_get_word(s, i++).text);
-    job->reason.text = db_get_text(s, i++, a);
-    job->generation = (uint32_t)db_get_u64(s, i++);
-    job->restarts = (uint32_t)db_get_u64(s, i++);
-    job->tasks = (uint32_t)db_get_u64(s, i++);
-    job->gpu_milli = db_get_u64(s, i++);
-    job->submitted_ms = db_get_u64(s, i++);
-    job->started_ms = db_get_u64(s, i++);
-    job->ended_ms = db_get_u64(s, i++);
-    job->not_before_ms = db_get_u64(s, i++);
-    job->array = db_get_u64(s, i++);
-    job->index = (uint32_t)db_get_u64(s, i++);
-    job->members = (uint32_t)db_get_u64(s, i++);
-    job->reason = recorded_sentence(a, job->reason.text, db_get_text(s, i++, a));
+    job->id = column_get_u64(s, i++);
+    job->number = column_get_u64(s, i++);
+    job->owner = column_get_text(s, i++, a);
+    job->project = column_get_text(s, i++, a);
+    job->name = column_get_text(s, i++, a);
+    job->queue = column_get_text(s, i++, a);
+    job->dialect = column_get_text(s, i++, a);
+    job->priority = (uint32_t)column_get_u64(s, i++);
+    job->state = job_state_parse(column_get_word(s, i++).text);
+    job->outcome = job_outcome_parse(column_get_word(s, i++).text);
+    job->reason.text = column_get_text(s, i++, a);
+    job->generation = (uint32_t)column_get_u64(s, i++);
+    job->restarts = (uint32_t)column_get_u64(s, i++);
+    job->tasks = (uint32_t)column_get_u64(s, i++);
+    job->gpu_milli = column_get_u64(s, i++);
+    job->submitted_ms = column_get_u64(s, i++);
+    job->started_ms = column_get_u64(s, i++);
+    job->ended_ms = column_get_u64(s, i++);
+    job->not_before_ms = column_get_u64(s, i++);
+    job->array = column_get_u64(s, i++);
+    job->index = (uint32_t)column_get_u64(s, i++);
+    job->members = (uint32_t)column_get_u64(s, i++);
+    job->reason = recorded_sentence(a, job->reason.text, column_get_text(s, i++, a));
     if (sqlite3_column_count(s) <= i)
         return;
-    job->live = db_get_text(s, i++, a);
+    job->live = column_get_text(s, i++, a);
     if (sqlite3_column_count(s) <= i)
         return;
-    job->spec = db_get_sealed(st, s, i++, a);
-    job->site = db_get_sealed(st, s, i++, a);
+    job->spec = seal_column(st, s, i++, a);
+    job->site = seal_column(st, s, i++, a);
 }
 
 int store_get_job(struct store *st, struct arena *a, uint64_t id, struct job_row *job,
@@ -181,7 +183,7 @@ int store_get_job(struct store *st, struct arena *a, uint64_t id, struct job_row
     sqlite3_stmt *s = db_stmt(st, STMT_GET_JOB, err);
     if (!s)
         return -1;
-    db_u64(s, 1, id);
+    bind_u64(s, 1, id);
     int found = db_step(st, s, err);
     if (found == 1) {
         *job = (struct job_row){ 0 };
@@ -203,10 +205,10 @@ int store_get_spec(struct store *st, struct arena *a, uint64_t id, const char **
     sqlite3_stmt *s = db_stmt(st, STMT_GET_SPEC, err);
     if (!s)
         return -1;
-    db_u64(s, 1, id);
+    bind_u64(s, 1, id);
     int found = db_step(st, s, err);
     if (found == 1)
-        *spec = db_get_sealed(st, s, 0, a);
+        *spec = seal_column(st, s, 0, a);
     sqlite3_reset(s);
     return found;
 }
@@ -216,7 +218,7 @@ static int read_id(struct store *st, sqlite3_stmt *s, uint64_t *id)
     struct err err;
     int found = db_step(st, s, &err);
     if (found == 1)
-        *id = db_get_u64(s, 0);
+        *id = column_get_u64(s, 0);
     sqlite3_reset(s);
     return found == 1;
 }
@@ -229,7 +231,7 @@ int store_find_number(struct store *st, uint64_t number, uint64_t *id)
     sqlite3_stmt *s = db_stmt(st, STMT_FIND_NUMBER, &err);
     if (!s)
         return 0;
-    db_u64(s, 1, number);
+    bind_u64(s, 1, number);
     return read_id(st, s, id);
 }
 
@@ -241,8 +243,8 @@ int store_find_name(struct store *st, const char *name, const char *owner, uint6
     sqlite3_stmt *s = db_stmt(st, STMT_FIND_NAME, &err);
     if (!s)
         return 0;
-    db_text(s, 1, name);
-    db_text(s, 2, owner);
+    bind_text(s, 1, name);
+    bind_text(s, 2, owner);
     return read_id(st, s, id);
 }
 
@@ -264,11 +266,11 @@ int store_find_in(struct store *st, const struct job_name_query *named, uint64_t
     sqlite3_stmt *s = st->memory ? NULL : db_stmt(st, STMT_FIND_IN, &err);
     if (!s)
         return 0;
-    db_text(s, 1, named->name);
-    db_text(s, 2, named->project);
-    db_text(s, 3, named->owner);
-    db_u64(s, 4, named->from);
-    db_text(s, 5, join_states(states, named->states));
+    bind_text(s, 1, named->name);
+    bind_text(s, 2, named->project);
+    bind_text(s, 3, named->owner);
+    bind_u64(s, 4, named->from);
+    bind_text(s, 5, join_states(states, named->states));
     return read_id(st, s, id);
 }
 
@@ -283,7 +285,7 @@ static int read_jobs(struct store *st, sqlite3_stmt *s, struct arena *a, struct 
 {
     int more;
     while ((more = db_step(st, s, err)) == 1) {
-        rows->at = db_more(a, rows->at, rows->n, &rows->cap, sizeof *rows->at);
+        rows->at = rows_more(a, rows->at, rows->n, &rows->cap, sizeof *rows->at);
         read_job(st, s, a, &rows->at[rows->n++]);
     }
     return more;
@@ -296,8 +298,8 @@ static int read_live_members(struct store *st, struct arena *a, const struct job
     sqlite3_stmt *s = db_stmt(st, STMT_LIVE_MEMBERS, err);
     if (!s)
         return -1;
-    db_u64(s, 1, array->id);
-    db_u64(s, 2, array->members);
+    bind_u64(s, 1, array->id);
+    bind_u64(s, 2, array->members);
     return read_jobs(st, s, a, rows, err);
 }
 
@@ -309,7 +311,7 @@ int store_live_jobs(struct store *st, struct arena *a, struct job_row **rows, si
     if (!s || read_jobs(st, s, a, &listed, err) < 0)
         return -1;
     for (size_t i = 0; i < listed.n; i++) {
-        all.at = db_more(a, all.at, all.n, &all.cap, sizeof *all.at);
+        all.at = rows_more(a, all.at, all.n, &all.cap, sizeof *all.at);
         all.at[all.n++] = listed.at[i];
         if (listed.at[i].members && read_live_members(st, a, &listed.at[i], &all, err) < 0)
             return -1;
@@ -332,11 +334,11 @@ static const char *join_projects(struct arena *a, const struct words *projects)
 
 static void bind_filter(sqlite3_stmt *s, struct arena *a, const struct job_filter *f)
 {
-    db_text(s, 3, f->queue);
-    db_text(s, 4, f->dialect);
-    db_text(s, 5, f->name);
-    db_text(s, 8, f->reader);
-    db_text(s, 9, join_projects(a, f->projects));
+    bind_text(s, 3, f->queue);
+    bind_text(s, 4, f->dialect);
+    bind_text(s, 5, f->name);
+    bind_text(s, 8, f->reader);
+    bind_text(s, 9, join_projects(a, f->projects));
 }
 
 /* One range: state JOB_NONE is all states (not with an owner). */
@@ -349,14 +351,14 @@ static int list_range(struct store *st, struct arena *a, const struct job_filter
     sqlite3_stmt *s = db_stmt(st, id, err);
     if (!s)
         return -1;
-    db_u64(s, 1, f->before_id ? f->before_id : INT64_MAX);
-    db_u64(s, 2, f->limit);
+    bind_u64(s, 1, f->before_id ? f->before_id : INT64_MAX);
+    bind_u64(s, 2, f->limit);
     bind_filter(s, a, f);
-    db_u64(s, 10, f->offset);
+    bind_u64(s, 10, f->offset);
     if (id == STMT_LIST_OWNER)
-        db_text(s, 6, f->owner);
+        bind_text(s, 6, f->owner);
     if (id != STMT_LIST_ALL)
-        db_text(s, 7, job_state_word(state));
+        bind_text(s, 7, job_state_word(state));
     return read_jobs(st, s, a, out, err);
 }
 
@@ -373,11 +375,11 @@ static int list_members(struct store *st, struct arena *a, const struct job_filt
     sqlite3_stmt *s = db_stmt(st, STMT_LIST_MEMBERS, err);
     if (!s)
         return -1;
-    db_u64(s, 1, f->before_id);
-    db_u64(s, 2, f->limit);
-    db_u64(s, 3, f->array);
-    db_u64(s, 4, f->members);
-    db_text(s, 5, join_states(states, f->states));
+    bind_u64(s, 1, f->before_id);
+    bind_u64(s, 2, f->limit);
+    bind_u64(s, 3, f->array);
+    bind_u64(s, 4, f->members);
+    bind_text(s, 5, join_states(states, f->states));
     return read_jobs(st, s, a, out, err);
 }
 
@@ -425,12 +427,12 @@ int store_list_count(struct store *st, const struct job_filter *f, uint64_t *n, 
         return -1;
     struct arena *a = arena_create();
     bind_filter(s, a, f);
-    db_text(s, 7, join_states(states, f->states));
+    bind_text(s, 7, join_states(states, f->states));
     if (f->owner)
-        db_text(s, 6, f->owner);
+        bind_text(s, 6, f->owner);
     int found = db_step(st, s, err);
     if (found == 1)
-        *n = db_get_u64(s, 0);
+        *n = column_get_u64(s, 0);
     sqlite3_reset(s);
     arena_destroy(a);
     return found == 1 ? 0 : -1;

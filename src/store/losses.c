@@ -4,7 +4,7 @@
 #include "store/losses.h"
 
 #include "base/mem.h"
-#include "store/db.h"
+#include "store/columns.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,10 +83,10 @@ static void read_list(sqlite3 *to, struct arena *arena, struct missing_jobs *out
                            -1, &s, NULL) != SQLITE_OK)
         return;
     while (out->n < LOSSES_MOST && sqlite3_step(s) == SQLITE_ROW)
-        out->at[out->n++] = (struct missing_job){ .id = db_get_u64(s, 0),
-                                                  .number = db_get_u64(s, 1),
-                                                  .name = db_get_text(s, 2, arena),
-                                                  .owner = db_get_text(s, 3, arena) };
+        out->at[out->n++] = (struct missing_job){ .id = column_get_u64(s, 0),
+                                                  .number = column_get_u64(s, 1),
+                                                  .name = column_get_text(s, 2, arena),
+                                                  .owner = column_get_text(s, 3, arena) };
     sqlite3_finalize(s);
 }
 
@@ -99,11 +99,11 @@ static uint64_t count_all(sqlite3 *to, uint64_t there, uint64_t last)
                            "SELECT count(*), count(DISTINCT iif(number BETWEEN ?1 AND ?2, number,"
                            " NULL)) FROM temp.missing",
                            -1, &s, NULL) == SQLITE_OK) {
-        db_u64(s, 1, there + 1);
-        db_u64(s, 2, last);
+        bind_u64(s, 1, there + 1);
+        bind_u64(s, 2, last);
         if (sqlite3_step(s) == SQLITE_ROW) {
-            known = db_get_u64(s, 0);
-            numbers = db_get_u64(s, 1);
+            known = column_get_u64(s, 0);
+            numbers = column_get_u64(s, 1);
         }
     }
     sqlite3_finalize(s);

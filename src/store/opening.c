@@ -1,7 +1,9 @@
 /* Opening and closing. The database is ours alone: exclusive locking before WAL means a second
  * server is refused by SQLite itself and no shared memory file is needed. synchronous=FULL: a
  * commit that returned is on the disk. */
+#include "store/columns.h"
 #include "store/db.h"
+#include "store/versions.h"
 
 #include "base/mem.h"
 #include "store/disk.h"
@@ -29,13 +31,13 @@ void db_read_last(struct store *st)
     uint64_t number = 0, id = 0, event = 0;
     sqlite3_stmt *s = db_stmt(st, STMT_MAX_JOB, NULL);
     if (s && db_step(st, s, NULL) == 1) {
-        number = db_get_u64(s, 0);
-        id = db_get_u64(s, 1);
+        number = column_get_u64(s, 0);
+        id = column_get_u64(s, 1);
         sqlite3_reset(s);
     }
     s = db_stmt(st, STMT_MAX_EVENT, NULL);
     if (s && db_step(st, s, NULL) == 1) {
-        event = db_get_u64(s, 0);
+        event = column_get_u64(s, 0);
         sqlite3_reset(s);
     }
     st->number = st->committed_number = highest(st, number, "number");
@@ -75,7 +77,7 @@ static int open_db(struct store *st, struct err *err)
         }
         return -1;
     }
-    return end_check(st, err) < 0 ? -1 : db_migrate(st, err);
+    return end_check(st, err) < 0 ? -1 : versions_migrate(st, err);
 }
 
 /* A server that died may have written what it did not come to sync, commits in the log or a part of
@@ -132,7 +134,7 @@ struct store *store_open_memory(struct store_tap tap, struct err *err)
         store_close(st);
         return NULL;
     }
-    if (db_migrate(st, err) < 0) {
+    if (versions_migrate(st, err) < 0) {
         store_close(st);
         return NULL;
     }

@@ -6,9 +6,13 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/db.h"
+#include "store/columns.h"
 #include "store/end_mark.h"
+#include "store/meta.h"
+#include "store/rests.h"
 #include "store/salvage.h"
+#include "store/statements.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +91,7 @@ static uint64_t ask_number(sqlite3 *db, const char *sql)
     sqlite3_stmt *s = NULL;
     uint64_t value = 0;
     if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
-        value = db_get_u64(s, 0);
+        value = column_get_u64(s, 0);
     sqlite3_finalize(s);
     return value;
 }
@@ -98,7 +102,7 @@ static const char *ask_check(struct arena *arena, sqlite3 *db, const char *sql)
     sqlite3_stmt *s = NULL;
     const char *broken = "it cannot be read";
     if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW) {
-        const char *text = db_get_text(s, 0, arena);
+        const char *text = column_get_text(s, 0, arena);
         if (text && strcmp(text, "ok") == 0)
             broken = NULL;
         else if (text) /* its first line */
@@ -296,7 +300,7 @@ static void find_unknown(const struct work *w, sqlite3 *db)
     if (sqlite3_prepare_v2(db, "SELECT 1 FROM job WHERE number = ?", -1, &s, NULL) != SQLITE_OK)
         return;
     for (size_t i = 0; i < w->ask->n_numbers; i++) {
-        db_u64(s, 1, w->ask->numbers[i]);
+        bind_u64(s, 1, w->ask->numbers[i]);
         if (sqlite3_step(s) != SQLITE_ROW)
             out->unknown[out->n_unknown++] = w->ask->numbers[i];
         sqlite3_reset(s);

@@ -2,14 +2,16 @@
  * one takes it: reading removes it, in the turn whose event says what was done. */
 #include "store/repair.h"
 
+#include "store/columns.h"
 #include "store/db.h"
+#include "store/meta.h"
 
 static bool take(struct store *st, const char *name, uint64_t *value)
 {
     bool there = db_meta(st, name, value);
     sqlite3_stmt *s = there ? db_write(st, STMT_DELETE_META, NULL) : NULL;
     if (s) {
-        db_text(s, 1, name);
+        bind_text(s, 1, name);
         db_run(st, s, NULL);
     }
     return there;

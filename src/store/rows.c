@@ -1,7 +1,9 @@
 /* Rows that belong to a job: origin, tasks, attempts, events, agents, idempotency keys; and objects
  * and secrets. */
+#include "store/columns.h"
 #include "store/db.h"
 #include "store/find.h"
+#include "store/seal_records.h"
 #include "store/secret.h"
 
 #include "base/mem.h"
@@ -17,11 +19,12 @@ int store_put_origin(struct store *st, const struct origin_row *row, struct err 
     sqlite3_stmt *s = db_write(st, STMT_PUT_ORIGIN, err);
     if (!s)
         return -1;
-    AUTO_FREE char *text = db_sealed(st, row->text), *masked = db_sealed(st, row->masked);
-    db_u64(s, 1, row->job);
-    db_text(s, 2, text);
-    db_text(s, 3, masked);
-    db_text(s, 4, row->file);
+    AUTO_FREE char *text = seal_record_text(st, row->text),
+                   *masked = seal_record_text(st, row->masked);
+    bind_u64(s, 1, row->job);
+    bind_text(s, 2, text);
+    bind_text(s, 3, masked);
+    bind_text(s, 4, row->file);
     return db_run(st, s, err);
 }
 
@@ -31,13 +34,13 @@ int store_get_origin(struct store *st, struct arena *a, uint64_t id, struct orig
     sqlite3_stmt *s = db_stmt(st, STMT_GET_ORIGIN, err);
     if (!s)
         return -1;
-    db_u64(s, 1, id);
+    bind_u64(s, 1, id);
     int found = db_step(st, s, err);
     if (found == 1)
         *row = (struct origin_row){ .job = id,
-                                    .text = db_get_sealed(st, s, 0, a),
-                                    .masked = db_get_sealed(st, s, 1, a),
-                                    .file = db_get_text(s, 2, a) };
+                                    .text = seal_column(st, s, 0, a),
+                                    .masked = seal_column(st, s, 1, a),
+                                    .file = column_get_text(s, 2, a) };
     sqlite3_reset(s);
     return found;
 }
@@ -49,30 +52,30 @@ int store_get_said(struct store *st, struct arena *a, const struct said_ask *ask
     sqlite3_stmt *s = st->memory ? NULL : db_stmt(st, STMT_GET_SAID, err);
     if (!s)
         return st->memory ? 0 : -1;
-    db_u64(s, 1, ask->job);
-    db_text(s, 2, ask->kind);
-    db_text(s, 3, job_id_format(id, ask->job));
-    db_text(s, 4, ask->name);
-    db_u64(s, 5, ask->text);
+    bind_u64(s, 1, ask->job);
+    bind_text(s, 2, ask->kind);
+    bind_text(s, 3, job_id_format(id, ask->job));
+    bind_text(s, 4, ask->name);
+    bind_u64(s, 5, ask->text);
     int found = db_step(st, s, err);
     if (found == 1)
-        *row = (struct said_row){ .last = db_get_u64(s, 0),
-                                  .object = db_get_sealed(st, s, 1, a),
-                                  .text = db_get_sealed(st, s, 2, a) };
+        *row = (struct said_row){ .last = column_get_u64(s, 0),
+                                  .object = seal_column(st, s, 1, a),
+                                  .text = seal_column(st, s, 2, a) };
     sqlite3_reset(s);
     return found;
 }
 
 static void bind_task(sqlite3_stmt *s, int at, struct task_ref task)
 {
-    db_u64(s, at, task.role);
-    db_u64(s, at + 1, task.index);
+    bind_u64(s, at, task.role);
+    bind_u64(s, at + 1, task.index);
 }
 
 static struct task_ref read_task(sqlite3_stmt *s, int at)
 {
-    return (struct task_ref){ .role = (uint16_t)db_get_u64(s, at),
-                              .index = (uint32_t)db_get_u64(s, at + 1) };
+    return (struct task_ref){ .role = (uint16_t)column_get_u64(s, at),
+                              .index = (uint32_t)column_get_u64(s, at + 1) };
 }
 
 int store_put_task(struct store *st, const struct task_row *row, struct err *err)
@@ -82,11 +85,11 @@ int store_put_task(struct store *st, const struct task_row *row, struct err *err
     sqlite3_stmt *s = db_write(st, STMT_PUT_TASK, err);
     if (!s)
         return -1;
-    db_u64(s, 1, row->job);
+    bind_u64(s, 1, row->job);
     bind_task(s, 2, row->ref);
-    db_text(s, 4, task_state_word(row->state));
-    db_u64(s, 5, row->attempt);
-    db_text(s, 6, row->live);
+    bind_text(s, 4, task_state_word(row->state));
+    bind_u64(s, 5, row->attempt);
+    bind_text(s, 6, row->live);
     return db_run(st, s, err);
 }
 
@@ -97,7 +100,7 @@ static struct task_range all_tasks(uint64_t job)
 
 static void bind_range(sqlite3_stmt *s, const struct task_range *range)
 {
-    db_u64(s, 1, range->job);
+    bind_u64(s, 1, range->job);
     bind_task(s, 2, range->first);
     bind_task(s, 4, range->last);
 }
@@ -120,12 +123,12 @@ int store_tasks_in(struct store *st, struct arena *a, const struct task_range *r
     size_t count = 0, cap = 0;
     int more;
     while ((more = db_step(st, s, err)) == 1) {
-        at = db_more(a, at, count, &cap, sizeof *at);
+        at = rows_more(a, at, count, &cap, sizeof *at);
         at[count++] = (struct task_row){ .job = range->job,
                                          .ref = read_task(s, 0),
-                                         .state = task_state_parse(db_get_word(s, 2).text),
-                                         .attempt = (uint32_t)db_get_u64(s, 3),
-                                         .live = db_get_text(s, 4, a) };
+                                         .state = task_state_parse(column_get_word(s, 2).text),
+                                         .attempt = (uint32_t)column_get_u64(s, 3),
+                                         .live = column_get_text(s, 4, a) };
     }
     *rows = at;
     *n = count;
@@ -138,29 +141,29 @@ int store_task_counts(struct store *st, const struct job_row *job, struct task_c
     sqlite3_stmt *s = db_stmt(st, STMT_TASK_COUNTS, err);
     if (!s)
         return -1;
-    db_u64(s, 1, job->id);
-    db_u64(s, 2, job->id + job->members);
+    bind_u64(s, 1, job->id);
+    bind_u64(s, 2, job->id + job->members);
     int more = db_step(st, s, err);
     if (more != 1)
         return -1;
-    *counts = (struct task_counts){ .running = db_get_u64(s, 0),
-                                    .succeeded = db_get_u64(s, 1),
-                                    .failed = db_get_u64(s, 2) };
+    *counts = (struct task_counts){ .running = column_get_u64(s, 0),
+                                    .succeeded = column_get_u64(s, 1),
+                                    .failed = column_get_u64(s, 2) };
     return db_step(st, s, err);
 }
 
 static void bind_ending(sqlite3_stmt *s, int i, const struct attempt_row *row)
 {
     const struct ending *end = &row->ending;
-    db_u64(s, i++, end->exited);
+    bind_u64(s, i++, end->exited);
     sqlite3_bind_int(s, i++, end->code);
     sqlite3_bind_int(s, i++, end->signal);
-    db_u64(s, i++, end->oom);
-    db_u64(s, i++, end->lost);
-    db_text(s, i++, end->by == BY_NONE ? NULL : end_origin_word(end->by));
-    db_text(s, i++, row->reason);
-    db_u64(s, i++, end->memory_peak);
-    db_text(s, i++, end->tail);
+    bind_u64(s, i++, end->oom);
+    bind_u64(s, i++, end->lost);
+    bind_text(s, i++, end->by == BY_NONE ? NULL : end_origin_word(end->by));
+    bind_text(s, i++, row->reason);
+    bind_u64(s, i++, end->memory_peak);
+    bind_text(s, i++, end->tail);
 }
 
 int store_put_attempt(struct store *st, const struct attempt_row *row, struct err *err)
@@ -170,20 +173,20 @@ int store_put_attempt(struct store *st, const struct attempt_row *row, struct er
     sqlite3_stmt *s = db_write(st, STMT_PUT_ATTEMPT, err);
     if (!s)
         return -1;
-    db_u64(s, 1, row->job);
+    bind_u64(s, 1, row->job);
     bind_task(s, 2, row->ref);
-    db_u64(s, 4, row->attempt);
-    db_u64(s, 5, row->generation);
-    db_text(s, 6, attempt_state_word(row->state));
-    db_text(s, 7, row->node ? row->node : "");
-    db_text(s, 8, row->place);
-    db_u64(s, 9, row->placed_ms);
-    db_u64(s, 10, row->started_ms);
-    db_u64(s, 11, row->ended_ms);
-    db_u64(s, 12, row->pid);
+    bind_u64(s, 4, row->attempt);
+    bind_u64(s, 5, row->generation);
+    bind_text(s, 6, attempt_state_word(row->state));
+    bind_text(s, 7, row->node ? row->node : "");
+    bind_text(s, 8, row->place);
+    bind_u64(s, 9, row->placed_ms);
+    bind_u64(s, 10, row->started_ms);
+    bind_u64(s, 11, row->ended_ms);
+    bind_u64(s, 12, row->pid);
     bind_ending(s, 13, row);
-    db_u64(s, 22, row->log_end);
-    db_text(s, 23, end_cause_word(row->ending.cause));
+    bind_u64(s, 22, row->log_end);
+    bind_text(s, 23, end_cause_word(row->ending.cause));
     return db_run(st, s, err);
 }
 
@@ -191,19 +194,19 @@ int store_put_attempt(struct store *st, const struct attempt_row *row, struct er
 static enum end_cause read_cause(sqlite3_stmt *s, int i, const struct attempt_row *row)
 {
     return sqlite3_column_type(s, i) == SQLITE_NULL ? old_end_cause(row->ending.by, row->reason)
-                                                    : end_cause_parse(db_get_word(s, i).text);
+                                                    : end_cause_parse(column_get_word(s, i).text);
 }
 
 static struct ending read_ending(sqlite3_stmt *s, int i, struct arena *a)
 {
-    struct ending end = { .exited = db_get_u64(s, i) != 0,
+    struct ending end = { .exited = column_get_u64(s, i) != 0,
                           .code = sqlite3_column_int(s, i + 1),
                           .signal = sqlite3_column_int(s, i + 2),
-                          .oom = db_get_u64(s, i + 3) != 0,
-                          .lost = db_get_u64(s, i + 4) != 0,
-                          .by = end_origin_parse(db_get_word(s, i + 5).text),
-                          .memory_peak = db_get_u64(s, i + 7),
-                          .tail = db_get_text(s, i + 8, a) };
+                          .oom = column_get_u64(s, i + 3) != 0,
+                          .lost = column_get_u64(s, i + 4) != 0,
+                          .by = end_origin_parse(column_get_word(s, i + 5).text),
+                          .memory_peak = column_get_u64(s, i + 7),
+                          .tail = column_get_text(s, i + 8, a) };
     end.tail = end.tail ? end.tail : "";
     return end;
 }
@@ -226,21 +229,22 @@ int store_attempts_in(struct store *st, struct arena *a, const struct task_range
     size_t count = 0, cap = 0;
     int more;
     while ((more = db_step(st, s, err)) == 1) {
-        at = db_more(a, at, count, &cap, sizeof *at);
-        at[count++] = (struct attempt_row){ .job = range->job,
-                                            .ref = read_task(s, 0),
-                                            .attempt = (uint32_t)db_get_u64(s, 2),
-                                            .generation = (uint32_t)db_get_u64(s, 3),
-                                            .state = attempt_state_parse(db_get_word(s, 4).text),
-                                            .node = db_get_text(s, 5, a),
-                                            .place = db_get_text(s, 6, a),
-                                            .placed_ms = db_get_u64(s, 7),
-                                            .started_ms = db_get_u64(s, 8),
-                                            .ended_ms = db_get_u64(s, 9),
-                                            .pid = (uint32_t)db_get_u64(s, 10),
-                                            .ending = read_ending(s, 11, a),
-                                            .reason = db_get_text(s, 17, a),
-                                            .log_end = db_get_u64(s, 20) };
+        at = rows_more(a, at, count, &cap, sizeof *at);
+        at[count++] =
+            (struct attempt_row){ .job = range->job,
+                                  .ref = read_task(s, 0),
+                                  .attempt = (uint32_t)column_get_u64(s, 2),
+                                  .generation = (uint32_t)column_get_u64(s, 3),
+                                  .state = attempt_state_parse(column_get_word(s, 4).text),
+                                  .node = column_get_text(s, 5, a),
+                                  .place = column_get_text(s, 6, a),
+                                  .placed_ms = column_get_u64(s, 7),
+                                  .started_ms = column_get_u64(s, 8),
+                                  .ended_ms = column_get_u64(s, 9),
+                                  .pid = (uint32_t)column_get_u64(s, 10),
+                                  .ending = read_ending(s, 11, a),
+                                  .reason = column_get_text(s, 17, a),
+                                  .log_end = column_get_u64(s, 20) };
         struct attempt_row *row = &at[count - 1];
         row->ending.cause = read_cause(s, 21, row);
         row->reason = row->reason ? row->reason : "";
@@ -262,16 +266,16 @@ int store_add_event(struct store *st, struct event_row *row, struct err *err)
     sqlite3_stmt *s = db_write(st, STMT_ADD_EVENT, err);
     if (!s)
         return -1;
-    db_u64(s, 1, row->seq);
-    db_u64(s, 2, row->job);
-    db_u64(s, 3, row->at_ms);
-    db_text(s, 4, row->type);
+    bind_u64(s, 1, row->seq);
+    bind_u64(s, 2, row->job);
+    bind_u64(s, 3, row->at_ms);
+    bind_text(s, 4, row->type);
     if (row->has_task)
         bind_task(s, 5, row->task);
-    db_u64(s, 7, row->attempt);
-    db_text(s, 8, row->body);
-    db_u64(s, 9, row->steady_ms);
-    db_text(s, 10, row->named ? row->named : "");
+    bind_u64(s, 7, row->attempt);
+    bind_text(s, 8, row->body);
+    bind_u64(s, 9, row->steady_ms);
+    bind_text(s, 10, row->named ? row->named : "");
     if (db_run(st, s, err) < 0)
         return -1;
     st->event = row->seq;
@@ -289,8 +293,8 @@ static uint64_t read_seq(struct store *st, enum stmt_id id, uint64_t job)
     sqlite3_stmt *s = db_stmt(st, id, NULL);
     if (!s)
         return 0;
-    db_u64(s, 1, job);
-    uint64_t seq = db_step(st, s, NULL) == 1 ? db_get_u64(s, 0) : 0;
+    bind_u64(s, 1, job);
+    uint64_t seq = db_step(st, s, NULL) == 1 ? column_get_u64(s, 0) : 0;
     sqlite3_reset(s);
     return seq;
 }
@@ -311,25 +315,25 @@ int store_events(struct store *st, struct arena *a, const struct event_range *ra
     sqlite3_stmt *s = db_stmt(st, range->job ? STMT_EVENTS_JOB : STMT_EVENTS_ALL, err);
     if (!s)
         return -1;
-    db_u64(s, 1, range->after);
-    db_u64(s, 2, range->limit);
+    bind_u64(s, 1, range->after);
+    bind_u64(s, 2, range->limit);
     if (range->job)
-        db_u64(s, 3, range->job);
+        bind_u64(s, 3, range->job);
     struct event_row *at = NULL;
     size_t count = 0, cap = 0;
     int more;
     while ((more = db_step(st, s, err)) == 1) {
-        at = db_more(a, at, count, &cap, sizeof *at);
-        at[count++] = (struct event_row){ .seq = db_get_u64(s, 0),
-                                          .job = db_get_u64(s, 1),
-                                          .at_ms = db_get_u64(s, 2),
-                                          .type = db_get_text(s, 3, a),
+        at = rows_more(a, at, count, &cap, sizeof *at);
+        at[count++] = (struct event_row){ .seq = column_get_u64(s, 0),
+                                          .job = column_get_u64(s, 1),
+                                          .at_ms = column_get_u64(s, 2),
+                                          .type = column_get_text(s, 3, a),
                                           .has_task = sqlite3_column_type(s, 4) != SQLITE_NULL,
                                           .task = read_task(s, 4),
-                                          .attempt = (uint32_t)db_get_u64(s, 6),
-                                          .body = db_get_text(s, 7, a),
-                                          .steady_ms = db_get_u64(s, 8),
-                                          .named = db_get_text(s, 9, a) };
+                                          .attempt = (uint32_t)column_get_u64(s, 6),
+                                          .body = column_get_text(s, 7, a),
+                                          .steady_ms = column_get_u64(s, 8),
+                                          .named = column_get_text(s, 9, a) };
     }
     *rows = at;
     *n = count;
@@ -343,13 +347,13 @@ int store_put_agent(struct store *st, const struct agent_row *row, struct err *e
     sqlite3_stmt *s = db_write(st, STMT_PUT_AGENT, err);
     if (!s)
         return -1;
-    db_u64(s, 1, row->job);
-    db_u64(s, 2, row->generation);
-    db_text(s, 3, row->node);
-    db_u64(s, 4, row->launch_seq);
-    db_blob(s, 5, row->token_hash, sizeof row->token_hash);
-    db_u64(s, 6, row->last_seq);
-    db_text(s, 7, agent_state_word(row->state));
+    bind_u64(s, 1, row->job);
+    bind_u64(s, 2, row->generation);
+    bind_text(s, 3, row->node);
+    bind_u64(s, 4, row->launch_seq);
+    bind_blob(s, 5, row->token_hash, sizeof row->token_hash);
+    bind_u64(s, 6, row->last_seq);
+    bind_text(s, 7, agent_state_word(row->state));
     return db_run(st, s, err);
 }
 
@@ -361,13 +365,13 @@ int store_delete_agent(struct store *st, uint64_t job, uint32_t generation, cons
     sqlite3_stmt *s = db_write(st, STMT_DELETE_AGENT, err);
     if (!s)
         return -1;
-    db_u64(s, 1, job);
-    db_u64(s, 2, generation);
-    db_text(s, 3, node);
+    bind_u64(s, 1, job);
+    bind_u64(s, 2, generation);
+    bind_text(s, 3, node);
     return db_run(st, s, err);
 }
 
-static enum agent_state agent_state_of(struct db_word word)
+static enum agent_state agent_state_of(struct column_word word)
 {
     for (int i = AGENT_NONE + 1; i < AGENT_STATE_N; i++)
         if (strcmp(agent_state_word((enum agent_state)i), word.text) == 0)
@@ -388,19 +392,19 @@ int store_agents(struct store *st, struct arena *a, uint64_t job, struct agent_r
     sqlite3_stmt *s = db_stmt(st, STMT_AGENTS, err);
     if (!s)
         return -1;
-    db_u64(s, 1, job);
+    bind_u64(s, 1, job);
     struct agent_row *at = NULL;
     size_t count = 0, cap = 0;
     int more;
     while ((more = db_step(st, s, err)) == 1) {
-        at = db_more(a, at, count, &cap, sizeof *at);
+        at = rows_more(a, at, count, &cap, sizeof *at);
         struct agent_row *row = &at[count++];
-        *row = (struct agent_row){ .job = db_get_u64(s, 0),
-                                   .generation = (uint32_t)db_get_u64(s, 1),
-                                   .node = db_get_text(s, 2, a),
-                                   .launch_seq = (uint32_t)db_get_u64(s, 3),
-                                   .last_seq = db_get_u64(s, 5),
-                                   .state = agent_state_of(db_get_word(s, 6)) };
+        *row = (struct agent_row){ .job = column_get_u64(s, 0),
+                                   .generation = (uint32_t)column_get_u64(s, 1),
+                                   .node = column_get_text(s, 2, a),
+                                   .launch_seq = (uint32_t)column_get_u64(s, 3),
+                                   .last_seq = column_get_u64(s, 5),
+                                   .state = agent_state_of(column_get_word(s, 6)) };
         read_hash(s, 4, row->token_hash);
     }
     *rows = at;
@@ -415,11 +419,11 @@ int store_put_idem(struct store *st, const struct idempotency_row *row, struct e
     sqlite3_stmt *s = db_write(st, STMT_PUT_IDEM, err);
     if (!s)
         return -1;
-    db_text(s, 1, row->owner);
-    db_text(s, 2, row->key);
-    db_blob(s, 3, row->body_hash, sizeof row->body_hash);
-    db_u64(s, 4, row->job);
-    db_u64(s, 5, row->expires_ms);
+    bind_text(s, 1, row->owner);
+    bind_text(s, 2, row->key);
+    bind_blob(s, 3, row->body_hash, sizeof row->body_hash);
+    bind_u64(s, 4, row->job);
+    bind_u64(s, 5, row->expires_ms);
     return db_run(st, s, err);
 }
 
@@ -428,14 +432,14 @@ int store_get_idem(struct store *st, uint64_t now_ms, struct idempotency_row *ro
     sqlite3_stmt *s = db_stmt(st, STMT_GET_IDEM, err);
     if (!s)
         return -1;
-    db_text(s, 1, row->owner);
-    db_text(s, 2, row->key);
-    db_u64(s, 3, now_ms);
+    bind_text(s, 1, row->owner);
+    bind_text(s, 2, row->key);
+    bind_u64(s, 3, now_ms);
     int found = db_step(st, s, err);
     if (found == 1) {
         read_hash(s, 0, row->body_hash);
-        row->job = db_get_u64(s, 1);
-        row->expires_ms = db_get_u64(s, 2);
+        row->job = column_get_u64(s, 1);
+        row->expires_ms = column_get_u64(s, 2);
     }
     sqlite3_reset(s);
     return found;
@@ -446,13 +450,13 @@ int store_put_object(struct store *st, const struct object_row *row, struct err 
     sqlite3_stmt *s = db_write(st, STMT_PUT_OBJECT, err);
     if (!s)
         return -1;
-    db_text(s, 1, row->kind);
-    db_text(s, 2, row->project ? row->project : "");
-    bool secret = row->spec && db_kind_is_secret(row->kind);
-    AUTO_FREE char *spec = secret ? db_secret(st, row->spec, strlen(row->spec)) : NULL;
-    db_text(s, 3, row->name);
-    db_text(s, 4, spec ? spec : row->spec);
-    db_u64(s, 5, row->version);
+    bind_text(s, 1, row->kind);
+    bind_text(s, 2, row->project ? row->project : "");
+    bool secret = row->spec && seal_is_for_kind(row->kind);
+    AUTO_FREE char *spec = secret ? seal_record(st, row->spec, strlen(row->spec)) : NULL;
+    bind_text(s, 3, row->name);
+    bind_text(s, 4, spec ? spec : row->spec);
+    bind_u64(s, 5, row->version);
     return db_run(st, s, err);
 }
 
@@ -461,9 +465,9 @@ int store_delete_object(struct store *st, const struct object_row *row, struct e
     sqlite3_stmt *s = db_write(st, STMT_DELETE_OBJECT, err);
     if (!s)
         return -1;
-    db_text(s, 1, row->kind);
-    db_text(s, 2, row->project ? row->project : "");
-    db_text(s, 3, row->name);
+    bind_text(s, 1, row->kind);
+    bind_text(s, 2, row->project ? row->project : "");
+    bind_text(s, 3, row->name);
     return db_run(st, s, err);
 }
 
@@ -472,8 +476,8 @@ int store_drop_objects(struct store *st, const char *kind, const char *project, 
     sqlite3_stmt *s = db_write(st, STMT_DROP_OBJECTS, err);
     if (!s)
         return -1;
-    db_text(s, 1, kind);
-    db_text(s, 2, project);
+    bind_text(s, 1, kind);
+    bind_text(s, 2, project);
     return db_run(st, s, err);
 }
 
@@ -489,13 +493,13 @@ int store_get_object(struct store *st, struct arena *a, struct object_row *row, 
     sqlite3_stmt *s = db_stmt(st, STMT_GET_OBJECT, err);
     if (!s)
         return -1;
-    db_text(s, 1, row->kind);
-    db_text(s, 2, row->project ? row->project : "");
-    db_text(s, 3, row->name);
+    bind_text(s, 1, row->kind);
+    bind_text(s, 2, row->project ? row->project : "");
+    bind_text(s, 3, row->name);
     int found = db_step(st, s, err);
     if (found == 1) {
-        row->spec = revealed(st, a, db_get_text(s, 0, a));
-        row->version = db_get_u64(s, 1);
+        row->spec = revealed(st, a, column_get_text(s, 0, a));
+        row->version = column_get_u64(s, 1);
     }
     sqlite3_reset(s);
     return found;
@@ -507,19 +511,19 @@ int store_objects(struct store *st, struct arena *a, const struct object_row *of
     sqlite3_stmt *s = db_stmt(st, of->project ? STMT_OBJECTS_OF : STMT_OBJECTS, err);
     if (!s)
         return -1;
-    db_text(s, 1, of->kind);
+    bind_text(s, 1, of->kind);
     if (of->project)
-        db_text(s, 2, of->project);
+        bind_text(s, 2, of->project);
     struct object_row *at = NULL;
     size_t count = 0, cap = 0;
     int more;
     while ((more = db_step(st, s, err)) == 1) {
-        at = db_more(a, at, count, &cap, sizeof *at);
+        at = rows_more(a, at, count, &cap, sizeof *at);
         at[count++] = (struct object_row){ .kind = arena_strdup(a, of->kind),
-                                           .project = db_get_text(s, 0, a),
-                                           .name = db_get_text(s, 1, a),
-                                           .spec = revealed(st, a, db_get_text(s, 2, a)),
-                                           .version = db_get_u64(s, 3) };
+                                           .project = column_get_text(s, 0, a),
+                                           .name = column_get_text(s, 1, a),
+                                           .spec = revealed(st, a, column_get_text(s, 2, a)),
+                                           .version = column_get_u64(s, 3) };
     }
     *rows = at;
     *n = count;
@@ -532,10 +536,10 @@ int store_put_secret(struct store *st, const char *owner, const char *name, cons
     sqlite3_stmt *s = db_write(st, STMT_PUT_SECRET, err);
     if (!s)
         return -1;
-    AUTO_FREE char *sealed = db_secret(st, value, len);
-    db_text(s, 1, owner);
-    db_text(s, 2, name);
-    db_blob(s, 3, sealed, st->seal ? strlen(sealed) : len);
+    AUTO_FREE char *sealed = seal_record(st, value, len);
+    bind_text(s, 1, owner);
+    bind_text(s, 2, name);
+    bind_blob(s, 3, sealed, st->seal ? strlen(sealed) : len);
     return db_run(st, s, err);
 }
 
@@ -545,8 +549,8 @@ static int delete_secrets(struct store *st, enum stmt_id id, const char *owner, 
     sqlite3_stmt *s = db_write(st, id, err);
     if (!s)
         return -1;
-    db_text(s, 1, owner);
-    db_text(s, 2, name);
+    bind_text(s, 1, owner);
+    bind_text(s, 2, name);
     return db_run(st, s, err);
 }
 
@@ -566,12 +570,12 @@ int store_get_secret(struct store *st, struct arena *a, const char *owner, const
     sqlite3_stmt *s = db_stmt(st, STMT_GET_SECRET, err);
     if (!s)
         return -1;
-    db_text(s, 1, owner);
-    db_text(s, 2, name);
+    bind_text(s, 1, owner);
+    bind_text(s, 2, name);
     int found = db_step(st, s, err);
     if (found != 1)
         return found;
-    const char *text = seal_reveal(st->seal, a, db_get_text(s, 0, a));
+    const char *text = seal_reveal(st->seal, a, column_get_text(s, 0, a));
     sqlite3_reset(s);
     *value = text;
     return text != NULL;

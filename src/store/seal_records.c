@@ -2,9 +2,11 @@
  * with its key. Where that row is missing, an older server wrote: what it left in clear is sealed,
  * and the file is written anew, because SQLite leaves what was there in pages that it does not use.
  */
-#include "store/db.h"
+#include "store/seal_records.h"
 
 #include "base/mem.h"
+#include "store/columns.h"
+#include "store/db.h"
 #include "store/find.h"
 
 #include <stdio.h>
@@ -36,8 +38,8 @@ static struct seal_marks read_marks(struct store *st, struct arena *arena)
     sqlite3_stmt *s = db_stmt(st, STMT_SEAL_MARKS, NULL);
     if (!s || db_step(st, s, NULL) != 1)
         return marks;
-    marks.last = db_get_text(s, 0, arena);
-    marks.older = strcmp(db_get_word(s, 1).text, "seal.2") != 0;
+    marks.last = column_get_text(s, 0, arena);
+    marks.older = strcmp(column_get_word(s, 1).text, "seal.2") != 0;
     sqlite3_reset(s);
     return marks;
 }
@@ -163,22 +165,22 @@ const struct seal *store_seal(const struct store *st)
     return st->seal;
 }
 
-char *db_secret(const struct store *st, const char *text, size_t len)
+char *seal_record(const struct store *st, const char *text, size_t len)
 {
     return st->seal ? seal_text(st->seal, text, len) : mem_strndup(text, len);
 }
 
-char *db_sealed(const struct store *st, const char *text)
+char *seal_record_text(const struct store *st, const char *text)
 {
-    return text ? db_secret(st, text, strlen(text)) : NULL;
+    return text ? seal_record(st, text, strlen(text)) : NULL;
 }
 
-const char *db_get_sealed(const struct store *st, sqlite3_stmt *s, int at, struct arena *a)
+const char *seal_column(const struct store *st, sqlite3_stmt *s, int at, struct arena *a)
 {
-    return seal_reveal(st->seal, a, db_get_text(s, at, a));
+    return seal_reveal(st->seal, a, column_get_text(s, at, a));
 }
 
-bool db_kind_is_secret(const char *kind)
+bool seal_is_for_kind(const char *kind)
 {
 #define KIND(kind) kind,
     static const char *const kinds[] = { STORE_SECRET_KINDS(KIND) };

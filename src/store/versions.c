@@ -1,5 +1,7 @@
 /* An older database is brought up to date, step by step in one transaction, after a copy of it was
  * made: PATH.vN, one only. A newer one is refused. */
+#include "store/versions.h"
+
 #include "store/db.h"
 #include "store/schema.h"
 
@@ -10,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-int db_read_version(struct store *st, int *version, struct err *err)
+int versions_read(struct store *st, int *version, struct err *err)
 {
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(st->db, "PRAGMA user_version", -1, &s, NULL) != SQLITE_OK)
@@ -68,10 +70,10 @@ const char *store_kept_copy(const struct store *st)
     return st->kept_copy;
 }
 
-int db_migrate(struct store *st, struct err *err)
+int versions_migrate(struct store *st, struct err *err)
 {
     int version = 0;
-    if (db_read_version(st, &version, err) < 0)
+    if (versions_read(st, &version, err) < 0)
         return -1;
     if (version > STORE_VERSION) {
         err_set(err, ERR_CANNOT, "%s has version %d, this program knows up to %d", st->path,
