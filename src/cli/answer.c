@@ -24,11 +24,6 @@ uint64_t answer_number(const struct text_node *map, const char *key, uint64_t ab
     return node && node->kind == TEXT_INT && node->integer >= 0 ? (uint64_t)node->integer : absent;
 }
 
-bool answer_flag(const struct text_node *map, const char *key)
-{
-    return text_flag(map, key);
-}
-
 bool answer_has(const struct text_node *map, const char *key)
 {
     const struct text_node *node = text_get(map, key);

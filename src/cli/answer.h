@@ -1,4 +1,5 @@
-/* Reading the server's answers: members that may be absent, with what to take then. */
+/* Reading the server's answers: members that may be absent, with what to take then. Where that is
+ * "", 0 or false, text/tree.h has it. */
 #ifndef CLI_ANSWER_H
 #define CLI_ANSWER_H
 
@@ -10,7 +11,6 @@ const char *answer_text(const struct text_node *map, const char *key, const char
 /* Any scalar, as written. */
 const char *answer_shown(const struct text_node *map, const char *key, const char *absent);
 uint64_t answer_number(const struct text_node *map, const char *key, uint64_t absent);
-bool answer_flag(const struct text_node *map, const char *key);
 bool answer_has(const struct text_node *map, const char *key); /* there and not null */
 /* Unix milliseconds of an RFC 3339 time (key_ms where the answer has it); 0: unknown. */
 uint64_t answer_time(const struct text_node *map, const char *key);

@@ -41,7 +41,7 @@ static char *socket_of(struct cli *cli)
     if (file_read(info, 64 << 10, &text, &len, NULL) == 0) {
         const struct text_node *root = json_parse(cli->arena, text, len, 0, &report);
         const char *path = answer_text(root, "socket", NULL);
-        if (path && same_directory(answer_text(root, "state_dir", ""), cli->state_dir))
+        if (path && same_directory(text_word(root, "state_dir"), cli->state_dir))
             return mem_strdup(path);
     }
     return state_dir_socket(cli->state_dir);
@@ -188,14 +188,13 @@ void call_query_number(struct buf *path, const char *key, uint64_t value)
 static void add_problem(struct cli *cli, struct report *report, const struct text_node *node,
                         struct remedies *remedies)
 {
-    struct place place = { .line = (uint32_t)answer_number(node, "line", 0),
-                           .col = (uint32_t)answer_number(node, "col", 0),
-                           .len = (uint32_t)answer_number(node, "len", 0),
-                           .offset = (uint32_t)answer_number(node, "offset", 0) };
+    struct place place = { .line = (uint32_t)text_number(node, "line"),
+                           .col = (uint32_t)text_number(node, "col"),
+                           .len = (uint32_t)text_number(node, "len"),
+                           .offset = (uint32_t)text_number(node, "offset") };
     bool warning = strcmp(answer_text(node, "severity", "error"), "warning") == 0;
-    report_add(report, warning ? SEVERITY_WARNING : SEVERITY_ERROR, place,
-               answer_text(node, "path", ""), answer_text(node, "what", ""),
-               remedies_read(cli->arena, node, remedies));
+    report_add(report, warning ? SEVERITY_WARNING : SEVERITY_ERROR, place, text_word(node, "path"),
+               text_word(node, "what"), remedies_read(cli->arena, node, remedies));
 }
 
 /* The one problem that is no warning; NULL when there are more. */
@@ -226,9 +225,9 @@ static void call_refused(struct cli *cli, const struct text_node *problem, const
     const struct text_node *large = code == ERR_CANNOT ? only_error(errors) : NULL;
     if (call && call->file)
         cli->refused.file = call->file;
-    if (large && strcmp(answer_text(large, "path", ""), "resources") == 0) {
+    if (large && strcmp(text_word(large, "path"), "resources") == 0) {
         fprintf(stderr, "%s %s\n", call && call->file ? call->file : "this job",
-                answer_text(large, "what", ""));
+                text_word(large, "what"));
         hint = remedies_read(cli->arena, large, &err->remedies);
         err_hint(err, "%s", hint);
         err->what[0] = '\0';

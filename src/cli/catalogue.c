@@ -3,7 +3,6 @@
 #include "cli/catalogue.h"
 
 #include "base/mem.h"
-#include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/output.h"
 #include "job/catalogue.h"
@@ -36,10 +35,10 @@ int catalogue_apply(struct cli *cli, const char *file, const char *text, size_t 
     }
     for (const struct text_node *one = list->first; one; one = one->next)
         if (cli->quiet)
-            puts(answer_text(one, "name", ""));
+            puts(text_word(one, "name"));
         else
-            printf("%s %s  %s\n", answer_text(one, "kind", ""), answer_text(one, "name", ""),
-                   answer_text(one, "applied", ""));
+            printf("%s %s  %s\n", text_word(one, "kind"), text_word(one, "name"),
+                   text_word(one, "applied"));
     return 0;
 }
 

@@ -35,12 +35,12 @@ static void print_applied(struct cli *cli, const struct text_node *job)
         submit_print(cli, job);
         return;
     }
-    unsigned long long number = answer_number(job, "number", 0);
+    unsigned long long number = text_number(job, "number");
     if (cli->quiet)
         printf("%llu\n", number);
     else
         printf("%llu %s  %s: %s, %s\n", number, answer_text(job, "name", "?"), applied,
-               answer_text(job, "state", ""), answer_text(job, "reason", ""));
+               text_word(job, "state"), text_word(job, "reason"));
 }
 
 static int apply_file(struct cli *cli, const struct submit_opts *o, const char *file, size_t nth,

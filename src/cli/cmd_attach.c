@@ -86,12 +86,12 @@ static int exit_status(struct cli *cli, const struct attach *a, struct err *err)
     const struct text_node *tasks = view ? text_get(view, "task_list") : NULL;
     for (const struct text_node *t = tasks ? tasks->first : NULL; t; t = t->next) {
         const struct text_node *list = text_get(t, "attempts");
-        if (strcmp(answer_text(t, "name", ""), a->task) != 0)
+        if (strcmp(text_word(t, "name"), a->task) != 0)
             continue;
         for (const struct text_node *n = list ? list->first : NULL; n; n = n->next)
-            if (answer_number(n, "attempt", 0) == a->attempt)
-                return answer_has(n, "exit_code") ? (int)answer_number(n, "exit_code", 0) & 0xff
-                                                  : 128 + (int)answer_number(n, "signal", 0);
+            if (text_number(n, "attempt") == a->attempt)
+                return answer_has(n, "exit_code") ? (int)text_number(n, "exit_code") & 0xff
+                                                  : 128 + (int)text_number(n, "signal");
     }
     return view ? EXIT_JOB_FAILED : -1;
 }
@@ -130,10 +130,10 @@ static int run_attach(struct cli *cli, const void *opts_, int argc, char **argv,
         where = attach_where(cli, id, argc > 1 ? argv[1] : NULL, 0, err);
     if (!where)
         return -1;
-    attach_init(&a, cli, answer_flag(where, "tty"), STDOUT_FILENO);
+    attach_init(&a, cli, text_flag(where, "tty"), STDOUT_FILENO);
     a.job = id;
-    a.task = answer_text(where, "task", "");
-    a.attempt = answer_number(where, "attempt", 0);
+    a.task = text_word(where, "task");
+    a.attempt = text_number(where, "attempt");
     a.quiet = cli->quiet;
     a.session.input_open = !o->no_stdin;
     a.session.send_end = !o->no_stdin && (o->eof || isatty(STDIN_FILENO) == 1);

@@ -84,15 +84,15 @@ static void print_entries(struct cli *cli, const struct text_node *entries)
     for (const struct text_node *e = entries->first; e; e = e->next) {
         char time[FMT_MAX];
         const char **row = table_row(&table);
-        row[0] = arena_printf(cli->arena, "%llu", (unsigned long long)answer_number(e, "seq", 0));
-        row[1] = arena_strdup(cli->arena, fmt_time_local(time, answer_number(e, "at_ms", 0)));
-        row[2] = answer_text(e, "user", "");
-        row[3] = answer_text(e, "role", "");
-        row[4] = answer_text(e, "known", "");
-        row[5] = answer_text(e, "from", "");
-        row[6] = answer_text(e, "action", "");
-        row[7] = answer_text(e, "object", "");
-        row[8] = answer_text(e, "outcome", "");
+        row[0] = arena_printf(cli->arena, "%llu", (unsigned long long)text_number(e, "seq"));
+        row[1] = arena_strdup(cli->arena, fmt_time_local(time, text_number(e, "at_ms")));
+        row[2] = text_word(e, "user");
+        row[3] = text_word(e, "role");
+        row[4] = text_word(e, "known");
+        row[5] = text_word(e, "from");
+        row[6] = text_word(e, "action");
+        row[7] = text_word(e, "object");
+        row[8] = text_word(e, "outcome");
         for (size_t i = 2; i < ARRAY_LEN(columns); i++)
             row[i] = table_clip(cli->arena, row[i], 200);
         row[2] = *row[2] ? row[2] : "-";
@@ -135,7 +135,7 @@ static int list(struct cli *cli, const struct audit_opts *o, struct err *err)
             return -1;
         for (const struct text_node *e = text_get(page, "entries")->first; e; e = e->next)
             text_copy(cli->arena, newest, NULL, e);
-        before = answer_number(page, "next", 0);
+        before = text_number(page, "next");
     } while (before && newest->count < most);
     put_reversed(cli->arena, entries, newest);
     text_copy(cli->arena, root, "head", text_get(page, "head"));
@@ -164,8 +164,8 @@ static bool read_hash(const char *text, unsigned char hash[AUDIT_HASH])
 
 static void read_mark(const struct text_node *map, struct audit_mark *mark)
 {
-    mark->seq = answer_number(map, "seq", 0);
-    if (!read_hash(answer_text(map, "hash", ""), mark->hash))
+    mark->seq = text_number(map, "seq");
+    if (!read_hash(text_word(map, "hash"), mark->hash))
         memset(mark->hash, 0, sizeof mark->hash);
 }
 
@@ -176,16 +176,16 @@ static bool same(const struct audit_mark *a, const struct audit_mark *b)
 
 static struct audit_row row_of(const struct text_node *e)
 {
-    struct audit_row row = { .seq = answer_number(e, "seq", 0),
-                             .at_ms = answer_number(e, "at_ms", 0),
-                             .user = answer_text(e, "user", ""),
-                             .role = answer_text(e, "role", ""),
-                             .known = answer_text(e, "known", ""),
-                             .from = answer_text(e, "from", ""),
-                             .action = answer_text(e, "action", ""),
-                             .object = answer_text(e, "object", ""),
-                             .outcome = answer_text(e, "outcome", "") };
-    if (!read_hash(answer_text(e, "hash", ""), row.hash))
+    struct audit_row row = { .seq = text_number(e, "seq"),
+                             .at_ms = text_number(e, "at_ms"),
+                             .user = text_word(e, "user"),
+                             .role = text_word(e, "role"),
+                             .known = text_word(e, "known"),
+                             .from = text_word(e, "from"),
+                             .action = text_word(e, "action"),
+                             .object = text_word(e, "object"),
+                             .outcome = text_word(e, "outcome") };
+    if (!read_hash(text_word(e, "hash"), row.hash))
         memset(row.hash, 0, sizeof row.hash);
     return row;
 }

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/scan.h"
 #include "base/tar.h"
-#include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/names.h"
 #include "cli/output.h"
@@ -146,7 +145,7 @@ static void print_backup(struct cli *cli, const char *path, const struct text_no
 {
     char size[48], text[48], time[FMT_MAX];
     const struct text_node *records = text_get(b, "records");
-    const char *key = answer_text(b, "seal_key", "");
+    const char *key = text_word(b, "seal_key");
     if (cli->json) {
         struct text_node *root = text_copy(cli->arena, NULL, NULL, b);
         text_str(cli->arena, root, "file", path);
@@ -157,15 +156,15 @@ static void print_backup(struct cli *cli, const char *path, const struct text_no
         puts(path);
         return;
     }
-    printf("backup   %s, %s, as of %s\n", path, out_size(size, answer_number(b, "bytes", 0)),
-           fmt_time_local(time, answer_number(b, "made_ms", 0)));
+    printf("backup   %s, %s, as of %s\n", path, out_size(size, text_number(b, "bytes")),
+           fmt_time_local(time, text_number(b, "made_ms")));
     printf("records  events to %llu, jobs to %llu, %s live\n",
-           (unsigned long long)answer_number(records, "event", 0),
-           (unsigned long long)answer_number(records, "number", 0),
-           out_count(text, answer_number(records, "live", 0), "job"));
-    if (answer_number(b, "archives", 0))
+           (unsigned long long)text_number(records, "event"),
+           (unsigned long long)text_number(records, "number"),
+           out_count(text, text_number(records, "live"), "job"));
+    if (text_number(b, "archives"))
         printf("code     %s that live jobs need\n",
-               out_count(text, answer_number(b, "archives", 0), "archive"));
+               out_count(text, text_number(b, "archives"), "archive"));
     printf("key      not in it: keep %s too, in another place; without it what is sealed is lost\n",
            key);
 }

@@ -122,8 +122,8 @@ static int config_dlc(struct making *m, struct buf *out)
         return -1;
     if (m->json) {
         struct text_node *root = text_map(m->cli->arena, NULL, NULL);
-        text_str(m->cli->arena, root, "access_key_id", answer_text(key, "id", ""));
-        text_str(m->cli->arena, root, "access_key_secret", answer_text(key, "secret", ""));
+        text_str(m->cli->arena, root, "access_key_id", text_word(key, "id"));
+        text_str(m->cli->arena, root, "access_key_secret", text_word(key, "secret"));
         text_str(m->cli->arena, root, "endpoint", m->host);
         text_str(m->cli->arena, root, "protocol", "http");
         put_json(root, out);
@@ -135,7 +135,7 @@ static int config_dlc(struct making *m, struct buf *out)
         "export ALIBABA_CLOUD_ACCESS_KEY_SECRET=%s\n"
         "# in programs, for both clients (pai_dlc and AIWorkspace):\n"
         "#   Config(access_key_id=..., access_key_secret=..., endpoint='%s', protocol='http')\n",
-        answer_text(key, "id", ""), answer_text(key, "secret", ""), m->host);
+        text_word(key, "id"), text_word(key, "secret"), m->host);
     return 0;
 }
 
@@ -146,8 +146,8 @@ static void put_cluster(struct making *m, struct text_node *list, const struct t
     struct arena *a = m->cli->arena;
     struct text_node *one = text_map(a, text_map(a, list, NULL), "cluster"); /* as pai addc does */
     text_str(a, one, "alias", "muster");
-    text_str(a, one, "username", answer_text(token, "owner", ""));
-    text_str(a, one, "token", answer_text(token, "token", ""));
+    text_str(a, one, "username", text_word(token, "owner"));
+    text_str(a, one, "token", text_word(token, "token"));
     text_str(a, one, "pai_uri", m->address);
     text_str(a, one, "rest_server_uri", arena_printf(a, "%s/rest-server", m->host));
     text_bool(a, one, "https", false);
@@ -156,7 +156,7 @@ static void put_cluster(struct making *m, struct text_node *list, const struct t
 static const char *alias_of(const struct text_node *one)
 {
     const struct text_node *cluster = text_get(one, "cluster");
-    return cluster ? answer_text(cluster, "alias", "") : "";
+    return cluster ? text_word(cluster, "alias") : "";
 }
 
 /* The clusters that are there stay, but for an older one of this name. */
@@ -206,10 +206,9 @@ static int config_kubectl(struct making *m, struct buf *out)
     text_str(a, root, "apiVersion", "v1");
     text_str(a, root, "kind", "Config");
     struct text_node *cluster = named(a, root, "clusters", "cluster");
-    text_str(a, cluster, "server", answer_text(trust, "address", ""));
-    text_str(a, cluster, "certificate-authority-data",
-             base64(a, answer_text(trust, "authority", "")));
-    text_str(a, named(a, root, "users", "user"), "token", answer_text(token, "token", ""));
+    text_str(a, cluster, "server", text_word(trust, "address"));
+    text_str(a, cluster, "certificate-authority-data", base64(a, text_word(trust, "authority")));
+    text_str(a, named(a, root, "users", "user"), "token", text_word(token, "token"));
     struct text_node *context = named(a, root, "contexts", "context");
     text_str(a, context, "cluster", "muster");
     text_str(a, context, "user", "muster");
@@ -249,7 +248,7 @@ static int find_address(struct making *m)
     const struct text_node *server = call_get(m->cli, "/v1/server", m->err);
     if (!server)
         return -1;
-    m->address = answer_text(server, "address", "");
+    m->address = text_word(server, "address");
     m->host = strstr(m->address, "://");
     m->host = m->host ? m->host + 3 : m->address;
     if (*m->address)

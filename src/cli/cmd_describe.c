@@ -56,13 +56,13 @@ static void put_pairs(struct buf *out, const char *label, const struct text_node
 static void put_container(const struct text_node *pod, struct buf *out)
 {
     const struct text_node *requests = text_get(pod, "requests");
-    const char *command = answer_text(pod, "command", "");
+    const char *command = text_word(pod, "command");
     if (!answer_has(pod, "task"))
         return;
     buf_puts(out, "Containers:\n  main:\n");
-    line(out, "    Image:", answer_text(pod, "image", ""));
+    line(out, "    Image:", text_word(pod, "image"));
     line(out, "    Command:", command);
-    line(out, "    State:", answer_text(pod, "status", ""));
+    line(out, "    State:", text_word(pod, "status"));
     time_line(out, "    Started:", pod, "started");
     if (answer_has(pod, "exit_code"))
         buf_addf(out, "%-*s %lld\n", LABEL_WIDTH,
@@ -102,11 +102,11 @@ static void put_events(struct cli *cli, const struct text_node *pod, struct buf 
         rule[i] = &"-------"[7 - (i == 2 ? 4 : strlen(columns[i].title))];
     for (const struct text_node *e = events->first; e; e = e->next) {
         const char **row = table_row(&table);
-        row[0] = answer_text(e, "type", "");
-        row[1] = answer_text(e, "reason", "");
+        row[0] = text_word(e, "type");
+        row[1] = text_word(e, "reason");
         row[2] = when(cli, e, now);
-        row[3] = answer_text(e, "from", "");
-        row[4] = answer_text(e, "message", "");
+        row[3] = text_word(e, "from");
+        row[4] = text_word(e, "message");
     }
     buf_puts(out, "Events:\n");
     table_print(&table, 2, false, out);
@@ -114,21 +114,21 @@ static void put_events(struct cli *cli, const struct text_node *pod, struct buf 
 
 static void put_pod(struct cli *cli, const struct text_node *pod, struct buf *out)
 {
-    const char *node = answer_text(pod, "node", "");
-    const char *ip = answer_text(pod, "ip", "");
-    line(out, "Name:", answer_text(pod, "name", ""));
-    line(out, "Namespace:", answer_text(pod, "namespace", ""));
+    const char *node = text_word(pod, "node");
+    const char *ip = text_word(pod, "ip");
+    line(out, "Name:", text_word(pod, "name"));
+    line(out, "Namespace:", text_word(pod, "namespace"));
     line(out, "Node:", *node ? arena_printf(cli->arena, "%s/%s", node, ip) : "<none>");
     time_line(out, "Start Time:", pod, "started");
     put_pairs(out, "Labels:", text_get(pod, "labels"), "=");
     if (text_get(pod, "annotations"))
         put_pairs(out, "Annotations:", text_get(pod, "annotations"), ": ");
-    line(out, "Status:", answer_text(pod, "status", ""));
+    line(out, "Status:", text_word(pod, "status"));
     line(out, "IP:", ip);
-    line(out, "Controlled By:", answer_text(pod, "controlled_by", ""));
+    line(out, "Controlled By:", text_word(pod, "controlled_by"));
     buf_addf(out, "%-*s %llu%s%s\n", LABEL_WIDTH,
-             "Job:", (unsigned long long)answer_number(pod, "job", 0),
-             answer_has(pod, "task") ? ", task " : "", answer_text(pod, "task", ""));
+             "Job:", (unsigned long long)text_number(pod, "job"),
+             answer_has(pod, "task") ? ", task " : "", text_word(pod, "task"));
     put_container(pod, out);
     put_events(cli, pod, out);
 }

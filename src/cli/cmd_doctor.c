@@ -80,7 +80,7 @@ static struct finding ask_server(struct cli *cli)
         return less("none runs", out_command(cli, REMEDY_SERVER_START, ""));
     const struct text_node *s = call_get(cli, "/v1/server", &err);
     return good(arena_printf(cli->arena, "pid %llu at %s",
-                             (unsigned long long)answer_number(s, "pid", 0),
+                             (unsigned long long)text_number(s, "pid"),
                              answer_text(s, "address", "its socket")));
 }
 
@@ -110,9 +110,8 @@ static struct finding ask_backup(struct cli *cli)
     const char *words = records_shipped(cli, backup);
     if (!text_get(backup, "error"))
         return good(words);
-    return less(
-        arena_printf(cli->arena, "%s; it fails: %s", words, answer_text(backup, "error", "")),
-        answer_text(backup, "hint", ""));
+    return less(arena_printf(cli->arena, "%s; it fails: %s", words, text_word(backup, "error")),
+                text_word(backup, "hint"));
 }
 
 /* Where agents of other machines find the server. Who comes without a token is seen here first. */
@@ -123,12 +122,12 @@ static struct finding ask_agents(struct cli *cli)
     const struct text_node *agents = s ? text_get(s, "agents") : NULL;
     if (!agents)
         return good(s ? "none of other machines (setting agents)" : "not known without a server");
-    const unsigned long long refused = answer_number(agents, "refused", 0);
+    const unsigned long long refused = text_number(agents, "refused");
     const char *words =
         arena_printf(cli->arena, "at %s, pin %s; %llu came, %llu with a resumed session",
                      answer_text(agents, "address", "?"), answer_text(agents, "pin", "?"),
-                     (unsigned long long)answer_number(agents, "joined", 0),
-                     (unsigned long long)answer_number(agents, "resumed", 0));
+                     (unsigned long long)text_number(agents, "joined"),
+                     (unsigned long long)text_number(agents, "resumed"));
     return refused
                ? less(arena_printf(cli->arena, "%s, %llu without a valid token", words, refused),
                       "agents of jobs that ended are refused too; let only nodes reach the port")
@@ -140,8 +139,8 @@ static struct finding ask_accounts(struct cli *cli)
 {
     struct err err;
     const struct text_node *s = call_server_lives(cli) ? call_get(cli, "/v1/server", &err) : NULL;
-    const char *how = s ? answer_text(s, "jobs_run_as", "") : "";
-    const char *user = s ? answer_text(s, "user", "") : "";
+    const char *how = s ? text_word(s, "jobs_run_as") : "";
+    const char *user = s ? text_word(s, "user") : "";
     if (strcmp(how, "owner") == 0)
         return good(arena_printf(cli->arena,
                                  "each job runs as its owner; those of %s can read the "

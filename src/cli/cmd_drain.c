@@ -50,13 +50,13 @@ static void print(struct cli *cli, const struct text_node *tree)
         const char **row = table_row(&table);
         const char *to = answer_text(t, "to", NULL);
         row[NUMBER] =
-            arena_printf(cli->arena, "%llu", (unsigned long long)answer_number(t, "number", 0));
-        row[NAME] = answer_text(t, "name", "");
-        row[USER] = answer_text(t, "owner", "");
-        row[QUEUE] = answer_text(t, "queue", "");
-        row[TASK] = answer_text(t, "task", "");
+            arena_printf(cli->arena, "%llu", (unsigned long long)text_number(t, "number"));
+        row[NAME] = text_word(t, "name");
+        row[USER] = text_word(t, "owner");
+        row[QUEUE] = text_word(t, "queue");
+        row[TASK] = text_word(t, "task");
         row[TO] = to ? arena_printf(cli->arena, "on %s", to)
-                     : arena_printf(cli->arena, "no: %s", answer_text(t, "why", ""));
+                     : arena_printf(cli->arena, "no: %s", text_word(t, "why"));
         table_color(&table, TO, to ? "32" : "33");
         stay += !to;
     }
@@ -70,7 +70,7 @@ static void print(struct cli *cli, const struct text_node *tree)
                  : stay == n
                      ? "none would find a place elsewhere"
                      : arena_printf(cli->arena, "%zu of them would find none elsewhere", stay),
-                 answer_flag(tree, "drained") ? " (it is drained already)" : "");
+                 text_flag(tree, "drained") ? " (it is drained already)" : "");
     if (n)
         table_print(&table, 2, cli->color, &out);
     out_buf(&out);

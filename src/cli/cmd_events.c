@@ -52,7 +52,7 @@ static bool names_task(const char *type)
 static void print_event(struct cli *cli, const struct text_node *event, bool all)
 {
     char time[FMT_MAX];
-    const char *task = answer_text(event, "task", NULL), *text = answer_text(event, "text", ""),
+    const char *task = answer_text(event, "task", NULL), *text = text_word(event, "text"),
                *type = answer_text(event, "type", "?");
     if (cli->json) {
         AUTO_BUF struct buf line = BUF_INIT(16u << 20);
@@ -62,9 +62,9 @@ static void print_event(struct cli *cli, const struct text_node *event, bool all
     }
     printf("%s  ", fmt_time_local(time, answer_time(event, "at")));
     if (cli->wide)
-        printf("%6llu  ", (unsigned long long)answer_number(event, "seq", 0));
+        printf("%6llu  ", (unsigned long long)text_number(event, "seq"));
     if (all)
-        printf("%5llu  ", (unsigned long long)answer_number(event, "number", 0));
+        printf("%5llu  ", (unsigned long long)text_number(event, "number"));
     printf("%-14s  ", type);
     if (task && !names_task(type))
         printf("%s%s", task, *text ? "  " : "");
@@ -135,8 +135,7 @@ static int run_events(struct cli *cli, const void *opts_, int argc, char **argv,
         struct text_node *view = jobs_view(cli, argv[0], NULL, err);
         if (!view)
             return -1;
-        r.job =
-            arena_printf(cli->arena, "%llu", (unsigned long long)answer_number(view, "number", 0));
+        r.job = arena_printf(cli->arena, "%llu", (unsigned long long)text_number(view, "number"));
     }
     if (!o->follow)
         return print_pages(cli, &r, err) < 0 ? -1 : EXIT_OK;

@@ -51,7 +51,7 @@ static void begin_line(struct buf *out, const char *key)
 static void put_name(const struct text_node *job, struct buf *out)
 {
     if (answer_has(job, "number"))
-        buf_addf(out, "%llu ", (unsigned long long)answer_number(job, "number", 0));
+        buf_addf(out, "%llu ", (unsigned long long)text_number(job, "number"));
     buf_puts(out, answer_text(job, "name", "?"));
 }
 
@@ -88,13 +88,13 @@ static void put_names(const struct text_node *list, uint64_t in_all, struct buf 
 static void put_ahead(const struct text_node *e, struct buf *out)
 {
     char text[48];
-    uint64_t ahead = answer_number(e, "ahead", 0), others = answer_number(e, "ahead_elsewhere", 0);
+    uint64_t ahead = text_number(e, "ahead"), others = text_number(e, "ahead_elsewhere");
     if (!answer_has(e, "rank"))
         return;
     begin_line(out, "ahead");
     if (ahead)
         buf_addf(out, "%s in %s%s: ", out_count(text, ahead, "job"), answer_text(e, "queue", "?"),
-                 answer_flag(e, "ahead_known") ? "" : " by rank");
+                 text_flag(e, "ahead_known") ? "" : " by rank");
     else
         buf_addf(out, "nobody in %s", answer_text(e, "queue", "?"));
     put_names(text_get(e, "ahead_jobs"), ahead, out);
@@ -107,12 +107,12 @@ static void put_ahead(const struct text_node *e, struct buf *out)
 static void put_ends(const struct text_node *e, struct buf *out)
 {
     const struct text_node *ends = text_get(e, "ends");
-    uint64_t n = answer_number(e, "n_ends", 0);
+    uint64_t n = text_number(e, "n_ends");
     bool assumed = false;
     if (!ends || n == 0)
         return;
     for (const struct text_node *one = ends->first; one; one = one->next)
-        assumed = assumed || answer_flag(one, "assumed");
+        assumed = assumed || text_flag(one, "assumed");
     buf_puts(out, ", when ");
     put_names(ends, n, out);
     if (assumed)
@@ -126,7 +126,7 @@ static const struct text_node *estimate_of(const struct text_node *e, const char
 {
     const struct text_node *list = text_get(e, "estimates");
     const struct text_node *one = list ? list->first : NULL;
-    while (one && strcmp(answer_text(one, "source", ""), source) != 0)
+    while (one && strcmp(text_word(one, "source"), source) != 0)
         one = one->next;
     return one;
 }
@@ -145,15 +145,15 @@ static void put_learnt(const struct text_node *learnt, uint64_t now, struct buf 
     if (strcmp(ages[1], ages[2]) != 0)
         buf_addf(out, ", %s to %s", ages[1], ages[2]);
     buf_addf(out, ") by run times of the past (known of %llu of %llu jobs)",
-             (unsigned long long)answer_number(learnt, "known", 0),
-             (unsigned long long)answer_number(learnt, "jobs", 0));
+             (unsigned long long)text_number(learnt, "known"),
+             (unsigned long long)text_number(learnt, "jobs"));
 }
 
 static void put_limit(const struct text_node *e, uint64_t now, struct buf *out)
 {
     char text[CLOCK_TEXT_MAX], age[FMT_MAX];
     uint64_t at = answer_time(e, "expected");
-    bool bound = answer_flag(e, "at_least");
+    bool bound = text_flag(e, "at_least");
     buf_addf(out, "%s %s (%s)", bound ? "not before" : "about", clock_text(text, at, now),
              fmt_age(age, at > now ? at - now : 0));
     if (bound)
@@ -175,7 +175,7 @@ static void put_starts(const struct text_node *e, uint64_t now, struct buf *out)
     if (learnt && at) {
         buf_putc(out, '\n');
         begin_line(out, "");
-        if (!answer_flag(e, "at_least"))
+        if (!text_flag(e, "at_least"))
             buf_puts(out, "by limits of run time ");
     }
     if (at)
@@ -192,13 +192,12 @@ static void put_run_time(const struct text_node *e, struct buf *out)
     const struct text_node *run = text_get(e, "run_time");
     if (!run || !answer_has(run, "median_ms"))
         return;
-    bool of_queue = strcmp(answer_text(run, "of", ""), "queue") == 0;
+    bool of_queue = strcmp(text_word(run, "of"), "queue") == 0;
     begin_line(out, "runs");
     buf_addf(out, "about %s (%s to %s), as the last %s of its %s did\n",
-             fmt_age(median, answer_number(run, "median_ms", 0)),
-             fmt_age(low, answer_number(run, "low_ms", 0)),
-             fmt_age(high, answer_number(run, "high_ms", 0)),
-             out_count(count, answer_number(run, "jobs", 0), "job"),
+             fmt_age(median, text_number(run, "median_ms")),
+             fmt_age(low, text_number(run, "low_ms")), fmt_age(high, text_number(run, "high_ms")),
+             out_count(count, text_number(run, "jobs"), "job"),
              of_queue ? "queue" : "owner and name");
 }
 
@@ -207,15 +206,15 @@ static void put_ways(const struct text_node *ways, struct buf *out)
     const char *key = "now if";
     for (const struct text_node *w = ways ? ways->first : NULL; w; w = w->next, key = "") {
         begin_line(out, key);
-        buf_addf(out, "%-22s %s\n", answer_text(w, "what", ""), answer_text(w, "gives", ""));
+        buf_addf(out, "%-22s %s\n", text_word(w, "what"), text_word(w, "gives"));
         begin_line(out, "");
-        buf_addf(out, "  %s\n", answer_text(w, "how", ""));
+        buf_addf(out, "  %s\n", text_word(w, "how"));
     }
 }
 
 static const char *unfit_words(const struct text_node *one, char out[80])
 {
-    const char *why = answer_text(one, "why", "");
+    const char *why = text_word(one, "why");
     if (strcmp(why, "resource") == 0)
         snprintf(out, 80, "too little %.40s", answer_text(one, "resource", "?"));
     else
@@ -234,15 +233,15 @@ static void put_unfit(const struct text_node *u, struct buf *out)
     if (!counts)
         return;
     begin_line(out, "nodes");
-    buf_addf(out, "0 of %llu take %s: ", (unsigned long long)answer_number(u, "nodes", 0),
+    buf_addf(out, "0 of %llu take %s: ", (unsigned long long)text_number(u, "nodes"),
              answer_text(u, "task", "it"));
     for (const struct text_node *one = counts->first; one; one = one->next)
         buf_addf(out, "%s%llu %s", one == counts->first ? "" : ", ",
-                 (unsigned long long)answer_number(one, "nodes", 0), unfit_words(one, text));
+                 (unsigned long long)text_number(one, "nodes"), unfit_words(one, text));
     buf_putc(out, '\n');
     if (text_get(u, "said")) {
         begin_line(out, "");
-        buf_addf(out, "%s\n", answer_text(u, "said", ""));
+        buf_addf(out, "%s\n", text_word(u, "said"));
     }
 }
 
@@ -254,7 +253,7 @@ static const struct {
 
 static const char *amount(char out[48], const struct text_node *map, const char *key)
 {
-    uint64_t n = map ? answer_number(map, key, 0) : 0;
+    uint64_t n = map ? text_number(map, key) : 0;
     char text[FMT_MAX];
     if (strcmp(key, "memory") == 0)
         return out_size(out, n);
@@ -273,7 +272,7 @@ static void put_quota(const struct text_node *quota, struct buf *out)
             const struct text_node *maximum = text_get(q, "maximum");
             const struct text_node *guaranteed = text_get(q, "guaranteed");
             bool bounded = maximum && answer_has(maximum, of);
-            bool is_sure = guaranteed && answer_number(guaranteed, of, 0);
+            bool is_sure = guaranteed && text_number(guaranteed, of);
             if (!bounded && !is_sure)
                 continue;
             begin_line(out, key);
@@ -295,19 +294,19 @@ static void put_rank(const struct text_node *e, struct buf *out)
     const struct text_node *r = text_get(e, "rank");
     if (!r)
         return;
-    uint64_t priority = answer_number(r, "priority", 0);
-    uint64_t asked = answer_number(r, "asked_priority", 0), load = answer_number(r, "load", 0);
+    uint64_t priority = text_number(r, "priority");
+    uint64_t asked = text_number(r, "asked_priority"), load = text_number(r, "load");
     begin_line(out, "rank");
-    if (answer_flag(r, "claims"))
+    if (text_flag(r, "claims"))
         buf_puts(out, "others were ended for it, ");
-    buf_addf(out, "%spriority %llu", answer_flag(r, "sure") ? "its queue is sure of it, " : "",
+    buf_addf(out, "%spriority %llu", text_flag(r, "sure") ? "its queue is sure of it, " : "",
              (unsigned long long)priority);
     if (priority != asked)
         buf_addf(out, " (by waiting; asked %llu)", (unsigned long long)asked);
     buf_addf(out, ", load of its queue %s", fmt_milli(text, load));
     buf_addf(out, ", user had %s h of the cluster (with an hour of what is held now)",
-             fmt_milli(text, answer_number(r, "usage", 0) / 1000));
-    buf_addf(out, ", %s old\n", fmt_age(age, answer_number(r, "age_ms", 0)));
+             fmt_milli(text, text_number(r, "usage") / 1000));
+    buf_addf(out, ", %s old\n", fmt_age(age, text_number(r, "age_ms")));
 }
 
 /* ---- the whole ---- */
@@ -357,11 +356,11 @@ static void put_details(const struct text_node *e, struct buf *out)
 {
     char text[FMT_MAX];
     uint64_t now = clock_wall_ms(), until = answer_time(e, "until");
-    if (!answer_flag(e, "would_start"))
+    if (!text_flag(e, "would_start"))
         put_ahead(e, out);
     if (answer_has(e, "never")) {
         begin_line(out, "never");
-        buf_addf(out, "on these nodes: %s\n", answer_text(e, "never", ""));
+        buf_addf(out, "on these nodes: %s\n", text_word(e, "never"));
     }
     if (until) {
         begin_line(out, "until");
@@ -372,7 +371,7 @@ static void put_details(const struct text_node *e, struct buf *out)
     put_images(e, out);
     put_ways(text_get(e, "ways"), out);
     put_delays(text_get(e, "delays"), now, out);
-    if (!answer_flag(e, "would_start")) {
+    if (!text_flag(e, "would_start")) {
         put_unfit(text_get(e, "unfit"), out);
         put_quota(text_get(e, "quota"), out);
         put_rank(e, out);
@@ -391,17 +390,16 @@ static void put_resume(struct arena *arena, const char *name, uint64_t number, s
 
 static void put_head(struct arena *arena, const struct text_node *e, struct buf *out)
 {
-    const char *name = answer_text(e, "name", "?"), *state = answer_text(e, "state", "");
-    const char *reason = answer_text(e, "reason", "");
+    const char *name = answer_text(e, "name", "?"), *state = text_word(e, "state");
+    const char *reason = text_word(e, "reason");
     if (answer_has(e, "array"))
-        name =
-            arena_printf(arena, "%s[%llu]", name, (unsigned long long)answer_number(e, "index", 0));
-    if (strcmp(state, "queued") == 0 && strcmp(answer_text(e, "why", ""), "after") == 0)
+        name = arena_printf(arena, "%s[%llu]", name, (unsigned long long)text_number(e, "index"));
+    if (strcmp(state, "queued") == 0 && strcmp(text_word(e, "why"), "after") == 0)
         buf_addf(out, "%s %s\n", name, *reason ? reason : "waits"); /* "waits for job 12 ..." */
     else if (strcmp(state, "queued") == 0)
         buf_addf(out, "%s waits%s%s\n", name, *reason ? ": " : "", reason);
-    else if (strcmp(state, "suspended") == 0 && answer_flag(e, "would_start"))
-        put_resume(arena, name, answer_number(e, "number", 0), out);
+    else if (strcmp(state, "suspended") == 0 && text_flag(e, "would_start"))
+        put_resume(arena, name, text_number(e, "number"), out);
     else if (strcmp(state, "suspended") == 0)
         buf_addf(out, "%s is suspended; resumed now it would wait: %s\n", name, reason);
     else
@@ -411,12 +409,12 @@ static void put_head(struct arena *arena, const struct text_node *e, struct buf 
 
 static void put_would(const struct text_node *e, struct buf *out)
 {
-    const char *reason = answer_text(e, "reason", "");
-    if (strcmp(answer_text(e, "why", ""), "after") == 0) {
+    const char *reason = text_word(e, "reason");
+    if (strcmp(text_word(e, "why"), "after") == 0) {
         buf_addf(out, "%s\n", reason); /* "waits for job 12 ..." */
         return;
     }
-    buf_addf(out, "%s%s%s\n", answer_flag(e, "would_start") ? "would start at once" : "would wait",
+    buf_addf(out, "%s%s%s\n", text_flag(e, "would_start") ? "would start at once" : "would wait",
              *reason ? ": " : "", reason);
 }
 
@@ -428,7 +426,7 @@ static void explain_job(struct arena *arena, const struct text_node *e, struct b
         put_head(arena, e, out);
         for (const struct text_node *n = away ? away->first : NULL; n; n = n->next) {
             begin_line(out, "machine");
-            buf_addf(out, "%s\n", out_away(arena, n, answer_text(e, "state", "")));
+            buf_addf(out, "%s\n", out_away(arena, n, text_word(e, "state")));
         }
         put_details(e, out);
         return;
@@ -439,7 +437,7 @@ static void explain_job(struct arena *arena, const struct text_node *e, struct b
     put_would(e, out);
     put_details(e, out);
     begin_line(out, "do it");
-    buf_addf(out, "%s\n", answer_text(e, "how", ""));
+    buf_addf(out, "%s\n", text_word(e, "how"));
 }
 
 static void explain_file(const struct text_node *answer, struct buf *out)
@@ -453,7 +451,7 @@ static void explain_file(const struct text_node *answer, struct buf *out)
     const struct text_node *warnings = text_get(answer, "warnings");
     for (const struct text_node *w = warnings ? warnings->first : NULL; w; w = w->next) {
         begin_line(out, "warning");
-        buf_addf(out, "%s\n", w->str ? w->str : answer_text(w, "what", ""));
+        buf_addf(out, "%s\n", w->str ? w->str : text_word(w, "what"));
     }
 }
 

@@ -78,7 +78,7 @@ static const char *age(struct cli *cli, const struct text_node *object, const ch
 
 static const char *count(struct cli *cli, const struct text_node *object, const char *key)
 {
-    return arena_printf(cli->arena, "%llu", (unsigned long long)answer_number(object, key, 0));
+    return arena_printf(cli->arena, "%llu", (unsigned long long)text_number(object, key));
 }
 
 /* ---- jobs ---- */
@@ -90,7 +90,7 @@ static void keep_newest(struct cli *cli, const struct text_node *page, struct st
     const struct text_node *jobs = text_get(page, "jobs");
     for (const struct text_node *job = jobs ? jobs->first : NULL; job; job = job->next) {
         const char *project = answer_text(job, "project", "default");
-        const char *name = arena_printf(cli->arena, "%s/%s", project, answer_text(job, "name", ""));
+        const char *name = arena_printf(cli->arena, "%s/%s", project, text_word(job, "name"));
         if (string_map_get(seen, name))
             continue;
         string_map_set(seen, name, list);
@@ -124,13 +124,13 @@ static struct text_node *fetch_jobs(const struct get_request *g, struct err *err
 static void fill_job(const struct get_request *g, const struct text_node *job, const char **row)
 {
     struct cli *cli = g->cli;
-    row[2] = answer_text(job, "word", answer_text(job, "state", ""));
+    row[2] = answer_text(job, "word", text_word(job, "state"));
     row[3] = age(cli, job, "submitted");
     row[4] = count(cli, job, "number");
-    row[5] = arena_printf(cli->arena, "%llu/%llu",
-                          (unsigned long long)answer_number(job, "tasks_running", 0),
-                          (unsigned long long)answer_number(job, "tasks", 0));
-    row[6] = answer_text(job, "reason", "");
+    row[5] =
+        arena_printf(cli->arena, "%llu/%llu", (unsigned long long)text_number(job, "tasks_running"),
+                     (unsigned long long)text_number(job, "tasks"));
+    row[6] = text_word(job, "reason");
 }
 
 /* ---- pods ---- */
@@ -146,8 +146,8 @@ static struct text_node *fetch_pods(const struct get_request *g, struct err *err
 static void fill_pod(const struct get_request *g, const struct text_node *pod, const char **row)
 {
     struct cli *cli = g->cli;
-    row[2] = answer_text(pod, "ready", "");
-    row[3] = answer_text(pod, "status", "");
+    row[2] = text_word(pod, "ready");
+    row[3] = text_word(pod, "status");
     row[4] = count(cli, pod, "restarts");
     row[5] = age(cli, pod, "created");
     row[6] = answer_text(pod, "ip", "<none>");
@@ -252,16 +252,16 @@ static const struct kind *find_kind(const char *word, struct err *err)
 static bool is_wanted(const struct get_request *g, const struct text_node *object)
 {
     const char *namespace = g->kind->declared ? NULL : g->opts->namespace;
-    return (!namespace || strcmp(answer_text(object, "namespace", ""), namespace) == 0) &&
-           (!g->name || strcmp(answer_text(object, "name", ""), g->name) == 0);
+    return (!namespace || strcmp(text_word(object, "namespace"), namespace) == 0) &&
+           (!g->name || strcmp(text_word(object, "name"), g->name) == 0);
 }
 
 static int by_name(const void *a, const void *b)
 {
     const struct text_node *x = *(const struct text_node *const *)a,
                            *y = *(const struct text_node *const *)b;
-    int order = strcmp(answer_text(x, "namespace", ""), answer_text(y, "namespace", ""));
-    return order ? order : strcmp(answer_text(x, "name", ""), answer_text(y, "name", ""));
+    int order = strcmp(text_word(x, "namespace"), text_word(y, "namespace"));
+    return order ? order : strcmp(text_word(x, "name"), text_word(y, "name"));
 }
 
 /* What is wanted, in the order of names. */
@@ -282,8 +282,8 @@ static const struct text_node **chosen(const struct get_request *g, const struct
 
 static const char *key_of(const struct get_request *g, const struct text_node *object)
 {
-    return arena_printf(g->cli->arena, "%s/%s", answer_text(object, "namespace", ""),
-                        answer_text(object, "name", ""));
+    return arena_printf(g->cli->arena, "%s/%s", text_word(object, "namespace"),
+                        text_word(object, "name"));
 }
 
 /* All of a row but its age. */
@@ -298,8 +298,8 @@ static const char *said(const struct get_request *g, const char **row)
 
 static void fill(const struct get_request *g, const struct text_node *object, const char **row)
 {
-    row[0] = answer_text(object, "namespace", "");
-    row[1] = answer_text(object, "name", "");
+    row[0] = text_word(object, "namespace");
+    row[1] = text_word(object, "name");
     g->kind->fill(g, object, row);
 }
 

@@ -113,7 +113,7 @@ static const char *date(struct arena *a, const struct text_node *map, const char
                         const char *none)
 {
     char text[FMT_MAX];
-    uint64_t ms = answer_number(map, key, 0);
+    uint64_t ms = text_number(map, key);
     return ms ? arena_strndup(a, fmt_time(text, ms), 10) : none;
 }
 
@@ -150,24 +150,24 @@ static const struct table_column columns[][7] = {
 static void fill(struct arena *a, enum kind kind, const struct text_node *one, const char **row)
 {
     if (kind == USER) {
-        row[0] = answer_text(one, "name", "");
-        row[1] = arena_printf(a, "%s%s", answer_text(one, "role", ""),
-                              answer_flag(one, "disabled") ? ", disabled" : "");
+        row[0] = text_word(one, "name");
+        row[1] = arena_printf(a, "%s%s", text_word(one, "role"),
+                              text_flag(one, "disabled") ? ", disabled" : "");
         row[2] = joined(a, text_get(one, "projects"));
-        row[3] = answer_text(one, "account", "");
-        row[4] = answer_text(one, "email", "");
-        row[5] = answer_flag(one, "has_password") ? "yes" : "no";
+        row[3] = text_word(one, "account");
+        row[4] = text_word(one, "email");
+        row[5] = text_flag(one, "has_password") ? "yes" : "no";
         row[6] = date(a, one, "created_ms", "");
         return;
     }
-    row[0] = answer_text(one, "id", "");
-    row[1] = answer_text(one, "owner", "");
-    row[2] = answer_text(one, "label", "");
+    row[0] = text_word(one, "id");
+    row[1] = text_word(one, "owner");
+    row[2] = text_word(one, "label");
     row[3] = date(a, one, "created_ms", "");
     row[4] =
         kind == KEY ? answer_text(one, "used_day", "never") : date(a, one, "expires_ms", "never");
     if (kind == KEY)
-        row[5] = answer_flag(one, "disabled") ? "disabled" : "good";
+        row[5] = text_flag(one, "disabled") ? "disabled" : "good";
 }
 
 static int list(struct cli *cli, enum kind kind, const char *owner, struct err *err)
@@ -192,7 +192,7 @@ static int list(struct cli *cli, enum kind kind, const char *owner, struct err *
     table_init(&table, cli->arena, columns[kind], n_columns, cli->wide);
     for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
         if (cli->quiet)
-            buf_addf(&out, "%s\n", answer_text(one, kind == USER ? "name" : "id", ""));
+            buf_addf(&out, "%s\n", text_word(one, kind == USER ? "name" : "id"));
         else
             fill(cli->arena, kind, one, table_row(&table));
     }
@@ -236,11 +236,11 @@ static void warn_shared(struct cli *cli)
 {
     struct err err;
     const struct text_node *s = call_get(cli, "/v1/server", &err);
-    if (s && !cli->quiet && strcmp(answer_text(s, "jobs_run_as", ""), "shared") == 0)
+    if (s && !cli->quiet && strcmp(text_word(s, "jobs_run_as"), "shared") == 0)
         fprintf(stderr,
                 "note: everybody's jobs run as %s and can do all that %s may "
                 "(shared_account)\n",
-                answer_text(s, "user", ""), answer_text(s, "user", ""));
+                text_word(s, "user"), text_word(s, "user"));
 }
 
 static int put_user(struct cli *cli, const struct identity_opts *o, const char *name, bool create,
@@ -277,8 +277,8 @@ static int put_user(struct cli *cli, const struct identity_opts *o, const char *
     else if (cli->quiet)
         printf("%s\n", name);
     else
-        printf("%s  %s%s%s%s\n", name, answer_text(tree, "role", ""),
-               answer_flag(tree, "disabled") ? ", disabled" : "",
+        printf("%s  %s%s%s%s\n", name, text_word(tree, "role"),
+               text_flag(tree, "disabled") ? ", disabled" : "",
                text_get(tree, "projects")->count ? ", reads jobs of " : "",
                joined(cli->arena, text_get(tree, "projects")));
     return EXIT_OK;
@@ -342,10 +342,10 @@ static int create(struct cli *cli, enum kind kind, const struct identity_opts *o
     if (cli->json) {
         out_json(tree);
     } else if (kind == KEY) {
-        printf(cli->quiet ? "%s %s\n" : "id      %s\nsecret  %s\n", answer_text(tree, "id", ""),
-               answer_text(tree, "secret", ""));
+        printf(cli->quiet ? "%s %s\n" : "id      %s\nsecret  %s\n", text_word(tree, "id"),
+               text_word(tree, "secret"));
     } else {
-        printf("%s\n", answer_text(tree, "token", ""));
+        printf("%s\n", text_word(tree, "token"));
     }
     fflush(stdout);
     if (!cli->json && !cli->quiet)

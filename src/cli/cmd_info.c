@@ -77,11 +77,11 @@ static void print_config(struct cli *cli, const struct text_node *list, const st
     table_init(&table, cli->arena, config_columns, ARRAY_LEN(config_columns), cli->wide);
     for (const struct text_node *n = list->first; n; n = n->next) {
         const char **row = table_row(&table);
-        const char *was = pairs_get(kept, answer_text(n, "name", ""));
-        row[0] = answer_text(n, "name", "");
-        row[1] = answer_text(n, "value", "");
-        row[2] = answer_text(n, "from", "");
-        row[3] = answer_text(n, "doc", "");
+        const char *was = pairs_get(kept, text_word(n, "name"));
+        row[0] = text_word(n, "name");
+        row[1] = text_word(n, "value");
+        row[2] = text_word(n, "from");
+        row[3] = text_word(n, "doc");
         if (was && strcmp(row[2], "flag") == 0 && strcmp(row[1], was) == 0)
             row[2] = "flag, kept";
         any = any || was;

@@ -22,18 +22,18 @@ void jobs_path(struct buf *path, const char *job, const char *rest)
 
 const char *jobs_label(struct arena *arena, const struct text_node *view)
 {
-    unsigned long long number = answer_number(view, "number", 0);
+    unsigned long long number = text_number(view, "number");
     if (!answer_has(view, "array"))
         return arena_printf(arena, "%llu", number);
-    return arena_printf(arena, "%llu[%llu]", (unsigned long long)answer_number(view, "array", 0),
-                        (unsigned long long)answer_number(view, "index", 0));
+    return arena_printf(arena, "%llu[%llu]", (unsigned long long)text_number(view, "array"),
+                        (unsigned long long)text_number(view, "index"));
 }
 
 const char *jobs_early_image(struct arena *arena, const struct text_node *entry)
 {
     char have[FMT_MAX], all[FMT_MAX];
-    const char *step = answer_text(entry, "step", ""), *node = answer_text(entry, "node", "");
-    uint64_t total = answer_number(entry, "total", 0);
+    const char *step = text_word(entry, "step"), *node = text_word(entry, "node");
+    uint64_t total = text_number(entry, "total");
     if (strcmp(step, "ready") == 0)
         return *node ? arena_printf(arena, "on %s", node) : "on this machine";
     if (strcmp(step, "failed") == 0)
@@ -43,15 +43,15 @@ const char *jobs_early_image(struct arena *arena, const struct text_node *entry)
         return NULL;
     fmt_bytes(all, total);
     return arena_printf(arena, "%s%s%s fetched%s%s while it waits",
-                        fmt_bytes(have, answer_number(entry, "bytes", 0)), total ? " of " : "",
+                        fmt_bytes(have, text_number(entry, "bytes")), total ? " of " : "",
                         total ? all : "", *node ? " by " : "", node);
 }
 
 const char *jobs_name(struct arena *arena, const struct text_node *view)
 {
-    const char *name = answer_text(view, "name", "");
+    const char *name = text_word(view, "name");
     return answer_has(view, "indices")
-               ? arena_printf(arena, "%s[%s]", name, answer_text(view, "indices", ""))
+               ? arena_printf(arena, "%s[%s]", name, text_word(view, "indices"))
                : name;
 }
 
@@ -65,17 +65,17 @@ struct text_node *jobs_view(struct cli *cli, const char *job, const char *query,
 static void print_job_line(struct cli *cli, const struct text_node *view, const char *done)
 {
     const char *number = jobs_label(cli->arena, view);
-    const char *state = answer_text(view, "state", ""), *name = answer_text(view, "name", "");
+    const char *state = text_word(view, "state"), *name = text_word(view, "name");
     if (answer_has(view, "kind"))
-        printf("%s %s  %s\n", answer_text(view, "kind", ""), name,
-               answer_flag(view, "as_shipped") ? "as shipped again" : "removed");
+        printf("%s %s  %s\n", text_word(view, "kind"), name,
+               text_flag(view, "as_shipped") ? "as shipped again" : "removed");
     else if (cli->quiet)
         printf("%s\n", number);
     else if (done)
         printf("%s %s  %s\n", number, name, done);
     else
         printf("%s %s  %s%s%s\n", number, name, state, answer_has(view, "reason") ? ": " : "",
-               answer_text(view, "reason", ""));
+               text_word(view, "reason"));
     const struct text_node *away = cli->quiet || done ? NULL : text_get(view, "away");
     for (const struct text_node *n = away ? away->first : NULL; n; n = n->next)
         printf("  %s\n", out_away(cli->arena, n, state));
@@ -300,15 +300,15 @@ static bool on_event(void *arg, const struct text_node *event)
 static struct text_node *wait_for(struct cli *cli, const char *job, struct err *err)
 {
     struct text_node *view = jobs_view(cli, job, NULL, err);
-    struct following w = { .job = view ? arena_printf(
-                                             cli->arena, "%llu",
-                                             (unsigned long long)answer_number(view, "number", 0))
-                                       : "" };
+    struct following w = { .job =
+                               view ? arena_printf(cli->arena, "%llu",
+                                                   (unsigned long long)text_number(view, "number"))
+                                    : "" };
     struct follow follow = { .request = want_events, .record = on_event, .arg = &w };
     if (!view)
         return NULL;
-    w.line = (struct waiting){ .cli = cli, .number = answer_number(view, "number", 0) };
-    bool known = out_final(answer_text(view, "state", "")) || answer_has(view, "held_until");
+    w.line = (struct waiting){ .cli = cli, .number = text_number(view, "number") };
+    bool known = out_final(text_word(view, "state")) || answer_has(view, "held_until");
     int rc = known ? 0 : follow_run(cli, &follow, err);
     waiting_end(&w.line);
     if (rc < 0)

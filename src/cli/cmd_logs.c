@@ -150,13 +150,12 @@ static int run_logs(struct cli *cli, const void *opts_, int argc, char **argv, s
     struct text_node *view = jobs_view(cli, argv[0], NULL, err);
     if (!view)
         return -1;
-    r.job = arena_printf(cli->arena, "%llu", (unsigned long long)answer_number(view, "number", 0));
+    r.job = arena_printf(cli->arena, "%llu", (unsigned long long)text_number(view, "number"));
     r.task = argc > 1 ? argv[1] : NULL;
-    bool one =
-        !answer_has(view, "members") && (task.has_index || answer_number(view, "tasks", 0) == 1);
-    r.waiting = (struct waiting){ .cli = cli, .number = answer_number(view, "number", 0) };
+    bool one = !answer_has(view, "members") && (task.has_index || text_number(view, "tasks") == 1);
+    r.waiting = (struct waiting){ .cli = cli, .number = text_number(view, "number") };
     if (r.o->follow)
-        waiting_state(&r.waiting, answer_text(view, "state", ""));
+        waiting_state(&r.waiting, text_word(view, "state"));
     return print_logs(cli, &r, one, err);
 }
 

@@ -125,35 +125,33 @@ static const struct table_column columns[COLUMN_N] = {
 
 static const char *number_of(struct arena *a, const struct text_node *job, const char *key)
 {
-    return arena_printf(a, "%llu", (unsigned long long)answer_number(job, key, 0));
+    return arena_printf(a, "%llu", (unsigned long long)text_number(job, key));
 }
 
 /* "openpai" of "openpai v1": the version matters to nobody who looks over a list. */
 static const char *format_of(struct arena *a, const struct text_node *job)
 {
     const char *title =
-        answer_text(job, "title", answer_text(job, "from", answer_text(job, "dialect", "")));
+        answer_text(job, "title", answer_text(job, "from", text_word(job, "dialect")));
     return arena_strndup(a, title, strcspn(title, " "));
 }
 
 static const char *tasks_of(struct arena *a, const struct text_node *job, bool final)
 {
-    unsigned long long all = answer_number(job, "tasks", 0);
+    unsigned long long all = text_number(job, "tasks");
     const struct text_node *members = text_get(job, "member_states");
     if (members && !final) /* its jobs, which is what it counts */
-        return arena_printf(a, "%llu/%llu",
-                            (unsigned long long)answer_number(members, "running", 0),
-                            (unsigned long long)answer_number(job, "members", 0));
+        return arena_printf(a, "%llu/%llu", (unsigned long long)text_number(members, "running"),
+                            (unsigned long long)text_number(job, "members"));
     if (final)
         return arena_printf(a, "%llu", all);
-    return arena_printf(a, "%llu/%llu", (unsigned long long)answer_number(job, "tasks_running", 0),
-                        all);
+    return arena_printf(a, "%llu/%llu", (unsigned long long)text_number(job, "tasks_running"), all);
 }
 
 /* Why it waits, and until when. */
 static const char *reason_of(struct cli *cli, const struct text_node *job, uint64_t now)
 {
-    const char *reason = answer_text(job, "note", answer_text(job, "reason", ""));
+    const char *reason = answer_text(job, "note", text_word(job, "reason"));
     uint64_t at = answer_time(job, "expected");
     char text[CLOCK_TEXT_MAX];
     if (!at)
@@ -168,7 +166,7 @@ static const char *silent_of(struct cli *cli, const struct text_node *job)
     const struct text_node *list = text_get(job, "away"), *first = NULL;
     size_t n = 0;
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next)
-        if (!answer_flag(one, "left") && n++ == 0)
+        if (!text_flag(one, "left") && n++ == 0)
             first = one;
     const char *what = n ? "waits for" : "goes on without";
     if (!n && list) {
@@ -188,11 +186,10 @@ static const char *note_of(struct cli *cli, const struct text_node *job, uint64_
     const char *silent = silent_of(cli, job);
     if (silent)
         return table_clip(cli->arena, silent, NOTE_MAX);
-    bool running = strcmp(answer_text(job, "state", ""), "running") == 0;
+    bool running = strcmp(text_word(job, "state"), "running") == 0;
     if (running && !answer_has(job, "note") && !answer_has(job, "members"))
-        return strcmp(answer_text(job, "runtime", ""), "host") == 0
-                   ? "on the host, not in its image"
-                   : "";
+        return strcmp(text_word(job, "runtime"), "host") == 0 ? "on the host, not in its image"
+                                                              : "";
     return table_clip(cli->arena, reason_of(cli, job, now), NOTE_MAX);
 }
 
@@ -205,14 +202,14 @@ static void add_row(struct cli *cli, struct table *table, const struct text_node
     const char **row = table_row(table);
     row[NUMBER] = jobs_label(a, job);
     row[NAME] = table_clip(a, jobs_name(a, job), cli->wide ? 128 : 32);
-    row[USER] = table_clip(a, answer_text(job, "owner", ""), 32);
+    row[USER] = table_clip(a, text_word(job, "owner"), 32);
     row[FROM] = format_of(a, job);
     row[STATE] = state;
     row[TASKS] = tasks_of(a, job, out_final(state));
-    row[GPU] = arena_strdup(a, fmt_milli(text, answer_number(job, "gpu_milli", 0)));
-    row[QUEUE] = table_clip(a, answer_text(job, "queue", ""), 32);
+    row[GPU] = arena_strdup(a, fmt_milli(text, text_number(job, "gpu_milli")));
+    row[QUEUE] = table_clip(a, text_word(job, "queue"), 32);
     row[AGE] = at ? arena_strdup(a, fmt_age(text, now > at ? now - at : 0)) : "";
-    row[ID] = answer_text(job, "id", "");
+    row[ID] = text_word(job, "id");
     row[PRIORITY] = number_of(a, job, "priority");
     row[SUBMITTED] = at ? arena_strdup(a, fmt_time_local(text, at)) : "";
     row[RESTARTS] = number_of(a, job, "restarts");
@@ -300,7 +297,7 @@ static int unfold(struct cli *cli, const struct ls_opts *o, struct text_node *jo
         struct text_node *next = job->next;
         if (answer_has(job, "members")) {
             struct ls_opts of = { .whole = true, .live = o->live, .state = o->state };
-            of.array = answer_text(job, "id", "");
+            of.array = text_word(job, "id");
             struct text_node *page = fetch_pages(cli, &of, err);
             struct text_node *members = page ? text_get(page, "jobs") : NULL;
             if (!page)
@@ -346,7 +343,7 @@ static void say_rest(const struct cli *cli, const struct ls_opts *o, const struc
 {
     const struct text_node *jobs = text_get(tree, "jobs");
     const char *next = answer_text(tree, "next", NULL);
-    unsigned long long shown = jobs ? jobs->count : 0, all = answer_number(tree, "total", 0);
+    unsigned long long shown = jobs ? jobs->count : 0, all = text_number(tree, "total");
     fflush(stdout);
     if (!shown)
         fputs("no jobs\n", stderr);

@@ -112,16 +112,16 @@ static const char *used_milli(struct arena *a, const struct text_node *n, const 
                               uint64_t all)
 {
     char x[FMT_MAX], y[FMT_MAX];
-    return arena_printf(a, "%s/%s", fmt_milli(x, answer_number(n, used, 0)), fmt_milli(y, all));
+    return arena_printf(a, "%s/%s", fmt_milli(x, text_number(n, used)), fmt_milli(y, all));
 }
 
 static const char *used_size(struct arena *a, const struct text_node *n, const char *used,
                              const char *all)
 {
     char x[48], y[48];
-    uint64_t taken = answer_number(n, used, 0);
+    uint64_t taken = text_number(n, used);
     return arena_printf(a, "%s/%s", taken ? out_size(x, taken) : "0",
-                        out_size(y, answer_number(n, all, 0)));
+                        out_size(y, text_number(n, all)));
 }
 
 static const char *labels_of(struct arena *a, const struct text_node *node)
@@ -184,7 +184,7 @@ static bool was_named(const struct text_node *list, const struct text_node *devi
 /* "device 3 of vm: it does not answer", "devices 0, 1 of vm are held by ...": each trouble once. */
 static void put_troubles(const struct text_node *node, struct buf *out)
 {
-    const char *error = answer_text(node, "gpu_error", ""), *name = answer_text(node, "name", "?");
+    const char *error = text_word(node, "gpu_error"), *name = answer_text(node, "name", "?");
     const struct text_node *list = text_get(node, "devices");
     if (*error)
         buf_addf(out, "gpus: %s", error);
@@ -208,19 +208,19 @@ static const char *note_of(struct arena *a, const struct text_node *node)
 {
     AUTO_BUF struct buf out = BUF_INIT(64 << 10);
     if (answer_has(node, "why"))
-        return arena_printf(a, "%s, since %s", answer_text(node, "why", ""),
+        return arena_printf(a, "%s, since %s", text_word(node, "why"),
                             answer_text(node, "since", "?"));
     if (answer_has(node, "lasts_ms")) {
         char left[FMT_MAX];
-        uint64_t ms = answer_number(node, "lasts_ms", 0);
+        uint64_t ms = text_number(node, "lasts_ms");
         const struct text_node *labels = text_get(node, "labels");
-        return arena_printf(
-            a, "%s, partition %s, allocation %s, %s", answer_text(node, "engine", ""),
-            answer_text(labels, "slurm/partition", "?"), answer_text(labels, "slurm/job", "?"),
-            ms < 1000 ? "takes no new tasks"
-                      : arena_printf(a, "%s left for jobs", fmt_age(left, ms)));
+        return arena_printf(a, "%s, partition %s, allocation %s, %s", text_word(node, "engine"),
+                            answer_text(labels, "slurm/partition", "?"),
+                            answer_text(labels, "slurm/job", "?"),
+                            ms < 1000 ? "takes no new tasks"
+                                      : arena_printf(a, "%s left for jobs", fmt_age(left, ms)));
     }
-    if (answer_flag(node, "declared"))
+    if (text_flag(node, "declared"))
         return "declared";
     put_troubles(node, &out);
     return arena_strdup(a, buf_str(&out));
@@ -230,7 +230,7 @@ static const char *state_of(const struct text_node *n)
 {
     if (answer_has(n, "state"))
         return answer_text(n, "state", "?");
-    return answer_flag(n, "drained") ? "drained" : answer_flag(n, "up") ? "up" : "down";
+    return text_flag(n, "drained") ? "drained" : text_flag(n, "up") ? "up" : "down";
 }
 
 static void add_row(struct cli *cli, struct table *t, const struct text_node *n)
@@ -239,17 +239,17 @@ static void add_row(struct cli *cli, struct table *t, const struct text_node *n)
     const char **row = table_row(t);
     row[NAME] = answer_text(n, "name", "?");
     row[STATE] = state_of(n);
-    row[CPU] = used_milli(a, n, "cpu_used_milli", answer_number(n, "cpu_milli", 0));
+    row[CPU] = used_milli(a, n, "cpu_used_milli", text_number(n, "cpu_milli"));
     row[MEMORY] = used_size(a, n, "memory_used", "memory");
-    row[GPU] = used_milli(a, n, "gpu_used_milli", answer_number(n, "gpus", 0) * 1000);
-    row[TYPE] = answer_text(n, "gpu_type", "");
-    row[TASKS] = arena_printf(a, "%llu", (unsigned long long)answer_number(n, "tasks", 0));
-    row[ADDRESS] = answer_text(n, "address", "");
-    row[HOST] = answer_text(n, "host", "");
+    row[GPU] = used_milli(a, n, "gpu_used_milli", text_number(n, "gpus") * 1000);
+    row[TYPE] = text_word(n, "gpu_type");
+    row[TASKS] = arena_printf(a, "%llu", (unsigned long long)text_number(n, "tasks"));
+    row[ADDRESS] = text_word(n, "address");
+    row[HOST] = text_word(n, "host");
     row[DISK] = used_size(a, n, "disk_used", "disk");
     row[IMAGES] = out_images(a, text_get(n, "images"), false);
     row[LABELS] = labels_of(a, n);
-    row[DRIVER] = answer_text(n, "gpu_driver", "");
+    row[DRIVER] = text_word(n, "gpu_driver");
     row[NOTE] = note_of(a, n);
     table_color(t, STATE, strcmp(row[STATE], "up") == 0 ? "32" : "33");
 }
@@ -266,8 +266,8 @@ static const struct table_column device_columns[D_COLUMN_N] = {
 /* What it does, or why not. */
 static const char *now_of(struct arena *a, const struct text_node *device)
 {
-    const char *error = answer_text(device, "error", ""), *figures = device_figures_text(a, device);
-    const char *kind = answer_flag(device, "mig") ? "in MIG mode"
+    const char *error = text_word(device, "error"), *figures = device_figures_text(a, device);
+    const char *kind = text_flag(device, "mig")   ? "in MIG mode"
                        : text_get(device, "slot") ? ""
                                                   : "not offered";
     if (*error)
@@ -286,7 +286,7 @@ static void put_devices(struct cli *cli, const struct text_node *nodes, struct b
         const struct text_node *list = text_get(n, "devices");
         for (const struct text_node *d = list ? list->first : NULL; d; d = d->next) {
             const char **row = table_row(&table);
-            uint64_t memory = answer_number(d, "memory", 0);
+            uint64_t memory = text_number(d, "memory");
             row[D_NODE] = answer_text(n, "name", "?");
             row[D_GPU] = answer_text(d, "name", "?");
             row[D_MODEL] = answer_text(d, "model", "?");
@@ -317,7 +317,7 @@ static const struct table_column free_columns[F_COLUMN_N] = {
 
 static uint64_t left(const struct text_node *node, const char *all, const char *used)
 {
-    uint64_t a = answer_number(node, all, 0), u = answer_number(node, used, 0);
+    uint64_t a = text_number(node, all), u = text_number(node, used);
     return a > u ? a - u : 0;
 }
 
@@ -348,8 +348,8 @@ static void add_free(struct cli *cli, struct table *t, const struct text_node *n
     row[F_CPU] = arena_strdup(a, fmt_milli(text, left(n, "cpu_milli", "cpu_used_milli")));
     row[F_MEMORY] = arena_strdup(a, out_size(size, left(n, "memory", "memory_used")));
     row[F_GPU] = arena_strdup(a, fmt_milli(text, gpu));
-    row[F_TYPE] = answer_text(n, "gpu_type", "");
-    row[F_BLOCK] = arena_printf(a, "%llu", (unsigned long long)answer_number(n, "gpu_idle", 0));
+    row[F_TYPE] = text_word(n, "gpu_type");
+    row[F_BLOCK] = arena_printf(a, "%llu", (unsigned long long)text_number(n, "gpu_idle"));
     row[F_DEVICES] = devices_of(a, n);
     table_color(t, F_STATE, strcmp(row[F_STATE], "up") == 0 ? "32" : "33");
 }
@@ -359,18 +359,17 @@ static void put_sum(const struct text_node *sum, struct buf *out)
 {
     char gpu[FMT_MAX], cpu[FMT_MAX], memory[48];
     const struct text_node *blocks = sum ? text_get(sum, "blocks") : NULL;
-    unsigned long long idle = answer_number(sum, "idle_gpus", 0);
+    unsigned long long idle = text_number(sum, "idle_gpus");
     const char *between = ": ";
-    buf_addf(out, "free: %s gpu (%llu whole", fmt_milli(gpu, answer_number(sum, "gpu_milli", 0)),
-             idle);
+    buf_addf(out, "free: %s gpu (%llu whole", fmt_milli(gpu, text_number(sum, "gpu_milli")), idle);
     for (const struct text_node *b = blocks ? blocks->first : NULL; b; b = b->next) {
         if (b->integer <= 0)
             continue;
         buf_addf(out, "%s%lld of %s", between, (long long)b->integer, b->key);
         between = ", ";
     }
-    buf_addf(out, "), %s cpu, %s\n", fmt_milli(cpu, answer_number(sum, "cpu_milli", 0)),
-             out_size(memory, answer_number(sum, "memory", 0)));
+    buf_addf(out, "), %s cpu, %s\n", fmt_milli(cpu, text_number(sum, "cpu_milli")),
+             out_size(memory, text_number(sum, "memory")));
 }
 
 static void print_free(struct cli *cli, const struct text_node *tree)

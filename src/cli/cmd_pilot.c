@@ -91,12 +91,12 @@ static void add_row(struct cli *cli, struct table *t, const struct text_node *p)
     const char **row = table_row(t);
     row[NAME] = answer_text(p, "name", "?");
     row[STATE] = answer_text(p, "state", "?");
-    row[ALLOCATION] = answer_text(p, "allocation", "");
-    row[PARTITION] = answer_text(p, "partition", "");
-    row[NODES] = arena_printf(a, "%llu/%llu", (unsigned long long)answer_number(p, "up", 0),
-                              (unsigned long long)answer_number(p, "asked", 0));
+    row[ALLOCATION] = text_word(p, "allocation");
+    row[PARTITION] = text_word(p, "partition");
+    row[NODES] = arena_printf(a, "%llu/%llu", (unsigned long long)text_number(p, "up"),
+                              (unsigned long long)text_number(p, "asked"));
     if (answer_has(p, "left_ms"))
-        row[LEFT] = arena_strdup(a, fmt_age(left, answer_number(p, "left_ms", 0)));
+        row[LEFT] = arena_strdup(a, fmt_age(left, text_number(p, "left_ms")));
     row[NOTE] = pilot_note(a, p, clock_wall_ms());
     table_color(t, STATE, strcmp(row[STATE], "running") == 0 ? "32" : "33");
 }
@@ -123,7 +123,7 @@ static int list(struct cli *cli, struct err *err)
     if (!cli->quiet)
         table_print(&table, 0, cli->color, &out);
     if (answer_has(tree, "slurm") && !cli->quiet)
-        buf_addf(&out, "%s\n", answer_text(tree, "slurm", ""));
+        buf_addf(&out, "%s\n", text_word(tree, "slurm"));
     out_buf(&out);
     return EXIT_OK;
 }
@@ -181,12 +181,12 @@ static const struct text_node *look(struct cli *cli, const char *name, struct er
 
 static bool is(const struct text_node *p, const char *state)
 {
-    return strcmp(answer_text(p, "state", ""), state) == 0;
+    return strcmp(text_word(p, "state"), state) == 0;
 }
 
 static bool has_all(const struct text_node *p)
 {
-    return answer_number(p, "up", 0) >= answer_number(p, "asked", 1);
+    return text_number(p, "up") >= answer_number(p, "asked", 1);
 }
 
 /* Until Slurm has answered; with --wait until all its nodes are there. */
@@ -206,7 +206,7 @@ static const struct text_node *await_start(struct cli *cli, const char *name, bo
             return p;
         if (!all && clock_mono_ms() - from > SUBMIT_MS) {
             err_set(err, ERR_TIMEOUT, "pilot %s is not submitted yet: %.160s", name,
-                    answer_text(p, "slurm", answer_text(p, "reason", "")));
+                    answer_text(p, "slurm", text_word(p, "reason")));
             err_hint(err, "it is still asked; the list of pilots says how far it is");
             return NULL;
         }

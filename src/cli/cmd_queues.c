@@ -66,11 +66,11 @@ static const char *amounts(struct arena *a, const struct text_node *map, const c
     AUTO_BUF struct buf out = BUF_INIT(4096);
     char text[FMT_MAX], size[48];
     for (size_t i = 0; i < ARRAY_LEN(milli); i++) {
-        uint64_t amount = answer_number(map, milli[i].key, 0);
+        uint64_t amount = text_number(map, milli[i].key);
         if (map && (amount || (zeros && answer_has(map, milli[i].key))))
             add_amount(&out, fmt_milli(text, amount), milli[i].unit);
     }
-    uint64_t memory = map ? answer_number(map, "memory", 0) : 0;
+    uint64_t memory = map ? text_number(map, "memory") : 0;
     if (memory || (zeros && map && answer_has(map, "memory")))
         add_amount(&out, out_size(size, memory), "");
     return out.len ? arena_strdup(a, buf_str(&out)) : none;
@@ -78,7 +78,7 @@ static const char *amounts(struct arena *a, const struct text_node *map, const c
 
 static const char *count(struct arena *a, const struct text_node *map, const char *key)
 {
-    return arena_printf(a, "%llu", (unsigned long long)answer_number(map, key, 0));
+    return arena_printf(a, "%llu", (unsigned long long)text_number(map, key));
 }
 
 static const char *first(struct cli *cli, const struct text_node *queue)
@@ -86,10 +86,10 @@ static const char *first(struct cli *cli, const struct text_node *queue)
     const struct text_node *job = text_get(queue, "first");
     if (!job)
         return "";
-    const char *reason = answer_text(job, "reason", "");
+    const char *reason = text_word(job, "reason");
     const char *number = answer_has(job, "number") ? count(cli->arena, job, "number") : "";
     const char *text = arena_printf(cli->arena, "%s%s%s%s%s", number, *number ? " " : "",
-                                    answer_text(job, "name", ""), *reason ? ": " : "", reason);
+                                    text_word(job, "name"), *reason ? ": " : "", reason);
     return table_clip(cli->arena, text, cli->tty && !cli->wide ? 60 : 500);
 }
 
@@ -97,9 +97,9 @@ static void add_row(struct cli *cli, struct table *t, const struct text_node *qu
 {
     struct arena *a = cli->arena;
     const char **row = table_row(t);
-    int deep = indent ? 2 * (int)answer_number(queue, "depth", 0) : 0;
+    int deep = indent ? 2 * (int)text_number(queue, "depth") : 0;
     row[NAME] = arena_printf(a, "%*s%s", deep, "", answer_text(queue, "name", "?"));
-    row[STRATEGY] = answer_text(queue, "strategy", "");
+    row[STRATEGY] = text_word(queue, "strategy");
     row[GUARANTEED] = amounts(a, text_get(queue, "guaranteed"), "-", false);
     row[MAXIMUM] = amounts(a, text_get(queue, "maximum"), "-", true);
     row[USED] = amounts(a, text_get(queue, "used"), "0", false);
@@ -107,14 +107,14 @@ static void add_row(struct cli *cli, struct table *t, const struct text_node *qu
     row[RUNNING] = count(a, queue, "running");
     row[WAITING] = count(a, queue, "waiting");
     row[WEIGHT] = count(a, queue, "weight");
-    row[RECLAIM] = answer_flag(queue, "reclaim") ? "yes" : "no";
+    row[RECLAIM] = text_flag(queue, "reclaim") ? "yes" : "no";
     row[FIRST] = first(cli, queue);
 }
 
 /* Hours of the whole cluster: "1.25 h". */
 static const char *usage(struct arena *a, const struct text_node *user)
 {
-    uint64_t hundredths = (answer_number(user, "usage", 0) + 5000) / 10000;
+    uint64_t hundredths = (text_number(user, "usage") + 5000) / 10000;
     return arena_printf(a, "%llu.%02llu h", (unsigned long long)(hundredths / 100),
                         (unsigned long long)(hundredths % 100));
 }

@@ -121,10 +121,10 @@ static int find_typed(struct cli *cli, struct watch *watch, const struct text_no
 {
     const struct text_node *tasks = text_get(job, "task_list");
     for (const struct text_node *t = tasks ? tasks->first : NULL; t; t = t->next) {
-        if (!answer_flag(t, "stdin"))
+        if (!text_flag(t, "stdin"))
             continue;
-        watch->typed = arena_strdup(cli->arena, answer_text(t, "name", ""));
-        watch->tty = answer_flag(t, "tty");
+        watch->typed = arena_strdup(cli->arena, text_word(t, "name"));
+        watch->tty = text_flag(t, "tty");
         return 0;
     }
     return err_set(err, ERR_CANNOT, "no task of job %llu keeps a stdin",
@@ -157,8 +157,8 @@ static void print_end(struct cli *cli, const struct text_node *job)
 static int follow_to_end(struct cli *cli, const struct run_opts *o,
                          const struct text_node *submitted, int task_out, struct err *err)
 {
-    struct watch watch = { .number = answer_number(submitted, "number", 0),
-                           .tasks = answer_number(submitted, "tasks", 0),
+    struct watch watch = { .number = text_number(submitted, "number"),
+                           .tasks = text_number(submitted, "tasks"),
                            .work_dir = answer_text(submitted, "work_dir", NULL),
                            .to_stderr = cli->json,
                            .silent = cli->quiet,

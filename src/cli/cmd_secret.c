@@ -150,13 +150,13 @@ static int drop(struct cli *cli, const struct secret_opts *o, int argc, char **a
 static const char *date(struct arena *a, const struct text_node *map, const char *key)
 {
     char text[FMT_MAX];
-    uint64_t ms = answer_number(map, key, 0);
+    uint64_t ms = text_number(map, key);
     return ms ? arena_strndup(a, fmt_time(text, ms), 16) : "never";
 }
 
 static const char *used(struct arena *a, const struct text_node *one)
 {
-    uint64_t job = answer_number(one, "used_job", 0);
+    uint64_t job = text_number(one, "used_job");
     return job ? arena_printf(a, "%s, job %llu", date(a, one, "used_ms"), (unsigned long long)job)
                : "never";
 }
@@ -183,18 +183,17 @@ static int list(struct cli *cli, const struct secret_opts *o, struct err *err)
     const struct text_node *all = text_get(tree, "secrets");
     table_init(&table, cli->arena, columns, ARRAY_LEN(columns), cli->wide);
     for (const struct text_node *one = all ? all->first : NULL; one; one = one->next) {
-        const char *name = answer_text(one, "name", ""),
-                   *project = answer_text(one, "project", NULL);
+        const char *name = text_word(one, "name"), *project = answer_text(one, "project", NULL);
         if (cli->quiet) {
             buf_addf(&out, "%s\n", name);
             continue;
         }
         const char **row = table_row(&table);
         row[0] = name;
-        row[1] = project ? arena_printf(cli->arena, "project %s", project)
-                         : answer_text(one, "owner", "");
+        row[1] =
+            project ? arena_printf(cli->arena, "project %s", project) : text_word(one, "owner");
         row[2] = date(cli->arena, one, "changed_ms");
-        row[3] = answer_text(one, "by", "");
+        row[3] = text_word(one, "by");
         row[4] = used(cli->arena, one);
     }
     if (!cli->quiet)

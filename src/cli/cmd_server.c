@@ -104,7 +104,7 @@ static int run_here(struct cli *cli, const struct server_verb_opts *o, struct er
 
 static void print_runs_as(const struct text_node *s)
 {
-    const char *how = answer_text(s, "jobs_run_as", ""), *user = answer_text(s, "user", "");
+    const char *how = text_word(s, "jobs_run_as"), *user = text_word(s, "user");
     if (strcmp(how, "owner") == 0)
         puts("runs     each job as its owner's account");
     else if (strcmp(how, "own") == 0)
@@ -122,18 +122,18 @@ static void print_status(struct cli *cli, const struct text_node *s)
 {
     char up[FMT_MAX];
     const struct text_node *stats = text_get(s, "stats");
-    const char *address = answer_text(s, "address", "");
+    const char *address = text_word(s, "address");
     if (cli->json) {
         out_json(s);
         return;
     }
     if (cli->quiet) {
-        printf("%llu\n", (unsigned long long)answer_number(s, "pid", 0));
+        printf("%llu\n", (unsigned long long)text_number(s, "pid"));
         return;
     }
     printf("server   %s, pid %llu, up %s\n", answer_text(s, "version", "?"),
-           (unsigned long long)answer_number(s, "pid", 0),
-           fmt_age(up, answer_number(s, "uptime_s", 0) * 1000));
+           (unsigned long long)text_number(s, "pid"),
+           fmt_age(up, text_number(s, "uptime_s") * 1000));
     printf("address  %s\n", *address ? address : "only its socket");
     if (is_in_job(cli))
         printf("runs in  allocation %s of Slurm, on %s\n", cli->found->allocation,
@@ -153,15 +153,15 @@ static void print_status(struct cli *cli, const struct text_node *s)
     if (backup)
         printf("backup   %s\n", records_shipped(cli, backup));
     if (backup && text_get(backup, "error"))
-        printf("failing  %s\n", answer_text(backup, "error", ""));
+        printf("failing  %s\n", text_word(backup, "error"));
     records_strangers(text_get(s, "strangers"));
     if (!stats)
         return;
     printf("jobs     %llu live, %llu of them waiting\n",
-           (unsigned long long)answer_number(stats, "live", 0),
-           (unsigned long long)answer_number(stats, "waiting", 0));
-    printf("nodes    %llu of %llu up\n", (unsigned long long)answer_number(stats, "nodes_up", 0),
-           (unsigned long long)answer_number(stats, "nodes", 0));
+           (unsigned long long)text_number(stats, "live"),
+           (unsigned long long)text_number(stats, "waiting"));
+    printf("nodes    %llu of %llu up\n", (unsigned long long)text_number(stats, "nodes_up"),
+           (unsigned long long)text_number(stats, "nodes"));
 }
 
 static int status(struct cli *cli, struct err *err)
@@ -249,8 +249,7 @@ static int stop_asked(struct cli *cli, struct err *err)
 static int stop(struct cli *cli, struct err *err)
 {
     struct text_node *s = call_get(cli, "/v1/server", err);
-    uint64_t pid = answer_number(s, "pid", 0),
-             live = answer_number(text_get(s, "stats"), "live", 0);
+    uint64_t pid = text_number(s, "pid"), live = text_number(text_get(s, "stats"), "live");
     if (!s)
         return stop_asked(cli, err);
     if (server_end(cli, err) < 0)

@@ -78,36 +78,36 @@ static unsigned long long tasks_to_come(const struct text_node *job)
 {
     const struct text_node *list = text_get(job, "task_list");
     unsigned long long n = 0;
-    if (strcmp(answer_text(job, "state", ""), "running") != 0)
+    if (strcmp(text_word(job, "state"), "running") != 0)
         return 0;
     for (const struct text_node *task = list ? list->first : NULL; task; task = task->next)
-        n += strcmp(answer_text(task, "state", ""), "waiting") == 0;
+        n += strcmp(text_word(task, "state"), "waiting") == 0;
     return n;
 }
 
 static void put_size(struct cli *cli, const struct text_node *job, struct buf *out)
 {
     char gpu[FMT_MAX], tasks[48];
-    unsigned long long running = answer_number(job, "tasks_running", 0), more = tasks_to_come(job);
-    const char *text = out_count(tasks, answer_number(job, "tasks", 0), "task");
+    unsigned long long running = text_number(job, "tasks_running"), more = tasks_to_come(job);
+    const char *text = out_count(tasks, text_number(job, "tasks"), "task");
     if (running)
         text = arena_printf(cli->arena, "%s, %llu running", text, running);
     if (more)
         text = arena_printf(cli->arena, "%s, %llu %s when there is room", text, more,
                             more == 1 ? "joins" : "join");
-    if (answer_number(job, "gpu_milli", 0))
+    if (text_number(job, "gpu_milli"))
         text = arena_printf(cli->arena, "%s, %s gpu", text,
-                            fmt_milli(gpu, answer_number(job, "gpu_milli", 0)));
-    if (answer_number(job, "restarts", 0))
+                            fmt_milli(gpu, text_number(job, "gpu_milli")));
+    if (text_number(job, "restarts"))
         text = arena_printf(cli->arena, "%s, restarted %llu times", text,
-                            (unsigned long long)answer_number(job, "restarts", 0));
+                            (unsigned long long)text_number(job, "restarts"));
     line(out, "size", text);
 }
 
 static void put_array(struct cli *cli, const struct text_node *job, struct buf *out)
 {
-    uint64_t members = answer_number(job, "members", 0), most = answer_number(job, "at_once", 0);
-    unsigned long long number = answer_number(job, "number", 0);
+    uint64_t members = text_number(job, "members"), most = text_number(job, "at_once");
+    unsigned long long number = text_number(job, "number");
     char jobs[48];
     if (!members)
         return;
@@ -174,17 +174,16 @@ static void put_head(struct cli *cli, const struct text_node *job, struct buf *o
              answer_text(job, "title", answer_text(job, "dialect", "?")),
              answer_text(job, "owner", "?"), answer_text(job, "queue", "default"));
     put_state(cli, job, out);
-    if (answer_number(job, "parent", 0))
+    if (text_number(job, "parent"))
         line(out, "parent",
-             arena_printf(cli->arena, "job %llu",
-                          (unsigned long long)answer_number(job, "parent", 0)));
+             arena_printf(cli->arena, "job %llu", (unsigned long long)text_number(job, "parent")));
     put_array(cli, job, out);
     put_size(cli, job, out);
     put_asked(cli, job, out);
     line(out, "id", answer_text(job, "id", NULL));
     const struct text_node *away = text_get(job, "away");
     for (const struct text_node *n = away ? away->first : NULL; n; n = n->next)
-        line(out, "machine", out_away(cli->arena, n, answer_text(job, "state", "")));
+        line(out, "machine", out_away(cli->arena, n, text_word(job, "state")));
     time_line(out, "submitted", job, "submitted");
     time_line(out, "not before", job, "not_before");
     time_line(out, "starts by", job, "expected");
@@ -216,7 +215,7 @@ static void put_timeline(const struct text_node *job, struct buf *out)
     for (const struct text_node *e = events->first; e; e = e->next) {
         uint64_t at = answer_time(e, "at");
         char stamp[32];
-        const char *type = answer_text(e, "type", ""), *text = answer_text(e, "text", "");
+        const char *type = text_word(e, "type"), *text = text_word(e, "text");
         /* A task's news is in its job's sentence, but for why it goes on or ends. */
         if (strncmp(type, "task.", 5) == 0 && strcmp(type, "task.failed") != 0 &&
             strcmp(type, "task.retry") != 0)
@@ -238,15 +237,15 @@ static const struct table_column columns[COLUMN_N] = {
 
 static const char *end_of(struct cli *cli, const struct text_node *attempt)
 {
-    const char *text = answer_text(attempt, "text", answer_text(attempt, "reason", ""));
+    const char *text = answer_text(attempt, "text", text_word(attempt, "reason"));
     if (answer_has(attempt, "exit_code"))
         return arena_printf(cli->arena, "exit %llu%s%s",
-                            (unsigned long long)answer_number(attempt, "exit_code", 0),
+                            (unsigned long long)text_number(attempt, "exit_code"),
                             *text ? ": " : "", text);
     if (answer_has(attempt, "signal"))
         return arena_printf(cli->arena, "signal %llu%s%s",
-                            (unsigned long long)answer_number(attempt, "signal", 0),
-                            *text ? ": " : "", text);
+                            (unsigned long long)text_number(attempt, "signal"), *text ? ": " : "",
+                            text);
     return text;
 }
 
@@ -257,11 +256,10 @@ static void attempt_row(struct cli *cli, struct table *t, const struct text_node
     uint64_t start = answer_time(attempt, "started"), end = answer_time(attempt, "ended");
     const char **row = table_row(t);
     row[TASK] = answer_text(task, "name", answer_text(task, "task", "?"));
-    row[STATE] = attempt && attempt->next ? answer_text(attempt, "state", "")
-                                          : answer_text(task, "state", "");
-    row[NODE] = answer_text(attempt, "node", "");
+    row[STATE] = attempt && attempt->next ? text_word(attempt, "state") : text_word(task, "state");
+    row[NODE] = text_word(attempt, "node");
     row[ATTEMPT] = attempt ? arena_printf(cli->arena, "%llu",
-                                          (unsigned long long)answer_number(attempt, "attempt", 0))
+                                          (unsigned long long)text_number(attempt, "attempt"))
                            : "";
     row[STARTED] = start ? arena_strdup(cli->arena, fmt_time_local(text, start)) : "";
     if (start && end)
@@ -311,12 +309,12 @@ static void device_row(struct cli *cli, struct table *t, const struct text_node 
                        const struct text_node *attempt, const struct text_node *device)
 {
     char size[48];
-    const char **row = table_row(t), *error = answer_text(device, "error", "");
+    const char **row = table_row(t), *error = text_word(device, "error");
     row[D_TASK] = answer_text(task, "name", "?");
-    row[D_NODE] = answer_text(attempt, "node", "");
+    row[D_NODE] = text_word(attempt, "node");
     row[D_GPU] = answer_text(device, "name", "?");
     row[D_MODEL] = answer_text(device, "model", "?");
-    row[D_MEMORY] = arena_strdup(cli->arena, out_size(size, answer_number(device, "memory", 0)));
+    row[D_MEMORY] = arena_strdup(cli->arena, out_size(size, text_number(device, "memory")));
     row[D_FIGURES] = *error ? error : device_figures_text(cli->arena, device);
 }
 
@@ -364,8 +362,8 @@ static void put_tails(struct cli *cli, const struct text_node *job, struct buf *
     for (const struct text_node *task = list ? list->first : NULL; task && shown < 4;
          task = task->next) {
         const struct text_node *attempts = text_get(task, "attempts");
-        const char *tail = answer_text(attempts ? attempts->last : NULL, "tail", "");
-        if (strcmp(answer_text(task, "state", ""), "failed") != 0 || !*tail)
+        const char *tail = text_word(attempts ? attempts->last : NULL, "tail");
+        if (strcmp(text_word(task, "state"), "failed") != 0 || !*tail)
             continue;
         buf_addf(out, "%s%s wrote last:\n", shown++ ? "" : "\n", answer_text(task, "name", "?"));
         for (const char *at = last_lines(tail, TAIL_LINES); *at;) {

@@ -3,7 +3,6 @@
 #include "cli/jobs.h"
 
 #include "base/mem.h"
-#include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/output.h"
 
@@ -14,14 +13,14 @@ static const struct opt opts[] = { COMMON_OPTS, OPT_END };
 
 static void print_signal(const char *job, const struct text_node *said)
 {
-    unsigned long long heard = answer_number(said, "heard", 0);
-    unsigned long long tasks = answer_number(said, "tasks", 0);
-    unsigned long long processes = answer_number(said, "processes", 0);
+    unsigned long long heard = text_number(said, "heard");
+    unsigned long long tasks = text_number(said, "tasks");
+    unsigned long long processes = text_number(said, "processes");
     const struct text_node *failed = text_get(said, "failed");
-    printf("%s  %s: %llu of %llu task%s, %llu process%s\n", job, answer_text(said, "signal", ""),
-           heard, tasks, tasks == 1 ? "" : "s", processes, processes == 1 ? "" : "es");
+    printf("%s  %s: %llu of %llu task%s, %llu process%s\n", job, text_word(said, "signal"), heard,
+           tasks, tasks == 1 ? "" : "s", processes, processes == 1 ? "" : "es");
     for (const struct text_node *one = failed ? failed->first : NULL; one; one = one->next)
-        printf("  %s: %s\n", answer_text(one, "task", ""), answer_text(one, "why", ""));
+        printf("  %s: %s\n", text_word(one, "task"), text_word(one, "why"));
 }
 
 static int run_signal(struct cli *cli, const void *options, int argc, char **argv, struct err *err)
@@ -42,8 +41,7 @@ static int run_signal(struct cli *cli, const void *options, int argc, char **arg
         out_json(said);
     else if (!cli->quiet)
         print_signal(argv[0], said);
-    return answer_number(said, "heard", 0) == answer_number(said, "tasks", 0) ? EXIT_OK
-                                                                              : EXIT_JOB_FAILED;
+    return text_number(said, "heard") == text_number(said, "tasks") ? EXIT_OK : EXIT_JOB_FAILED;
 }
 
 static const char *const examples[] = { "muster signal 12 USR1",

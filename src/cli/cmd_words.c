@@ -5,7 +5,6 @@
 #include "cli/cmd.h"
 
 #include "base/mem.h"
-#include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/jobs.h"
 #include "cli/output.h"
@@ -31,7 +30,7 @@ static void put_jobs(struct cli *cli, const char *of, struct buf *out)
     (void)of;
     for (const struct text_node *job = ask(cli, "/v1/jobs?limit=" JOBS, "jobs"); job;
          job = job->next)
-        buf_addf(out, "%s\n%s\n", jobs_label(cli->arena, job), answer_text(job, "name", ""));
+        buf_addf(out, "%s\n%s\n", jobs_label(cli->arena, job), text_word(job, "name"));
 }
 
 static void put_tasks(struct cli *cli, const char *of, struct buf *out)
@@ -43,14 +42,14 @@ static void put_tasks(struct cli *cli, const char *of, struct buf *out)
     call_query(&path, "tasks", "1");
     for (const struct text_node *task = ask(cli, buf_str(&path), "task_list"); task;
          task = task->next)
-        buf_addf(out, "%s\n", answer_text(task, "name", ""));
+        buf_addf(out, "%s\n", text_word(task, "name"));
 }
 
 static void put_nodes(struct cli *cli, const char *of, struct buf *out)
 {
     (void)of;
     for (const struct text_node *node = ask(cli, "/v1/nodes", "nodes"); node; node = node->next)
-        buf_addf(out, "%s\n", answer_text(node, "name", ""));
+        buf_addf(out, "%s\n", text_word(node, "name"));
 }
 
 static void put_formats(struct cli *cli, const char *of, struct buf *out)

@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "base/scan.h"
-#include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/line/line.h"
 #include "cli/made_job.h"
@@ -17,7 +16,7 @@ static bool nodes_have_devices(struct cli *cli)
         cli->url || call_server_lives(cli) ? call_get(cli, "/v1/nodes", &err) : NULL;
     const struct text_node *nodes = tree ? text_get(tree, "nodes") : NULL;
     for (const struct text_node *n = nodes ? nodes->first : NULL; n; n = n->next)
-        if (answer_number(n, "gpus", 0) > 0)
+        if (text_number(n, "gpus") > 0)
             return true;
     return false;
 }

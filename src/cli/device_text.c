@@ -4,7 +4,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "cli/answer.h"
 #include "cli/output.h"
 
 #include <string.h>
@@ -35,7 +34,7 @@ const char *device_figures_text(struct arena *arena, const struct text_node *dev
     AUTO_BUF struct buf out = BUF_INIT(TEXT_MAX);
     char size[48];
     for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
-        uint64_t value = answer_number(device, figures[i].key, 0);
+        uint64_t value = text_number(device, figures[i].key);
         if (!text_get(device, figures[i].key) || (figures[i].quiet && !value))
             continue;
         buf_puts(&out, out.len ? ", " : "");

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/answer.h"
 #include "cli/call.h"
 
 #include <poll.h>
@@ -23,8 +22,8 @@ static bool on_line(void *arg, const struct text_node *node)
 {
     struct following *f = arg;
     f->heard = true;
-    if (answer_flag(node, "end")) {
-        snprintf(f->follow->state, sizeof f->follow->state, "%s", answer_text(node, "state", ""));
+    if (text_flag(node, "end")) {
+        snprintf(f->follow->state, sizeof f->follow->state, "%s", text_word(node, "state"));
         f->ended = true;
         return false;
     }

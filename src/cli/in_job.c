@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
-#include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/running_server.h"
 #include "cli/settings_file.h"

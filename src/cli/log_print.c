@@ -109,7 +109,7 @@ static void put_gap(struct log_print *p, struct log_task *task, uint64_t bytes)
 void log_print_record(struct log_print *p, const struct text_node *record)
 {
     struct log_task *task = task_of(p, answer_text(record, "task", "?"));
-    uint64_t attempt = answer_number(record, "attempt", 1), gap = answer_number(record, "gap", 0);
+    uint64_t attempt = answer_number(record, "attempt", 1), gap = text_number(record, "gap");
     const char *text = answer_text(record, "text", NULL), *b64 = answer_text(record, "b64", NULL);
     if (attempt != task->attempt)
         flush_task(p, task);

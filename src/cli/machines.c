@@ -203,8 +203,8 @@ static int configure(const struct machines_call *call, size_t i, struct machine 
     const struct text_node *row = make_row(call, i, err);
     if (!row)
         return -1;
-    struct machine_conf conf = { .pin = answer_text(row, "pin", ""),
-                                 .token = answer_text(row, "token", ""),
+    struct machine_conf conf = { .pin = text_word(row, "pin"),
+                                 .token = text_word(row, "token"),
                                  .node = answer_text(row, "name", call->names[i]),
                                  .labels = &call->opts->labels,
                                  .force = call->opts->force };
@@ -224,7 +224,7 @@ static const struct text_node *find_row(const struct text_node *list, const char
     const struct text_node *rows =
         list && list->kind == TEXT_MAP ? text_get(list, "machines") : list;
     for (const struct text_node *n = rows ? rows->first : NULL; n; n = n->next)
-        if (strcmp(answer_text(n, "name", ""), name) == 0)
+        if (strcmp(text_word(n, "name"), name) == 0)
             return n;
     return NULL;
 }
@@ -232,7 +232,7 @@ static const struct text_node *find_row(const struct text_node *list, const char
 static bool is_connected(const struct machines_call *call, size_t i, struct err *err)
 {
     const struct text_node *list = call_get(call->cli, "/v1/machines", err);
-    return strcmp(answer_text(find_row(list, call->names[i]), "state", ""), "connected") == 0;
+    return strcmp(text_word(find_row(list, call->names[i]), "state"), "connected") == 0;
 }
 
 /* The host itself is asked why not, and what it said last is handed on. */

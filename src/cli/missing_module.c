@@ -241,12 +241,12 @@ static const char *missing_program(struct cli *cli, const struct text_node *job,
     struct arena *a = cli->arena;
     struct err err;
     if (answer_has(first, "exit_code") || answer_has(first, "signal") ||
-        strcmp(answer_text(first, "by", ""), end_origin_word(BY_ITSELF)) != 0 ||
+        strcmp(text_word(first, "by"), end_origin_word(BY_ITSELF)) != 0 ||
         strcmp(answer_text(job, "runtime", runtime_word(RUNTIME_HOST)),
                runtime_word(RUNTIME_HOST)) != 0)
         return NULL;
-    const char *path = arena_printf(a, "/v1/jobs/%llu?spec=1",
-                                    (unsigned long long)answer_number(job, "number", 0));
+    const char *path =
+        arena_printf(a, "/v1/jobs/%llu?spec=1", (unsigned long long)text_number(job, "number"));
     const struct text_node *whole = call_get(cli, path, &err);
     const struct text_node *spec = whole ? text_get(whole, "spec") : NULL;
     const struct text_node *roles = spec ? text_get(spec, "roles") : NULL;
@@ -264,7 +264,7 @@ static void print_program(struct cli *cli, const struct text_node *job, const ch
     struct python_list *f = ARENA_NEW(cli->arena, struct python_list);
     size_t have = 0;
     f->arena = cli->arena;
-    f->not = answer_text(job, "python", "");
+    f->not = text_word(job, "python");
     find_all(f, cli, job);
     for (size_t i = 0; i < f->n; i++) {
         const char *dir =
@@ -281,8 +281,7 @@ void missing_module_print(struct cli *cli, const struct text_node *job, struct b
     const char *task = "";
     const struct text_node *first = summary_first_failure(job, &task);
     const char *had = answer_text(job, "python", NULL);
-    const char *module =
-        first ? missing_module_name(cli->arena, answer_text(first, "tail", "")) : NULL;
+    const char *module = first ? missing_module_name(cli->arena, text_word(first, "tail")) : NULL;
     const char *program = first && !module ? missing_program(cli, job, first, task) : NULL;
     if (program && python_is_local(cli))
         print_program(cli, job, program, out);

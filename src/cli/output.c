@@ -171,9 +171,9 @@ const char *out_away(struct arena *arena, const struct text_node *away, const ch
     };
     char since[FMT_MAX], tasks[48];
     const char *node = answer_text(away, "node", "?"), *then = NULL;
-    const uint64_t n = answer_number(away, "tasks", 0);
+    const uint64_t n = text_number(away, "tasks");
     const char *tried = answer_text(away, "tried", NULL);
-    if (answer_flag(away, "left") && strcmp(state, "running") == 0)
+    if (text_flag(away, "left") && strcmp(state, "running") == 0)
         return arena_printf(arena,
                             "%s, silent since %s: the others go on without it, and take it in when "
                             "it is back",
@@ -282,7 +282,7 @@ int out_job_status(const char *state)
 int out_result_status(const struct text_node *job)
 {
     bool held = answer_has(job, "held_until");
-    return out_job_status(answer_text(job, held ? "outcome" : "state", ""));
+    return out_job_status(text_word(job, held ? "outcome" : "state"));
 }
 
 bool out_final(const char *state)
@@ -294,7 +294,7 @@ bool out_final(const char *state)
 
 static void add_place(struct buf *out, const struct text_node *store)
 {
-    uint64_t accounts = answer_number(store, "accounts", 0);
+    uint64_t accounts = text_number(store, "accounts");
     buf_addf(out, " in %s", answer_text(store, "dir", "?"));
     if (accounts > 0)
         buf_addf(out, " of %llu account%s, each with that limit", (unsigned long long)accounts,
@@ -306,12 +306,12 @@ const char *out_images(struct arena *a, const struct text_node *stores, bool pla
     AUTO_BUF struct buf out = BUF_INIT(4096);
     char taken[48], limit[48], left[48];
     for (const struct text_node *s = stores ? stores->first : NULL; s; s = s->next) {
-        uint64_t bytes = answer_number(s, "bytes", 0);
+        uint64_t bytes = text_number(s, "bytes");
         buf_addf(&out, "%s%s/%s", out.len ? "; " : "", bytes ? out_size(taken, bytes) : "0",
-                 out_size(limit, answer_number(s, "limit", 0)));
+                 out_size(limit, text_number(s, "limit")));
         if (places)
             add_place(&out, s);
-        buf_addf(&out, ", %s free", out_size(left, answer_number(s, "free", 0)));
+        buf_addf(&out, ", %s free", out_size(left, text_number(s, "free")));
     }
     return arena_strdup(a, buf_str(&out));
 }

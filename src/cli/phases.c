@@ -48,7 +48,7 @@ static void phase(const struct phases *p, const struct text_node *event, const c
 
 static void text_of(const struct text_node *event, struct buf *out)
 {
-    buf_addf(out, "%s\n", answer_text(event, "text", ""));
+    buf_addf(out, "%s\n", text_word(event, "text"));
 }
 
 static void put_places(const struct text_node *nodes, struct buf *out)
@@ -77,7 +77,7 @@ static void on_submitted(struct phases *p, const struct text_node *event, struct
 
 static void on_word(struct phases *p, const struct text_node *event, struct buf *out)
 {
-    phase(p, event, answer_text(event, "state", answer_text(event, "type", "")), out);
+    phase(p, event, answer_text(event, "state", text_word(event, "type")), out);
     text_of(event, out);
 }
 
@@ -88,7 +88,7 @@ static void on_allocated(struct phases *p, const struct text_node *event, struct
     if (nodes && nodes->count)
         put_places(nodes, out);
     else
-        buf_puts(out, answer_text(event, "text", ""));
+        buf_puts(out, text_word(event, "text"));
     if (p->work_dir)
         buf_addf(out, "   in %s", p->work_dir);
     buf_putc(out, '\n');
@@ -96,7 +96,7 @@ static void on_allocated(struct phases *p, const struct text_node *event, struct
 
 static void on_sentence(struct phases *p, const struct text_node *event, struct buf *out)
 {
-    const char *text = answer_text(event, "text", "");
+    const char *text = text_word(event, "text");
     (void)p;
     if (!*text)
         return;
@@ -109,7 +109,7 @@ static void on_sentence(struct phases *p, const struct text_node *event, struct 
 static void on_warning(struct phases *p, const struct text_node *event, struct buf *out)
 {
     buf_addf(out, "%swarning:%s %s\n", p->color ? "\033[33m" : "", p->color ? "\033[0m" : "",
-             answer_text(event, "text", ""));
+             text_word(event, "text"));
 }
 
 static void on_failed_task(struct phases *p, const struct text_node *event, struct buf *out)
@@ -124,14 +124,14 @@ static void on_failed_rank(struct phases *p, const struct text_node *event, stru
 {
     (void)out;
     if (!p->fell[0])
-        snprintf(p->fell, sizeof p->fell, "%s", answer_text(event, "task", ""));
+        snprintf(p->fell, sizeof p->fell, "%s", text_word(event, "task"));
 }
 
 static void on_again(struct phases *p, const struct text_node *event, struct buf *out)
 {
     if (p->color)
         buf_puts(out, "\033[33m");
-    buf_addf(out, "%s%s%s%s\n", p->fell, p->fell[0] ? "  " : "", answer_text(event, "text", ""),
+    buf_addf(out, "%s%s%s%s\n", p->fell, p->fell[0] ? "  " : "", text_word(event, "text"),
              p->color ? "\033[0m" : "");
     p->fell[0] = '\0';
 }
@@ -158,7 +158,7 @@ static const struct {
 
 void phases_event(struct phases *p, const struct text_node *event, struct buf *out)
 {
-    const char *type = answer_text(event, "type", "");
+    const char *type = text_word(event, "type");
     p->last_seq = answer_number(event, "seq", p->last_seq);
     if (p->start_ms == 0)
         p->start_ms = clock_of(event);
@@ -169,11 +169,10 @@ void phases_event(struct phases *p, const struct text_node *event, struct buf *o
 
 void phases_final(struct phases *p, const struct text_node *job, struct buf *out)
 {
-    bool held = !out_final(answer_text(job, "state", ""));
+    bool held = !out_final(text_word(job, "state"));
     uint64_t at = answer_time(job, "ended");
     p->start_ms = answer_time(job, "submitted");
     phase_at(p, at ? at : p->now_ms,
              held ? answer_text(job, "outcome", "ended") : answer_text(job, "state", "ended"), out);
-    buf_addf(out, "%s%s\n", answer_text(job, "reason", ""),
-             held ? "  (its resources are held)" : "");
+    buf_addf(out, "%s%s\n", text_word(job, "reason"), held ? "  (its resources are held)" : "");
 }

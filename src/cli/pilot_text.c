@@ -3,7 +3,6 @@
 #include "cli/pilot_text.h"
 
 #include "base/scan.h"
-#include "cli/answer.h"
 #include "cli/clock_text.h"
 
 #include <string.h>
@@ -13,9 +12,9 @@
 static const char *note_of(struct arena *a, const struct text_node *pilot, uint64_t now_ms)
 {
     char when[CLOCK_TEXT_MAX];
-    const char *reason = answer_text(pilot, "reason", "");
-    uint64_t start = answer_number(pilot, "start_ms", 0);
-    if (strcmp(answer_text(pilot, "state", ""), "pending") != 0)
+    const char *reason = text_word(pilot, "reason");
+    uint64_t start = text_number(pilot, "start_ms");
+    if (strcmp(text_word(pilot, "state"), "pending") != 0)
         return reason;
     if (!*reason || strcmp(reason, "None") == 0) /* it has not looked at it yet */
         return "Slurm has it";
@@ -27,7 +26,7 @@ static const char *note_of(struct arena *a, const struct text_node *pilot, uint6
 const char *pilot_note(struct arena *a, const struct text_node *pilot, uint64_t now_ms)
 {
     const char *note = note_of(a, pilot, now_ms);
-    const unsigned long long job = answer_number(pilot, "job", 0);
+    const unsigned long long job = text_number(pilot, "job");
     return job ? arena_printf(a, "for job %llu alone%s%s", job, *note ? "; " : "", note) : note;
 }
 

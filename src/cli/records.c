@@ -15,9 +15,8 @@
 
 const char *records_stranger(struct arena *a, const struct text_node *one)
 {
-    uint64_t pid = answer_number(one, "pid", 0);
-    return arena_printf(a, "%llu on %s runs (%s)",
-                        (unsigned long long)answer_number(one, "number", 0),
+    uint64_t pid = text_number(one, "pid");
+    return arena_printf(a, "%llu on %s runs (%s)", (unsigned long long)text_number(one, "number"),
                         answer_text(one, "node", "?"),
                         pid ? arena_printf(a, "pid %llu", (unsigned long long)pid)
                             : "its keeper.pid is damaged: it does not say which process");
@@ -41,8 +40,8 @@ static void print_missing(const struct text_node *missing)
         if (!range)
             continue;
         printf("%s%s %llu to %llu", between, kinds[i],
-               (unsigned long long)answer_number(range, "from", 0),
-               (unsigned long long)answer_number(range, "to", 0));
+               (unsigned long long)text_number(range, "from"),
+               (unsigned long long)text_number(range, "to"));
         between = ", ";
     }
     puts(missing && missing->first ? "" : "missing  what was committed last");
@@ -53,13 +52,13 @@ static void print_missing(const struct text_node *missing)
 /* Those of which more is known than their number, which the line before has. */
 static void print_missing_jobs(const struct text_node *r)
 {
-    uint64_t more = answer_number(r, "more_missing", 0);
+    uint64_t more = text_number(r, "more_missing");
     unsigned n = 0;
     const struct text_node *list = text_get(r, "missing_jobs");
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
-        const char *name = answer_text(one, "name", ""), *owner = answer_text(one, "owner", "");
-        const char *id = answer_text(one, "id", "");
-        uint64_t number = answer_number(one, "number", 0);
+        const char *name = text_word(one, "name"), *owner = text_word(one, "owner");
+        const char *id = text_word(one, "id");
+        uint64_t number = text_number(one, "number");
         if (!*id)
             continue;
         if (n++ >= NAMED_MOST) {
@@ -78,21 +77,21 @@ static void print_missing_jobs(const struct text_node *r)
 static void print_next(const struct text_node *r)
 {
     printf("next     job %llu: no number is given out twice\n",
-           (unsigned long long)answer_number(r, "next_number", 0));
+           (unsigned long long)text_number(r, "next_number"));
 }
 
 static void print_recovered(const struct text_node *r, bool dry_run)
 {
     char text[48];
-    uint64_t failed = answer_number(r, "failed", 0);
-    printf("records  %s: %s\n", answer_text(r, "records", ""), answer_text(r, "why", ""));
-    printf("there    %s, events to %llu\n", out_count(text, answer_number(r, "jobs", 0), "job"),
-           (unsigned long long)answer_number(r, "events_to", 0));
+    uint64_t failed = text_number(r, "failed");
+    printf("records  %s: %s\n", text_word(r, "records"), text_word(r, "why"));
+    printf("there    %s, events to %llu\n", out_count(text, text_number(r, "jobs"), "job"),
+           (unsigned long long)text_number(r, "events_to"));
     print_missing(text_get(r, "missing"));
     print_missing_jobs(r);
-    if (answer_flag(r, "row_by_row"))
+    if (text_flag(r, "row_by_row"))
         puts("damaged  parts of the database cannot be read: it was taken row by row");
-    if (answer_flag(r, "indexes"))
+    if (text_flag(r, "indexes"))
         puts("damaged  indexes do not fit their tables, of which all can be read: made anew");
     if (failed)
         printf("failed   %s: what they were is lost\n", out_count(text, failed, "live job"));
@@ -101,7 +100,7 @@ static void print_recovered(const struct text_node *r, bool dry_run)
     if (dry_run)
         puts("nothing was changed; without --dry-run this is done");
     else
-        printf("kept     the files as they were: %s\n", answer_text(r, "kept", ""));
+        printf("kept     the files as they were: %s\n", text_word(r, "kept"));
 }
 
 int records_recover(struct cli *cli, bool dry_run, struct err *err)
@@ -114,17 +113,17 @@ int records_recover(struct cli *cli, bool dry_run, struct err *err)
         return -1;
     if (cli->json)
         out_json(r);
-    else if (answer_flag(r, "damaged"))
+    else if (text_flag(r, "damaged"))
         print_recovered(r, dry_run);
     else
-        printf("records  %s: nothing is damaged\n", answer_text(r, "records", ""));
+        printf("records  %s: nothing is damaged\n", text_word(r, "records"));
     return EXIT_OK;
 }
 
 static void print_key(const struct text_node *r)
 {
-    const char *key = answer_text(r, "seal_key", "");
-    if (answer_flag(r, "seal_key_here"))
+    const char *key = text_word(r, "seal_key");
+    if (text_flag(r, "seal_key_here"))
         printf("key      %s\n", key);
     else
         printf(
@@ -136,24 +135,23 @@ static void print_restored(const struct cli *cli, const struct text_node *r, boo
 {
     char text[48], time[FMT_MAX];
     const struct text_node *backup = text_get(r, "backup");
-    uint64_t archives = answer_number(backup, "archives", 0);
+    uint64_t archives = text_number(backup, "archives");
     printf("backup   of %s, made %s by muster %s\n", answer_text(backup, "state_dir", "?"),
-           fmt_time_local(time, answer_number(backup, "made_ms", 0)),
+           fmt_time_local(time, text_number(backup, "made_ms")),
            answer_text(backup, "muster", "?"));
     if (text_get(backup, "segments"))
-        printf("chain    %llu: its base and %s\n",
-               (unsigned long long)answer_number(backup, "chain", 0),
-               out_count(text, answer_number(backup, "segments", 0), "segment"));
-    printf("records  %s: %s, events to %llu\n", answer_text(r, "records", ""),
-           out_count(text, answer_number(r, "jobs", 0), "job"),
-           (unsigned long long)answer_number(r, "events_to", 0));
+        printf("chain    %llu: its base and %s\n", (unsigned long long)text_number(backup, "chain"),
+               out_count(text, text_number(backup, "segments"), "segment"));
+    printf("records  %s: %s, events to %llu\n", text_word(r, "records"),
+           out_count(text, text_number(r, "jobs"), "job"),
+           (unsigned long long)text_number(r, "events_to"));
     if (archives)
         printf("code     %s that live jobs need\n", out_count(text, archives, "archive"));
     records_strangers(text_get(r, "running"));
     print_next(r);
     print_key(r);
     if (text_get(r, "kept"))
-        printf("kept     the records as they were: %s\n", answer_text(r, "kept", ""));
+        printf("kept     the records as they were: %s\n", text_word(r, "kept"));
     if (dry_run)
         puts("nothing was changed; without --dry-run this is done");
     else
@@ -182,22 +180,21 @@ const char *records_shipped(struct cli *cli, const struct text_node *backup)
     char count[48], time[FMT_MAX];
     const struct text_node *shipped = text_get(backup, "shipped"),
                            *lacks = text_get(backup, "lacks");
-    const char *to = answer_text(backup, "to", "");
-    uint64_t seconds = answer_number(lacks, "seconds", 0),
-             chain = answer_number(backup, "chain", 0);
+    const char *to = text_word(backup, "to");
+    uint64_t seconds = text_number(lacks, "seconds"), chain = text_number(backup, "chain");
     if (!shipped)
         return arena_printf(cli->arena, "%s: nothing is there yet", to);
     const char *until = arena_printf(cli->arena, "%s: events to %llu", to,
-                                     (unsigned long long)answer_number(shipped, "event", 0));
+                                     (unsigned long long)text_number(shipped, "event"));
     if (chain)
         until = arena_printf(cli->arena, "%s (chain %llu, segment %llu)", until,
                              (unsigned long long)chain,
-                             (unsigned long long)answer_number(backup, "segment", 0));
+                             (unsigned long long)text_number(backup, "segment"));
     if (!seconds)
         return arena_printf(cli->arena, "%s, nothing is lacking", until);
     return arena_printf(cli->arena, "%s, the last %s (%s) are lacking", until,
                         fmt_age(time, seconds * 1000),
-                        out_count(count, answer_number(lacks, "events", 0), "event"));
+                        out_count(count, text_number(lacks, "events"), "event"));
 }
 
 /* ---- check ---- */
@@ -217,12 +214,12 @@ static const char *typed(const struct cli *cli, const char *words)
 static void print_checked(struct cli *cli, const struct text_node *r, bool runs)
 {
     char text[48];
-    uint64_t orphans = answer_number(r, "orphans", 0), lost = answer_number(r, "unreadable", 0);
-    printf("records  %s: %s, events to %llu\n", answer_text(r, "records", ""),
-           out_count(text, answer_number(r, "jobs", 0), "job"),
-           (unsigned long long)answer_number(r, "events_to", 0));
-    if (answer_flag(r, "damaged"))
-        printf("damaged  %s\n", answer_text(r, "why", ""));
+    uint64_t orphans = text_number(r, "orphans"), lost = text_number(r, "unreadable");
+    printf("records  %s: %s, events to %llu\n", text_word(r, "records"),
+           out_count(text, text_number(r, "jobs"), "job"),
+           (unsigned long long)text_number(r, "events_to"));
+    if (text_flag(r, "damaged"))
+        printf("damaged  %s\n", text_word(r, "why"));
     else
         puts("whole    every page and every index was read");
     if (orphans)
@@ -230,10 +227,10 @@ static void print_checked(struct cli *cli, const struct text_node *r, bool runs)
     if (lost)
         printf("lost     what %s were\n", out_count(text, lost, "live job"));
     records_strangers(text_get(r, "running"));
-    if (!answer_flag(r, "damaged") && (orphans || lost))
+    if (!text_flag(r, "damaged") && (orphans || lost))
         printf("mend     %s; %s; %s FILE\n", typed(cli, "backup FILE"), typed(cli, "server stop"),
                typed(cli, "restore --force"));
-    else if (answer_flag(r, "damaged"))
+    else if (text_flag(r, "damaged"))
         printf("mend     %s%s%s\n", runs ? typed(cli, "server stop") : "", runs ? "; " : "",
                typed(cli, "server recover --dry-run"));
 }
@@ -274,7 +271,7 @@ int records_check(struct cli *cli, struct err *err)
         out_json(r);
     else
         print_checked(cli, r, runs);
-    bool good = !answer_flag(r, "damaged") && !answer_number(r, "orphans", 0) &&
-                !answer_number(r, "unreadable", 0);
+    bool good =
+        !text_flag(r, "damaged") && !text_number(r, "orphans") && !text_number(r, "unreadable");
     return good ? EXIT_OK : EXIT_FOUND;
 }

@@ -3,7 +3,6 @@
 #include "cli/running_server.h"
 
 #include "base/proc_stat.h"
-#include "cli/answer.h"
 #include "cli/call.h"
 #include "text/json.h"
 #include "text/remedies.h"
@@ -25,7 +24,7 @@ int server_start_why(struct cli *cli, const char *said, const char *log_path, st
         err_set(err, ERR_UNAVAILABLE, "the server did not start");
         return err_hint(err, "%s says why", log_path);
     }
-    err_set(err, ERR_UNAVAILABLE, "the server did not start: %s", answer_text(why, "what", ""));
+    err_set(err, ERR_UNAVAILABLE, "the server did not start: %s", text_word(why, "what"));
     const char *hint = remedies_read(cli->arena, why, &err->remedies);
     return *hint ? err_hint(err, "%s", hint) : err_hint(err, "%s says more", log_path);
 }
@@ -33,8 +32,8 @@ int server_start_why(struct cli *cli, const char *said, const char *log_path, st
 static const char *setting_of(const struct text_node *settings, const char *key)
 {
     for (const struct text_node *n = settings ? settings->first : NULL; n; n = n->next)
-        if (strcmp(answer_text(n, "name", ""), key) == 0)
-            return answer_text(n, "value", "");
+        if (strcmp(text_word(n, "name"), key) == 0)
+            return text_word(n, "value");
     return "";
 }
 
@@ -63,7 +62,7 @@ static int wait_gone(struct cli *cli, uint64_t pid, struct err *err)
 int server_end(struct cli *cli, struct err *err)
 {
     const struct text_node *s = call_get(cli, "/v1/server", err);
-    uint64_t pid = answer_number(s, "pid", 0);
+    uint64_t pid = text_number(s, "pid");
     if (!s || !call_send(cli, &(struct call){ .method = "POST", .path = "/v1/server/stop" }, err))
         return -1;
     call_drop(cli);

@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/in_job.h"
 #include "cli/output.h"
@@ -143,9 +142,9 @@ int server_start(struct cli *cli, const char *const *args, bool *ours, struct er
 static void put_kept(const struct text_node *settings, struct buf *out)
 {
     for (const struct text_node *n = settings ? settings->first : NULL; n; n = n->next)
-        if (strcmp(answer_text(n, "from", ""), "kept") == 0)
-            buf_addf(out, "%s%s=%s", out->len ? " " : "", answer_text(n, "name", ""),
-                     answer_text(n, "value", ""));
+        if (strcmp(text_word(n, "from"), "kept") == 0)
+            buf_addf(out, "%s%s=%s", out->len ? " " : "", text_word(n, "name"),
+                     text_word(n, "value"));
 }
 
 static void say_started(struct cli *cli)
@@ -190,12 +189,12 @@ static int check_ours(struct cli *cli, struct err *err)
     const struct text_node *s = file_read(info, 64 << 10, &text, &len, err) < 0
                                     ? NULL
                                     : json_parse(cli->arena, text, len, 0, &report);
-    if (answer_flag(s, "detached"))
+    if (text_flag(s, "detached"))
         return 0;
     err_set(err, ERR_CONFLICT,
             "server %llu was not started in the background, and has other "
             "settings",
-            (unsigned long long)answer_number(s, "pid", 0));
+            (unsigned long long)text_number(s, "pid"));
     err_hint(err, "start it anew with these flags, where it was started");
     return err_remedy(err, REMEDY_SERVER_STOP);
 }

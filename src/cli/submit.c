@@ -303,7 +303,7 @@ int submit_check(const struct submit_opts *o, int argc, char **argv, struct err 
 static void add_amounts(const struct text_node *s, struct buf *out)
 {
     char text[FMT_MAX];
-    uint64_t cpu = answer_number(s, "cpu_milli", 0), gpu = answer_number(s, "gpu_milli", 0);
+    uint64_t cpu = text_number(s, "cpu_milli"), gpu = text_number(s, "gpu_milli");
     if (cpu)
         buf_addf(out, ", %s cpu", fmt_milli(text, cpu));
     if (gpu)
@@ -317,7 +317,7 @@ static void print_warnings(const struct cli *cli, const struct text_node *s)
         AUTO_BUF struct buf lines = BUF_INIT(64 << 10);
         struct remedies remedies = { .n = 0 };
         const char *hint = remedies_read(cli->arena, n, &remedies);
-        out_warning(n->kind == TEXT_STR ? n->str : answer_text(n, "what", ""), hint);
+        out_warning(n->kind == TEXT_STR ? n->str : text_word(n, "what"), hint);
         out_remedies(cli, &remedies, &lines);
         fputs(buf_str(&lines), stderr);
     }
@@ -328,24 +328,24 @@ void submit_print(struct cli *cli, const struct text_node *s)
     AUTO_BUF struct buf out = BUF_INIT(64 << 10);
     char roles[48], tasks[48], jobs[48];
     const char *title = answer_text(s, "title", answer_text(s, "from", NULL));
-    uint64_t n_roles = answer_number(s, "roles", 0);
-    buf_addf(&out, "%llu %s", (unsigned long long)answer_number(s, "number", 0),
+    uint64_t n_roles = text_number(s, "roles");
+    buf_addf(&out, "%llu %s", (unsigned long long)text_number(s, "number"),
              jobs_name(cli->arena, s));
     if (title)
         buf_addf(&out, "  (%s)", title);
     if (answer_has(s, "members"))
-        buf_addf(&out, "  %s", out_count(jobs, answer_number(s, "members", 0), "job"));
+        buf_addf(&out, "  %s", out_count(jobs, text_number(s, "members"), "job"));
     if (n_roles)
         buf_addf(&out, "%s%s, %s", answer_has(s, "members") ? ", " : "  ",
                  out_count(roles, n_roles, "role"),
-                 out_count(tasks, answer_number(s, "tasks", 0), "task"));
+                 out_count(tasks, text_number(s, "tasks"), "task"));
     add_amounts(s, &out);
-    if (answer_flag(s, "existing"))
+    if (text_flag(s, "existing"))
         buf_puts(&out, "  (submitted before under this key)");
     buf_putc(&out, '\n');
     if (cli->quiet) {
         buf_clear(&out);
-        buf_addf(&out, "%llu\n", (unsigned long long)answer_number(s, "number", 0));
+        buf_addf(&out, "%llu\n", (unsigned long long)text_number(s, "number"));
     }
     out_buf(&out);
     fflush(stdout);

@@ -18,7 +18,7 @@
 
 static bool failed_by_itself(const struct text_node *attempt)
 {
-    const char *state = answer_text(attempt, "state", ""), *by = answer_text(attempt, "by", "");
+    const char *state = text_word(attempt, "state"), *by = text_word(attempt, "by");
     if (strcmp(state, "failed") != 0 && strcmp(state, "lost") != 0)
         return false;
     return strcmp(by, "policy") != 0 && strcmp(by, "user") != 0;
@@ -32,7 +32,7 @@ static const struct text_node *named_first(const struct text_node *job, const ch
         return NULL;
     for (const struct text_node *t = list ? list->first : NULL; t; t = t->next) {
         const struct text_node *attempts = text_get(t, "attempts");
-        if (!attempts || strcmp(answer_text(t, "name", ""), named->first->str) != 0)
+        if (!attempts || strcmp(text_word(t, "name"), named->first->str) != 0)
             continue;
         *task = named->first->str;
         return attempts->last;
@@ -66,8 +66,7 @@ int summary_exit_code(const struct text_node *job, int absent)
     if (!first ||
         !failed_by_itself(first)) /* a launcher that was stopped, of the rank that failed */
         return absent;
-    uint64_t code = answer_number(first, "exit_code", 0),
-             signal = answer_number(first, "signal", 0);
+    uint64_t code = text_number(first, "exit_code"), signal = text_number(first, "signal");
     if (code)
         return (int)(code & 0xff);
     return signal ? 128 + (int)signal : absent;
@@ -122,14 +121,14 @@ static void put_next(const struct job_end *e, const char *task, bool started, bo
 
 static bool is_held(const struct text_node *job)
 {
-    return strcmp(answer_text(job, "state", ""), "stopping") == 0;
+    return strcmp(text_word(job, "state"), "stopping") == 0;
 }
 
 /* What could not even be started has neither an exit code nor a signal. */
 static bool has_begun(const struct text_node *attempt)
 {
     return answer_has(attempt, "exit_code") || answer_has(attempt, "signal") ||
-           strcmp(answer_text(attempt, "state", ""), "lost") == 0;
+           strcmp(text_word(attempt, "state"), "lost") == 0;
 }
 
 static void put_failure(const struct job_end *e, const struct text_node *job)
@@ -147,7 +146,7 @@ static void put_failure(const struct job_end *e, const struct text_node *job)
         put_line(e, "more", REMEDY_SHOW_JOB, e->number);
         return;
     }
-    put_tail(e->arena, answer_text(first, "tail", ""), e->out);
+    put_tail(e->arena, text_word(first, "tail"), e->out);
     put_next(e, task, has_begun(first), is_held(job));
 }
 
@@ -193,11 +192,11 @@ void summary_print(struct arena *a, const struct refused *here, const struct tex
     const struct job_end e = { .arena = a,
                                .here = here,
                                .number = arena_printf(
-                                   a, "%llu", (unsigned long long)answer_number(job, "number", 0)),
+                                   a, "%llu", (unsigned long long)text_number(job, "number")),
                                .out = out };
     const char *dir = answer_text(job, "output_dir", answer_text(job, "output", NULL));
-    bool held = is_held(job) && strcmp(answer_text(job, "outcome", ""), "failed") == 0;
-    if (held || strcmp(answer_text(job, "state", ""), "failed") == 0)
+    bool held = is_held(job) && strcmp(text_word(job, "outcome"), "failed") == 0;
+    if (held || strcmp(text_word(job, "state"), "failed") == 0)
         put_failure(&e, job);
     if (!dir)
         return;

@@ -55,16 +55,16 @@ const char *waiting_text(struct arena *a, const struct refused *here, const stru
 {
     AUTO_BUF struct buf out = BUF_INIT(4096);
     char text[CLOCK_TEXT_MAX];
-    const char *state = answer_text(view, "state", "");
-    uint64_t number = answer_number(view, "number", 0), at = answer_time(view, "expected");
+    const char *state = text_word(view, "state");
+    uint64_t number = text_number(view, "number"), at = answer_time(view, "expected");
     if (!waits(state))
         return NULL;
     if (strcmp(state, "suspended") == 0)
         return suspended_text(a, here, number);
-    const char *reason = answer_text(view, "reason", "");
+    const char *reason = text_word(view, "reason");
     buf_addf(&out, "%llu waits%s%s", (unsigned long long)number, *reason ? ": " : "", reason);
     if (answer_has(explanation, "ahead"))
-        buf_addf(&out, "; %s in %s", place_text(a, answer_number(explanation, "ahead", 0) + 1),
+        buf_addf(&out, "; %s in %s", place_text(a, text_number(explanation, "ahead") + 1),
                  answer_text(view, "queue", "default"));
     if (at > now_ms)
         buf_addf(&out, "; starts by %s", clock_text(text, at, now_ms));
@@ -151,12 +151,12 @@ void waiting_end(struct waiting *w)
 const char *waiting_image(struct arena *a, const struct text_node *event)
 {
     const struct text_node *body = text_get(event, "body");
-    uint64_t have = body ? answer_number(body, "bytes", 0) : 0;
-    bool ready = have && !answer_number(body, "total", 0);
-    if (strcmp(answer_text(event, "type", ""), "image") != 0 || !answer_has(body, "bytes") || ready)
+    uint64_t have = body ? text_number(body, "bytes") : 0;
+    bool ready = have && !text_number(body, "total");
+    if (strcmp(text_word(event, "type"), "image") != 0 || !answer_has(body, "bytes") || ready)
         return NULL;
-    uint64_t all = answer_number(body, "total", 0);
-    return all ? arena_printf(a, "%s (%llu %%)", answer_text(event, "text", ""),
+    uint64_t all = text_number(body, "total");
+    return all ? arena_printf(a, "%s (%llu %%)", text_word(event, "text"),
                               (unsigned long long)(have * 100 / all))
-               : answer_text(event, "text", "");
+               : text_word(event, "text");
 }

@@ -55,7 +55,7 @@ static void want_events(void *arg, struct buf *path, struct buf *body)
 /* The end is decided, all is over, and only resources are kept. */
 static bool is_held(const struct text_node *event)
 {
-    return strcmp(answer_text(event, "type", ""), "closing") == 0 &&
+    return strcmp(text_word(event, "type"), "closing") == 0 &&
            answer_has(text_get(event, "body"), "hold_until_ms");
 }
 
@@ -129,9 +129,9 @@ static void want_log(void *arg, struct buf *path, struct buf *body)
 static bool on_record(void *arg, const struct text_node *record)
 {
     struct screen *s = arg;
-    if (s->watch->typed && strcmp(answer_text(record, "task", ""), s->watch->typed) == 0) {
+    if (s->watch->typed && strcmp(text_word(record, "task"), s->watch->typed) == 0) {
         log_print_place(&s->log, s->watch->typed, answer_number(record, "attempt", 1),
-                        answer_number(record, "offset", 0));
+                        text_number(record, "offset"));
         return true;
     }
     log_print_record(&s->log, record);
@@ -176,11 +176,11 @@ static void want_starts(void *arg, struct buf *path, struct buf *body)
 static bool on_start(void *arg, const struct text_node *event)
 {
     struct terminal_input *t = arg;
-    uint64_t attempt = answer_number(event, "attempt", 0);
+    uint64_t attempt = text_number(event, "attempt");
     t->seq = answer_number(event, "seq", t->seq);
     t->over = is_held(event);
-    t->started = strcmp(answer_text(event, "type", ""), "task.started") == 0 &&
-                 strcmp(answer_text(event, "task", ""), t->screen->watch->typed) == 0 &&
+    t->started = strcmp(text_word(event, "type"), "task.started") == 0 &&
+                 strcmp(text_word(event, "task"), t->screen->watch->typed) == 0 &&
                  attempt > t->attempt;
     if (t->started)
         t->attempt = attempt;

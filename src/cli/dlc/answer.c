@@ -40,7 +40,7 @@ static struct text_node *parse_origin(struct arena *arena, const struct text_nod
 {
     const char *text = answer_text(view, "origin", NULL);
     struct report report;
-    if (!text || strcmp(answer_text(view, "dialect", ""), "dlc") != 0)
+    if (!text || strcmp(text_word(view, "dialect"), "dlc") != 0)
         return NULL;
     report_init(&report, arena);
     struct text_node *root = keyvalue_like(text, strlen(text))
@@ -118,11 +118,11 @@ static void put_history(struct arena *arena, struct text_node *out, const struct
     const struct text_node *timeline = text_get(view, "timeline");
     struct text_node *list = text_list(arena, out, "StatusHistory"), *last = NULL;
     for (const struct text_node *e = timeline ? timeline->first : NULL; e; e = e->next) {
-        const char *type = answer_text(e, "type", ""), *state = answer_text(e, "state", NULL);
+        const char *type = text_word(e, "type"), *state = answer_text(e, "state", NULL);
         if (!state || strncmp(type, "task.", 5) == 0)
             continue;
         const char *word = dlc_answer_status(state);
-        if (last && strcmp(answer_text(last, "Status", ""), word) == 0)
+        if (last && strcmp(text_word(last, "Status"), word) == 0)
             continue;
         if (last)
             put_time(arena, last, "EndTime", e, "at");
@@ -135,7 +135,7 @@ static void put_history(struct arena *arena, struct text_node *out, const struct
 
 static void put_times(struct arena *arena, struct text_node *out, const struct text_node *view)
 {
-    const char *state = answer_text(view, "state", "");
+    const char *state = text_word(view, "state");
     uint64_t from = answer_time(view, "started"), to = answer_time(view, "ended");
     put_time(arena, out, "GmtCreateTime", view, "submitted");
     put_time(arena, out, "GmtSubmittedTime", view, "submitted");
@@ -168,7 +168,7 @@ static const char *pod_uid(struct arena *arena, const struct text_node *view, co
 {
     char uuid[UUID_TEXT];
     uint64_t job = 0;
-    (void)job_id_parse(answer_text(view, "id", ""), &job);
+    (void)job_id_parse(text_word(view, "id"), &job);
     const char *name = arena_printf(arena, "%s/%llu", pod, (unsigned long long)attempt);
     return arena_strdup(arena, uuid_of(uuid, "pod", job, name));
 }
@@ -184,7 +184,7 @@ static void put_attempt(struct arena *arena, struct text_node *pod, const struct
 
 static const char *attempt_word(const struct text_node *attempt)
 {
-    const char *state = answer_text(attempt, "state", "");
+    const char *state = text_word(attempt, "state");
     return strcmp(state, "succeeded") == 0 ? "Succeeded"
            : strcmp(state, "lost") == 0    ? "Unknown"
                                            : "Failed";
@@ -195,12 +195,12 @@ static struct text_node *make_pod(struct arena *arena, struct text_node *list,
                                   uint64_t attempt)
 {
     struct text_node *pod = text_map(arena, list, NULL);
-    const char *id = arena_printf(arena, "dlc%s-%s-%llu", answer_text(view, "id", ""),
-                                  answer_text(task, "role", ""),
-                                  (unsigned long long)answer_number(task, "index", 0));
+    const char *id =
+        arena_printf(arena, "dlc%s-%s-%llu", text_word(view, "id"), text_word(task, "role"),
+                     (unsigned long long)text_number(task, "index"));
     text_str(arena, pod, "PodId", id);
     text_str(arena, pod, "PodUid", pod_uid(arena, view, id, attempt));
-    text_str(arena, pod, "Type", answer_text(task, "role", ""));
+    text_str(arena, pod, "Type", text_word(task, "role"));
     text_str(arena, pod, "SubStatus", "Normal");
     text_str(arena, pod, "ResourceType", "Normal");
     return pod;
@@ -211,14 +211,13 @@ static void put_pod(struct arena *arena, struct text_node *list, const struct te
 {
     const struct text_node *attempts = text_get(task, "attempts");
     const struct text_node *last = attempts ? attempts->last : NULL;
-    struct text_node *pod = make_pod(arena, list, view, task, answer_number(last, "attempt", 0));
+    struct text_node *pod = make_pod(arena, list, view, task, text_number(last, "attempt"));
     struct text_node *history = text_list(arena, NULL, NULL);
-    text_str(arena, pod, "Status", answer_text(task, "word", answer_text(task, "state", "")));
+    text_str(arena, pod, "Status", answer_text(task, "word", text_word(task, "state")));
     put_attempt(arena, pod, last);
     for (const struct text_node *a = attempts ? attempts->first : NULL; a && a != last;
          a = a->next) {
-        struct text_node *old =
-            make_pod(arena, history, view, task, answer_number(a, "attempt", 0));
+        struct text_node *old = make_pod(arena, history, view, task, text_number(a, "attempt"));
         text_str(arena, old, "Status", attempt_word(a));
         put_attempt(arena, old, a);
     }
@@ -229,9 +228,9 @@ static void put_pod(struct arena *arena, struct text_node *list, const struct te
 const struct text_node *dlc_answer_pod(const struct text_node *job, const char *pod)
 {
     const struct text_node *pods = text_get(job, "Pods");
-    size_t head = strlen(answer_text(job, "JobId", "")) + 1, len = strlen(pod);
+    size_t head = strlen(text_word(job, "JobId")) + 1, len = strlen(pod);
     for (const struct text_node *one = pods ? pods->first : NULL; one; one = one->next) {
-        const char *id = answer_text(one, "PodId", ""), *own = id + head;
+        const char *id = text_word(one, "PodId"), *own = id + head;
         if (strcmp(id, pod) == 0 || strcmp(own, pod) == 0)
             return one;
         size_t dash = strlen(own) - strlen(strrchr(own, '-') ? strrchr(own, '-') : "");
@@ -248,7 +247,7 @@ const struct text_node *dlc_answer_pod(const struct text_node *job, const char *
 static const char *restart_times(struct arena *arena, const struct text_node *view)
 {
     const struct text_node *retry = text_get(text_get(view, "spec"), "retry");
-    return arena_printf(arena, "%llu/%llu", (unsigned long long)answer_number(view, "restarts", 0),
+    return arena_printf(arena, "%llu/%llu", (unsigned long long)text_number(view, "restarts"),
                         (unsigned long long)answer_number(retry, "platform", 3));
 }
 
@@ -284,13 +283,13 @@ struct text_node *dlc_answer_job(struct arena *arena, const struct text_node *vi
 {
     struct text_node *out = text_map(arena, NULL, NULL), *pods;
     const struct text_node *body = parse_origin(arena, view), *tasks = text_get(view, "task_list");
-    const char *state = answer_text(view, "state", "");
-    text_str(arena, out, "JobId", arena_printf(arena, "dlc%s", answer_text(view, "id", "")));
-    text_str(arena, out, "DisplayName", answer_text(view, "name", ""));
+    const char *state = text_word(view, "state");
+    text_str(arena, out, "JobId", arena_printf(arena, "dlc%s", text_word(view, "id")));
+    text_str(arena, out, "DisplayName", text_word(view, "name"));
     text_str(arena, out, "Status", answer_text(view, "word", dlc_answer_status(state)));
     text_str(arena, out, "ReasonCode", reason_code(state));
-    text_str(arena, out, "ReasonMessage", answer_text(view, "reason", ""));
-    text_str(arena, out, "UserId", answer_text(view, "owner", ""));
+    text_str(arena, out, "ReasonMessage", text_word(view, "reason"));
+    text_str(arena, out, "UserId", text_word(view, "owner"));
     text_str(arena, out, "WorkspaceId", answer_text(view, "project", "default"));
     text_str(arena, out, "WorkspaceName", answer_text(view, "project", "default"));
     const char *queue = answer_text(view, "queue", "default");

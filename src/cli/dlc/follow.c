@@ -30,7 +30,7 @@ static void want_events(void *arg, struct buf *path, struct buf *body)
 
 static void say_status(struct following *f, const struct text_node *from)
 {
-    const char *state = answer_text(from, "state", "");
+    const char *state = text_word(from, "state");
     const char *word = answer_text(from, "word", dlc_answer_status(state));
     if (!*state || strcmp(word, f->word) == 0)
         return;
@@ -44,7 +44,7 @@ static bool on_event(void *arg, const struct text_node *event)
 {
     struct following *f = arg;
     f->last = answer_number(event, "seq", f->last);
-    if (strncmp(answer_text(event, "type", ""), "task.", 5) != 0)
+    if (strncmp(text_word(event, "type"), "task.", 5) != 0)
         say_status(f, event);
     return true;
 }
@@ -56,7 +56,7 @@ struct text_node *dlc_follow(struct cli *cli, const char *job, bool quiet, struc
     struct text_node *view = jobs_view(cli, job, NULL, err);
     if (!view)
         return NULL;
-    if (!out_final(answer_text(view, "state", "")) && follow_run(cli, &follow, err) < 0)
+    if (!out_final(text_word(view, "state")) && follow_run(cli, &follow, err) < 0)
         return NULL;
     view = jobs_view(cli, job, NULL, err);
     if (view)

@@ -38,13 +38,13 @@ static struct text_node *event_lines(struct dlc_call *c, const char *job, const 
         return NULL;
     struct text_node *out = text_list(c->cli->arena, NULL, NULL);
     for (const struct text_node *e = list ? list->first : NULL; e; e = e->next) {
-        const char *at = answer_text(e, "at", ""), *about = answer_text(e, "task", "");
+        const char *at = text_word(e, "at"), *about = text_word(e, "task");
         if (task && strcmp(about, task) != 0)
             continue;
         text_str(c->cli->arena, out, NULL,
                  arena_printf(c->cli->arena, "%.10s %.8s %s%s%s %s", at,
                               strlen(at) > 11 ? at + 11 : "", about, *about ? " " : "",
-                              answer_text(e, "type", ""), answer_text(e, "text", "")));
+                              text_word(e, "type"), text_word(e, "text")));
     }
     return out;
 }
@@ -104,10 +104,10 @@ static bool same(const struct filter *f, const char *flag, const char *value)
 
 static bool passes(const struct filter *f, const struct text_node *job)
 {
-    const char *name = answer_text(job, "name", ""), *part = dlc_flag(f->c, "display_name", "");
+    const char *name = text_word(job, "name"), *part = dlc_flag(f->c, "display_name", "");
     uint64_t at = answer_time(job, "submitted");
-    return same(f, "status", answer_text(job, "word", "")) &&
-           same(f, "resource_id", answer_text(job, "queue", "")) &&
+    return same(f, "status", text_word(job, "word")) &&
+           same(f, "resource_id", text_word(job, "queue")) &&
            same(f, "workspace_id", answer_text(job, "project", "default")) &&
            (!*part || strcasestr(name, part)) &&
            (!f->has_regex || regexec(&f->regex, name, 0, NULL, 0) == 0) && at >= f->from &&
@@ -118,9 +118,9 @@ static bool passes(const struct filter *f, const struct text_node *job)
 static const char *type_of(struct dlc_call *c, const struct text_node *job)
 {
     struct err err;
-    const char *id = arena_printf(c->cli->arena, "dlc%s", answer_text(job, "id", ""));
+    const char *id = arena_printf(c->cli->arena, "dlc%s", text_word(job, "id"));
     const struct text_node *view = jobs_view(c->cli, id, "?origin=1&spec=1", &err);
-    return view ? answer_text(dlc_answer_job(c->cli->arena, view), "JobType", "") : "";
+    return view ? text_word(dlc_answer_job(c->cli->arena, view), "JobType") : "";
 }
 
 static const struct text_node *next_page(struct dlc_call *c, const char *before, struct err *err)
@@ -137,14 +137,14 @@ static void put_row(struct dlc_call *c, const char **row, const struct text_node
                     const char *type)
 {
     struct arena *arena = c->cli->arena;
-    row[0] = answer_text(job, "name", "");
-    row[1] = arena_printf(arena, "dlc%s", answer_text(job, "id", ""));
+    row[0] = text_word(job, "name");
+    row[1] = arena_printf(arena, "dlc%s", text_word(job, "id"));
     row[2] = type;
-    row[3] = answer_text(job, "word", answer_text(job, "state", ""));
+    row[3] = answer_text(job, "word", text_word(job, "state"));
     row[4] = answer_text(job, "queue", "default");
     row[5] = answer_text(job, "project", "default");
-    row[6] = answer_text(job, "owner", "");
-    row[7] = dlc_answer_time(arena, answer_text(job, "submitted", ""));
+    row[6] = text_word(job, "owner");
+    row[7] = dlc_answer_time(arena, text_word(job, "submitted"));
 }
 
 static int list_rows(struct filter *f, const char **cells, uint64_t skip, uint64_t size,
@@ -220,13 +220,13 @@ static const struct text_node *find_pod(struct dlc_call *c, const char **task, s
     const struct text_node *pod = dlc_answer_pod(job, c->argv[1]);
     if (!pod) {
         const struct text_node *pods = text_get(job, "Pods");
-        err_set(err, ERR_NOT_FOUND, "%s has no pod \"%.120s\"", answer_text(job, "JobId", ""),
+        err_set(err, ERR_NOT_FOUND, "%s has no pod \"%.120s\"", text_word(job, "JobId"),
                 c->argv[1]);
         err_hint(err, "%s ... %zu in all", answer_text(pods->first, "PodId", "none"), pods->count);
         return NULL;
     }
     const char *dash = strrchr(answer_text(pod, "PodId", "-"), '-');
-    *task = arena_printf(c->cli->arena, "%s/%s", answer_text(pod, "Type", ""), dash + 1);
+    *task = arena_printf(c->cli->arena, "%s/%s", text_word(pod, "Type"), dash + 1);
     return pod;
 }
 
@@ -280,7 +280,7 @@ int dlc_logs_run(struct dlc_call *c, struct err *err)
     call_query_number(&path, "tail", most);
     if (since)
         call_query_number(&path, "since", since);
-    printf("JobId: %s\nPodId: %s\n", c->argv[0], answer_text(pod, "PodId", ""));
+    printf("JobId: %s\nPodId: %s\n", c->argv[0], text_word(pod, "PodId"));
     struct call_stream stream = { .path = buf_str(&path), .line = on_record, .arg = &r };
     return call_stream(c->cli, &stream, err) < 0 ? -1 : EXIT_OK;
 }
@@ -300,11 +300,11 @@ int dlc_get_specs_run(struct dlc_call *c, struct err *err)
     memcpy(cells, head, sizeof head);
     for (const struct text_node *type = all->first; type; type = type->next) {
         row += 5;
-        row[0] = answer_text(type, "name", "");
+        row[0] = text_word(type, "name");
         row[1] = answer_shown(type, "cpu", "0");
         row[2] = answer_shown(type, "memory", "0");
         row[3] = answer_shown(type, "gpu", "0");
-        row[4] = answer_text(type, "gpu_type", "");
+        row[4] = text_word(type, "gpu_type");
     }
     dlc_table(arena, cells, 5, all->count + 1);
     return EXIT_OK;
@@ -329,7 +329,7 @@ int dlc_get_quota_run(struct dlc_call *c, struct err *err)
         return -1;
     for (const struct text_node *node = nodes->first; node; node = node->next)
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-            sums[i] += answer_number(node, keys[i], 0);
+            sums[i] += text_number(node, keys[i]);
     const char *whole[QUOTA_COLUMNS] = {
         NULL,
         fmt_milli(text[0], sums[0]),
@@ -345,7 +345,7 @@ int dlc_get_quota_run(struct dlc_call *c, struct err *err)
     for (const struct text_node *quota = list->first; quota; quota = quota->next) {
         row += QUOTA_COLUMNS;
         memcpy(row, whole, sizeof whole);
-        row[0] = answer_text(quota, "name", "");
+        row[0] = text_word(quota, "name");
     }
     dlc_table(arena, cells, QUOTA_COLUMNS, list->count + 1);
     return EXIT_OK;

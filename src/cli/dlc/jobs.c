@@ -3,7 +3,6 @@
 #include "cli/dlc/jobs.h"
 
 #include "base/mem.h"
-#include "cli/answer.h"
 #include "cli/call.h"
 #include "cli/dlc/follow.h"
 #include "cli/jobs.h"
@@ -46,7 +45,7 @@ int dlc_stop_run(struct dlc_call *c, struct err *err)
     const struct text_node *view = order(c, "POST", "/stop", err);
     if (!view)
         return -1;
-    const char *id = arena_printf(c->cli->arena, "dlc%s", answer_text(view, "id", ""));
+    const char *id = arena_printf(c->cli->arena, "dlc%s", text_word(view, "id"));
     if (dlc_flag_on(c, "quiet"))
         return EXIT_OK;
     view = dlc_follow(c->cli, id, false, err);
@@ -63,6 +62,6 @@ int dlc_delete_run(struct dlc_call *c, struct err *err)
     if (!view)
         return -1;
     if (!dlc_flag_on(c, "quiet"))
-        printf("Job dlc%s is deleted\n", answer_text(view, "id", ""));
+        printf("Job dlc%s is deleted\n", text_word(view, "id"));
     return EXIT_OK;
 }

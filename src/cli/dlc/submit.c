@@ -146,8 +146,8 @@ static void say_warnings(const struct text_node *answer)
 {
     const struct text_node *list = text_get(answer, "warnings");
     for (const struct text_node *one = list ? list->first : NULL; one; one = one->next) {
-        const char *what = one->kind == TEXT_STR ? one->str : answer_text(one, "what", "");
-        const char *hint = answer_text(one, "hint", "");
+        const char *what = one->kind == TEXT_STR ? one->str : text_word(one, "what");
+        const char *hint = text_word(one, "hint");
         fprintf(stderr, "warning: %s%s%s%s\n", what, *hint ? " (" : "", hint, *hint ? ")" : "");
     }
 }
@@ -157,9 +157,9 @@ static int follow(struct dlc_call *c, const struct request *r, const char *id, s
     const struct text_node *view = dlc_follow(c->cli, id, false, err);
     if (!view)
         return -1;
-    const char *state = answer_text(view, "state", "");
+    const char *state = text_word(view, "state");
     if (strcmp(state, "succeeded") != 0 && answer_has(view, "reason"))
-        fprintf(stderr, "%s\n", answer_text(view, "reason", ""));
+        fprintf(stderr, "%s\n", text_word(view, "reason"));
     return strcmp(state, "stopped") == 0 ? (int)r->stopped_status : out_job_status(state);
 }
 
@@ -179,7 +179,7 @@ static int send(struct dlc_call *c, const struct request *r, const struct text_n
         submit_text(c->cli, &opts, r->file ? r->file : "dlc", buf_str(&text), text.len, err);
     if (!answer)
         return -1;
-    const char *id = arena_printf(c->cli->arena, "dlc%s", answer_text(answer, "id", ""));
+    const char *id = arena_printf(c->cli->arena, "dlc%s", text_word(answer, "id"));
     const char *cells[] = { "JobId", "RequestId", id, dlc_request_id(c->cli->arena) };
     dlc_table(c->cli->arena, cells, 2, 2);
     fflush(stdout);

@@ -24,8 +24,8 @@ static void absent_is_ordinary(void **state)
     assert_int_equal(answer_number(map, "n", 7), 3);
     assert_int_equal(answer_number(map, "negative", 7), 7);
     assert_int_equal(answer_number(map, "name", 7), 7);
-    assert_true(answer_flag(map, "yes"));
-    assert_false(answer_flag(map, "name"));
+    assert_true(text_flag(map, "yes"));
+    assert_false(text_flag(map, "name"));
     assert_false(answer_has(map, "nothing"));
     assert_false(answer_has(map, "missing"));
     assert_true(answer_has(map, "n"));

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cli/answer.h"
 #include "cli/follow.h"
 #include "cli/state_dir.h"
 #include "http/server.h"
@@ -172,7 +171,7 @@ static void answers_are_trees(void **state)
     struct err err;
     const char body[] = "{\"a\":[1,2]}";
     struct text_node *tree = call_get(&w->cli, "/healthz", &err);
-    assert_true(answer_flag(tree, "ok"));
+    assert_true(text_flag(tree, "ok"));
     tree = call_send(
         &w->cli,
         &(struct call){
@@ -249,14 +248,14 @@ static void nobody_answers(void **state)
 static bool count_one(void *arg, const struct text_node *node)
 {
     unsigned *n = arg;
-    assert_int_equal(answer_number(node, "seq", 0), *n + 1);
+    assert_int_equal(text_number(node, "seq"), *n + 1);
     return ++*n < 1;
 }
 
 static bool count_all(void *arg, const struct text_node *node)
 {
     unsigned *n = arg;
-    assert_int_equal(answer_number(node, "seq", 0), ++*n);
+    assert_int_equal(text_number(node, "seq"), ++*n);
     return true;
 }
 
@@ -289,7 +288,7 @@ static void want(void *arg, struct buf *path, struct buf *body)
 static bool on_record(void *arg, const struct text_node *node)
 {
     struct world *w = arg;
-    assert_int_equal(answer_number(node, "seq", 0), w->last + 1); /* none lost, none doubled */
+    assert_int_equal(text_number(node, "seq"), w->last + 1); /* none lost, none doubled */
     w->last++;
     if (w->dies && ++w->records == 2)
         kill_server(w);

@@ -58,7 +58,7 @@ static void test_job(void **state)
     says(job, "GmtCreateTime", "2026-01-02T03:04:05Z");
     says(job, "GmtFailedTime", "2026-01-02T03:04:09Z");
     says(job, "GmtSuccessedTime", "(absent)");
-    assert_int_equal(answer_number(job, "Duration", 0), 3);
+    assert_int_equal(text_number(job, "Duration"), 3);
     assert_int_equal(history->count, 3);
     says(history->first, "Status", "Queuing");
     says(history->first, "EndTime", "2026-01-02T03:04:05Z");
@@ -93,7 +93,7 @@ static void test_pods(void **state)
     const struct text_node *old = text_get(master, "HistoryPods")->first;
     says(old, "Status", "Unknown");
     says(old, "PodId", "dlc0eavoccgdt91c-master-0");
-    assert_string_not_equal(answer_text(old, "PodUid", ""), answer_text(master, "PodUid", ""));
+    assert_string_not_equal(text_word(old, "PodUid"), text_word(master, "PodUid"));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         says(dlc_answer_pod(job, names[i]), "Type", "worker-gpu");
     assert_null(dlc_answer_pod(job, "worker/12"));
@@ -112,7 +112,7 @@ static void test_other_origin(void **state)
     says(job, "Status", "Running");
     says(job, "UserCommand", "x");
     says(text_get(job, "JobSpecs")->first, "Type", "ps");
-    assert_int_equal(answer_number(text_get(job, "JobSpecs")->first, "PodCount", 0), 2);
+    assert_int_equal(text_number(text_get(job, "JobSpecs")->first, "PodCount"), 2);
     arena_destroy(arena);
 }
 
