@@ -2,7 +2,7 @@
  * The first letter says what it is: f a nested form of version 1, j JSON of version 1, else YAML of
  * version 2. A form that is read becomes JSON that reads as the same tree, and then a job or a
  * report like any other text. */
-#include "api/openpai/pai.h"
+#include "api/openpai/form.h"
 #include "dialect/openpai/openpai.h"
 #include "text/json.h"
 

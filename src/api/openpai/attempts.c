@@ -1,7 +1,9 @@
 /* Starts of a job and attempts of its tasks, as version 2 counts them: a start of the whole job is
  * attempt n from 0, and within it each task has attempts k from 0. */
-#include "api/openpai/pai.h"
+#include "api/openpai/attempts.h"
 
+#include "api/openpai/job.h"
+#include "api/openpai/members.h"
 #include "base/mem.h"
 
 #include <string.h>

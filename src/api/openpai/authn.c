@@ -1,7 +1,8 @@
 /* Login with a password, the tokens it gives, and those of applications. A token is shown once:
  * lists have its id, which revokes it as well as the token itself does. */
-#include "api/openpai/pai.h"
+#include "api/openpai/authn.h"
 
+#include "api/openpai/members.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "ctl/account.h"

@@ -1,6 +1,6 @@
 /* Virtual clusters: the queues. A queue's guarantee, its bound and what its jobs hold, in OpenPAI's
  * units (memory in MB) and as parts of the cluster. */
-#include "api/openpai/pai.h"
+#include "api/openpai/clusters.h"
 
 #include "answer/cluster_views.h"
 #include "base/mem.h"

@@ -1,7 +1,9 @@
 /* What is done to a job that is there: stopped, started again where that is possible, removed,
  * tagged. */
-#include "api/openpai/pai.h"
+#include "api/openpai/commands.h"
 
+#include "api/openpai/job.h"
+#include "api/openpai/members.h"
 #include "base/mem.h"
 
 #include <string.h>

@@ -1,8 +1,11 @@
 /* The text that a job was submitted with, in the form that Accept asks for; a job that another
  * front end submitted, in the words of the version that is asked. And where its tasks would be
  * reached by ssh. */
-#include "api/openpai/pai.h"
+#include "api/openpai/config.h"
 
+#include "api/openpai/attempts.h"
+#include "api/openpai/job.h"
+#include "api/openpai/members.h"
 #include "base/mem.h"
 #include "dialect/openpai/openpai.h"
 #include "text/detect.h"

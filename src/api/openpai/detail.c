@@ -1,7 +1,11 @@
 /* One job: its detail in both versions, its earlier starts, its events. Exit codes and phrases are
  * those of the job's convention, whatever format it came in. */
+#include "api/openpai/detail.h"
+
 #include "answer/events.h"
-#include "api/openpai/pai.h"
+#include "api/openpai/attempts.h"
+#include "api/openpai/job.h"
+#include "api/openpai/members.h"
 #include "api/work.h"
 
 #include "answer/pages.h"

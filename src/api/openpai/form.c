@@ -1,6 +1,6 @@
 /* A job of version 1 that came as a nested form, as the JSON that it stands for. A form cannot say
  * null: members that clients send empty for it become null. Pure. */
-#include "api/openpai/pai.h"
+#include "api/openpai/form.h"
 
 #include "base/mem.h"
 #include "text/form.h"

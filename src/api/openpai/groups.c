@@ -1,7 +1,8 @@
 /* Groups: everybody, the admins, and the projects that users are in. A group is there as soon as a
  * user is in it, so none is made or removed by itself. */
-#include "api/openpai/pai.h"
+#include "api/openpai/groups.h"
 
+#include "api/openpai/users.h"
 #include "base/mem.h"
 
 #include <string.h>

@@ -1,8 +1,10 @@
 /* Nodes and the tasks on them as Kubernetes' lists: what the portal's pages for admins read. Only
  * the members that those pages use are there. */
-#include "api/openpai/pai.h"
+#include "api/openpai/hardware.h"
 
 #include "answer/cluster_views.h"
+#include "api/openpai/job.h"
+#include "api/openpai/members.h"
 #include "base/mem.h"
 
 #include <stdio.h>

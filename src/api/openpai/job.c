@@ -1,7 +1,7 @@
 /* The job that a path names, and what both the list and the detail say of it. A job's name here is
  * user~job; where a user has several jobs of one name (other front ends allow that), it is the
  * newest, and the number stands for any. */
-#include "api/openpai/pai.h"
+#include "api/openpai/job.h"
 
 #include "base/mem.h"
 #include "base/scan.h"

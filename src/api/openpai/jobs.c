@@ -2,8 +2,11 @@
  * that is wanted becomes a line of JSON at once, so that a list of many thousands stays small.
  * Others are served between the pages. In the order of the records (the default) reading ends with
  * the page that was asked for. */
+#include "api/openpai/jobs.h"
+
 #include "account/rights.h"
-#include "api/openpai/pai.h"
+#include "api/openpai/job.h"
+#include "api/openpai/members.h"
 
 #include "api/work.h"
 #include "base/mem.h"

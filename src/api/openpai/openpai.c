@@ -3,7 +3,8 @@
  * the output of tasks lies. */
 #include "api/openpai/openpai.h"
 
-#include "api/openpai/pai.h"
+#include "api/openpai/output.h"
+#include "api/openpai/routes.h"
 
 #include "base/mem.h"
 

@@ -1,7 +1,10 @@
 /* The output of tasks. A task's logs are links to files; each link carries a token that is good for
  * the output of this job and for some minutes, so that a browser follows it without a header. */
-#include "api/openpai/pai.h"
+#include "api/openpai/output.h"
 
+#include "api/openpai/attempts.h"
+#include "api/openpai/job.h"
+#include "api/openpai/members.h"
 #include "base/mem.h"
 #include "text/form.h"
 

@@ -1,7 +1,20 @@
 /* Every operation that there is: method, versions, path below the version, who may. What is not
  * here is NoApiError, as on the original. */
-#include "api/openpai/pai.h"
+#include "api/openpai/routes.h"
 
+#include "api/openpai/attempts.h"
+#include "api/openpai/authn.h"
+#include "api/openpai/clusters.h"
+#include "api/openpai/commands.h"
+#include "api/openpai/config.h"
+#include "api/openpai/detail.h"
+#include "api/openpai/groups.h"
+#include "api/openpai/hardware.h"
+#include "api/openpai/jobs.h"
+#include "api/openpai/output.h"
+#include "api/openpai/storages.h"
+#include "api/openpai/submit.h"
+#include "api/openpai/users.h"
 #include "base/mem.h"
 
 #define GET(versions, path, handler, flags)                                                        \

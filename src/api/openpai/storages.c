@@ -1,6 +1,6 @@
 /* Storages: the catalogue's data sets, in the shape of v1.x and in that of v0.16. A job mounts one
  * by its name (extras.storages). */
-#include "api/openpai/pai.h"
+#include "api/openpai/storages.h"
 
 #include "base/mem.h"
 

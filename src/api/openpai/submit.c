@@ -1,9 +1,14 @@
 /* Jobs come in: version 1 as JSON or as a nested form, version 2 as YAML. The text goes to the core
  * as it was sent; a form becomes the JSON that it stands for. */
-#include "api/openpai/pai.h"
+#include "api/openpai/submit.h"
 
 #include "answer/jobs.h"
 #include "api/accounts.h"
+#include "api/openpai/attempts.h"
+#include "api/openpai/detail.h"
+#include "api/openpai/form.h"
+#include "api/openpai/job.h"
+#include "api/openpai/members.h"
 #include "ctl/results.h"
 #include "text/detect.h"
 

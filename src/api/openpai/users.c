@@ -1,8 +1,9 @@
 /* Users in OpenPAI's words: rights are groups, and a group is a project. Everybody may use every
  * virtual cluster and every storage here, so these lists are the server's. */
-#include "api/openpai/pai.h"
+#include "api/openpai/users.h"
 
 #include "answer/cluster_views.h"
+#include "api/openpai/members.h"
 #include "base/mem.h"
 
 #include <string.h>

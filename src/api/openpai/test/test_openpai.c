@@ -7,9 +7,13 @@
 
 #include <cmocka.h>
 
-#include "api/openpai/pai.h"
-#include "api/openpai/test/fixture.h"
+#include "api/openpai/attempts.h"
 
+#include "api/openpai/form.h"
+#include "api/openpai/job.h"
+#include "api/openpai/members.h"
+#include "api/openpai/routes.h"
+#include "api/openpai/test/fixture.h"
 #include "base/mem.h"
 #include "text/json.h"
 

@@ -1,6 +1,6 @@
-/* Answers in OpenPAI's shapes: messages, errors with its codes, lists of problems. And the small
- * readers of bodies that every handler uses. */
-#include "api/openpai/pai.h"
+/* The request's body, and its answer in OpenPAI's shapes: messages, errors with its codes, lists of
+ * problems. */
+#include "api/openpai/request.h"
 
 #include "base/mem.h"
 #include "base/scan.h"
@@ -114,57 +114,4 @@ struct text_node *pai_body(struct pai *p)
     else
         return tree;
     return NULL;
-}
-
-const char *pai_text(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = map ? text_get(map, key) : NULL;
-    return node && node->kind == TEXT_STR ? node->str : NULL;
-}
-
-bool pai_true(const struct text_node *map, const char *key)
-{
-    const struct text_node *node = map ? text_get(map, key) : NULL;
-    if (node && node->kind == TEXT_STR)
-        return strcmp(node->str, "true") == 0;
-    return node && node->kind == TEXT_BOOL && node->boolean;
-}
-
-struct words pai_list(struct arena *a, const char *text)
-{
-    struct words out = { 0 };
-    size_t commas = 0;
-    for (const char *c = text; c && *c; c++)
-        commas += *c == ',';
-    if (!text || !*text)
-        return out;
-    out.at = ARENA_ARRAY(a, commas + 1, const char *);
-    for (const char *at = text; at;) {
-        size_t len = strcspn(at, ",");
-        if (len)
-            out.at[out.n++] = arena_strndup(a, at, len);
-        at = at[len] ? at + len + 1 : NULL;
-    }
-    return out;
-}
-
-const char *pai_said(const char *text)
-{
-    return text && *text ? text : NULL;
-}
-
-void pai_put_text(struct arena *a, struct text_node *map, const char *key, const char *text)
-{
-    if (text)
-        text_str(a, map, key, text);
-    else
-        text_null(a, map, key);
-}
-
-void pai_put_ms(struct arena *a, struct text_node *map, const char *key, uint64_t ms)
-{
-    if (ms)
-        text_int(a, map, key, (int64_t)ms);
-    else
-        text_null(a, map, key);
 }
