@@ -1,7 +1,8 @@
 /* Answers: objects, Tables of one row, and every error as a Status with the reason that clients
  * look for. Warnings go out as headers. Each of them ends the request. */
-#include "api/k8s/kube.h"
+#include "api/k8s/answer.h"
 
+#include "api/k8s/object.h"
 #include "base/clock.h"
 #include "text/json.h"
 #include "text/remedies.h"
@@ -13,6 +14,12 @@
 #define TEXT_MAX    ((size_t)512 << 20)
 #define WARNING_MAX 400
 #define WARNINGS    20 /* headers of one answer */
+
+void kube_free(struct kube *k)
+{
+    arena_destroy(k->scratch);
+    free(k);
+}
 
 void kube_text(struct kube *k, unsigned status, const char *type, const struct buf *text)
 {

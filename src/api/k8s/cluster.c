@@ -1,10 +1,15 @@
 /* Nodes and namespaces as objects, and kinds of which there are none here. A namespace is a
  * project: it is there as soon as one is named, and kept when one is made. */
-#include "api/k8s/kube.h"
+#include "api/k8s/cluster.h"
 
 #include "answer/cluster_views.h"
+#include "api/k8s/answer.h"
+#include "api/k8s/jobs.h"
+#include "api/k8s/kept_objects.h"
+#include "api/k8s/object.h"
 #include "base/map.h"
 #include "base/scan.h"
+#include "documents/documents.h"
 
 #include <string.h>
 

@@ -1,7 +1,9 @@
 /* What there is: versions, groups and resources, plain and aggregated, all from the table of
  * resources. Paths that are none of these are left to others. */
-#include "api/k8s/kube.h"
+#include "api/k8s/discovery.h"
 
+#include "api/k8s/answer.h"
+#include "api/k8s/pods.h"
 #include "base/mem.h"
 #include "text/json.h"
 

@@ -1,12 +1,17 @@
 /* ElasticJobs that are made, changed and deleted. What the text says is read by its dialect alone:
  * here unknown fields are refused or taken out as the client wishes, problems become causes and
  * warnings become headers. */
-#include "api/k8s/kube.h"
+#include "api/k8s/job_write.h"
 
 #include "answer/jobs.h"
 #include "api/accounts.h"
+#include "api/k8s/answer.h"
+#include "api/k8s/jobs.h"
+#include "api/k8s/object.h"
+#include "api/k8s/read.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "documents/documents.h"
 #include "job/ids.h"
 #include "text/json.h"
 #include "text/remedies.h"

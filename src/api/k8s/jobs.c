@@ -1,8 +1,10 @@
 /* Jobs as ElasticJobs, whatever they were written in: which are shown under which name, and the
  * object of one. A stopped job is gone there; of each name the newest is meant, and if that was
  * stopped, the newest that lives: another user's may have come and gone. */
+#include "api/k8s/jobs.h"
+
 #include "account/rights.h"
-#include "api/k8s/kube.h"
+#include "api/k8s/object.h"
 
 #include "base/clock.h"
 #include "base/map.h"
@@ -14,9 +16,10 @@
 
 #include <string.h>
 
-#define PAGE     500
-#define SCAN_MAX 2000 /* newest jobs among which names are looked for that are others here */
-#define DIALECT  KUBE_DIALECT
+#define PAGE         500
+#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
+#define SCAN_MAX     2000 /* newest jobs among which names are looked for that are others here */
+#define DIALECT      KUBE_DIALECT
 #define LIVE                                                                                       \
     (1u << JOB_SUSPENDED | 1u << JOB_QUEUED | 1u << JOB_STARTING | 1u << JOB_RUNNING |             \
      1u << JOB_RESTARTING | 1u << JOB_STOPPING)
@@ -311,7 +314,7 @@ static struct text_node *document(struct kube *k, const struct kube_job *job,
     if (!doc)
         doc = written(k, job, canonical(k, job, &said->canonical, brief));
     if (doc && !said->may) /* it has the whole document, values of variables too */
-        kube_drop(text_get(text_get(doc, "metadata"), "annotations"), KUBE_LAST);
+        kube_drop(text_get(text_get(doc, "metadata"), "annotations"), LAST_APPLIED);
     return doc;
 }
 

@@ -1,10 +1,14 @@
 /* Objects that are kept as they were sent: PodGroups, ConfigMaps, Secrets, claims, Namespaces. Jobs
  * name them; Secrets are shown to admins and to who made them. */
-#include "api/k8s/kube.h"
+#include "api/k8s/kept_objects.h"
 
+#include "api/k8s/answer.h"
+#include "api/k8s/object.h"
+#include "api/k8s/read.h"
 #include "api/log_text.h"
 #include "base/clock.h"
 #include "base/scan.h"
+#include "documents/documents.h"
 
 #include <sodium.h>
 #include <string.h>

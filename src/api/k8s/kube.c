@@ -1,9 +1,18 @@
-/* From a request to a resource and a verb: the path, who asks, the options of the query, the body.
- * What is refused here never reaches a resource. */
-#include "api/k8s/kube.h"
+/* From a request to a resource and a verb: the path, who asks, the options of the query. What is
+ * refused here never reaches a resource. */
 #include "api/k8s/k8s.h"
-#include "api/k8s/protobuf.h"
 
+#include "api/k8s/answer.h"
+#include "api/k8s/body.h"
+#include "api/k8s/discovery.h"
+#include "api/k8s/log.h"
+#include "api/k8s/openapi.h"
+#include "api/k8s/pods.h"
+#include "api/k8s/protobuf.h"
+#include "api/k8s/read.h"
+#include "api/k8s/review.h"
+#include "api/k8s/watch.h"
+#include "api/k8s/write.h"
 #include "base/mem.h"
 #include "base/scan.h"
 #include "text/detect.h"
@@ -12,12 +21,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-void kube_free(struct kube *k)
-{
-    arena_destroy(k->scratch);
-    free(k);
-}
 
 /* ---- is it ours ---- */
 
@@ -183,62 +186,6 @@ static bool read_options(struct kube *k, struct err *err)
                        http_query(r, "fieldSelector", 0), &k->selector, err))
         return false;
     return fields_known(&k->selector, err);
-}
-
-/* ---- the body ---- */
-
-static bool is_type(const char *type, const char *word)
-{
-    return strncmp(type, word, strlen(word)) == 0 && strchr(" ;", type[strlen(word)]);
-}
-
-static void unsupported(struct kube *k, const char *text)
-{
-    kube_fail(k, &(struct kube_status){ 415, "UnsupportedMediaType", text, NULL });
-}
-
-/* false: answered. */
-static bool parse_body(struct kube *k, const char *type, const char *body, size_t len)
-{
-    struct err err = { 0 };
-    struct report report;
-    report_init(&report, k->arena);
-    if (is_type(type, KUBE_PROTOBUF))
-        k->body = kube_protobuf(k->arena, body, len, &err);
-    else if (strstr(type, "yaml"))
-        k->body = text_parse(k->arena, body, len, &report);
-    else
-        k->body = json_parse(k->arena, body, len, 0, &report);
-    const char *why = err.code ? err.what : report.n ? report.at[0].what : "it is empty";
-    if (err.code == ERR_CANNOT) {
-        unsupported(k, arena_strdup(k->arena, err.what));
-    } else if (!k->body || !report_ok(&report)) {
-        k->body = NULL;
-        kube_bad(k, "the body cannot be read: %.300s", why);
-    } else if (kube_crowded(k->body)) {
-        kube_bad(k, "the body has a map of more than %u members", KUBE_MEMBERS_MAX);
-    } else {
-        return true;
-    }
-    return false;
-}
-
-bool kube_read_body(struct kube *k, const char *method)
-{
-    size_t len;
-    const char *body = http_body(k->call->request, &len);
-    const char *type = http_header(k->call->request, "Content-Type");
-    bool patch = strcmp(method, "PATCH") == 0, remove = strcmp(method, "DELETE") == 0;
-    type = type ? type : "application/json";
-    if (len == 0 && remove)
-        return true;
-    if (patch || is_type(type, "application/json") || is_type(type, "application/yaml") ||
-        is_type(type, KUBE_PROTOBUF) || is_type(type, "*/*"))
-        return parse_body(k, type, body, len);
-    unsupported(k, arena_printf(
-                       k->arena,
-                       "%.120s is not supported; send application/json or application/yaml", type));
-    return false;
 }
 
 /* ---- verbs ---- */

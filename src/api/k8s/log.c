@@ -1,9 +1,13 @@
 /* `kubectl logs`: the output of a pod's attempt as it is, or followed; of the master's pod, which
  * is the server, the events of its job. */
-#include "api/k8s/kube.h"
+#include "api/k8s/log.h"
 
 #include "answer/events.h"
 #include "answer/pods.h"
+#include "api/k8s/answer.h"
+#include "api/k8s/jobs.h"
+#include "api/k8s/object.h"
+#include "api/k8s/read.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/scan.h"

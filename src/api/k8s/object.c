@@ -1,7 +1,8 @@
 /* What all objects have: metadata in the order and form of the real server, names in its
  * characters, UIDs that lead back to jobs. */
-#include "api/k8s/kube.h"
+#include "api/k8s/object.h"
 
+#include "api/facade.h"
 #include "base/buf.h"
 #include "base/scan.h"
 #include "job/uuid.h"

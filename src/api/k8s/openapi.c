@@ -1,8 +1,10 @@
 /* OpenAPI, for validation by the client and `kubectl explain`: from the dialect's field tables and
  * those of the objects that are shown. */
-#include "api/k8s/kube.h"
+#include "api/k8s/openapi.h"
 
+#include "api/k8s/answer.h"
 #include "api/k8s/fields.h"
+#include "api/k8s/openapi_v2.h"
 #include "base/mem.h"
 #include "job/fate.h"
 

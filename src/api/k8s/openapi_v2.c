@@ -1,7 +1,7 @@
 /* OpenAPI 2 in protobuf: kubectl takes it in no other form. Only what it looks for is written: the
  * paths with their query parameters, the definitions, the kind of each. The numbers are those of
  * gnostic's OpenAPIv2.proto. */
-#include "api/k8s/kube.h"
+#include "api/k8s/openapi_v2.h"
 
 #include "base/buf.h"
 #include "text/json.h"

@@ -1,9 +1,11 @@
 /* Tasks as Pods, and what happened as Events: of pods, as the core tells it in the words of their
  * system, and of the job itself. */
-#include "api/k8s/kube.h"
+#include "api/k8s/pods.h"
 
 #include "answer/events.h"
 #include "answer/pods.h"
+#include "api/k8s/jobs.h"
+#include "api/k8s/object.h"
 #include "base/buf.h"
 
 #include <stdio.h>

@@ -1,7 +1,10 @@
 /* Reading: one object, and lists with selectors and pages, as objects or as a Table. Objects are
  * written one by one, so that a long list does not stand in memory as a tree, and of few jobs at a
  * time, so that others are answered meanwhile. */
-#include "api/k8s/kube.h"
+#include "api/k8s/read.h"
+
+#include "api/k8s/answer.h"
+#include "api/k8s/object.h"
 #include "api/work.h"
 
 #include "base/buf.h"

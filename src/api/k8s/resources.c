@@ -1,8 +1,13 @@
 /* The resources as one table: discovery, the paths, the columns and what is done with each come
  * from these rows. */
-#include "api/k8s/fields.h"
-#include "api/k8s/kube.h"
+#include "api/k8s/resource.h"
 
+#include "api/k8s/cluster.h"
+#include "api/k8s/fields.h"
+#include "api/k8s/job_write.h"
+#include "api/k8s/jobs.h"
+#include "api/k8s/kept_objects.h"
+#include "api/k8s/pods.h"
 #include "base/mem.h"
 
 #include <string.h>

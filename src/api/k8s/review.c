@@ -1,8 +1,13 @@
 /* Questions about rights, which are made like objects and kept by nobody: `auth can-i`, its --list,
  * `auth whoami`. What a kind's verbs are and who is a reader decides; whose a single object is, the
  * request for it. */
-#include "api/k8s/kube.h"
+#include "api/k8s/review.h"
 
+#include "api/k8s/answer.h"
+#include "api/k8s/body.h"
+#include "api/k8s/discovery.h"
+#include "api/k8s/object.h"
+#include "api/k8s/pods.h"
 #include "base/mem.h"
 
 #include <string.h>

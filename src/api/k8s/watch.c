@@ -3,7 +3,10 @@
  * costs. Objects that are of no job are all looked at, there are few. What there is at the
  * beginning, and what changed, is looked at a job or a part of one at a time, between what others
  * ask. The version of a watch is the number of an event. */
-#include "api/k8s/kube.h"
+#include "api/k8s/watch.h"
+
+#include "api/k8s/answer.h"
+#include "api/k8s/object.h"
 #include "api/work.h"
 
 #include "answer/events.h"

@@ -1,10 +1,15 @@
 /* Writing: what holds for objects of every kind. Names, versions and patches are looked at here,
  * what becomes of the object is its resource's. */
-#include "api/k8s/kube.h"
+#include "api/k8s/write.h"
 
+#include "api/k8s/answer.h"
+#include "api/k8s/object.h"
 #include "api/k8s/patch.h"
+#include "api/k8s/read.h"
 
 #include <string.h>
+
+#define MANAGED_MAX 16 /* managers that are told apart */
 
 /* ---- names ---- */
 
@@ -255,7 +260,7 @@ static void put_manager(struct kube *k, struct text_node *object)
     for (const struct text_node *one = list->first; one; one = one->next)
         if (strcmp(kube_in(one, "manager", NULL), manager) == 0)
             return;
-    if (list->count >= KUBE_MANAGED_MAX)
+    if (list->count >= MANAGED_MAX)
         return;
     struct text_node *one = text_map(a, list, NULL);
     text_str(a, one, "manager", manager);

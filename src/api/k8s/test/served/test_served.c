@@ -8,9 +8,11 @@
 
 #include <cmocka.h>
 
+#include "answer/job_list.h"
 #include "answer/pods.h"
+#include "api/k8s/discovery.h"
 #include "api/k8s/k8s.h"
-#include "api/k8s/kube.h"
+#include "api/k8s/object.h"
 #include "api/test/served.h"
 #include "base/mem.h"
 #include "dialect/elasticjob/elasticjob.h"
