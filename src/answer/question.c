@@ -16,10 +16,15 @@ void question_snapshot(struct ctl *ctl, struct arena *arena, struct sched_snapsh
     pass_ask(ctl, arena, out);
 }
 
-struct queues *question_queues(struct ctl *ctl)
+const struct queues *question_queues(struct ctl *ctl)
 {
     const struct contents core = ctl_contents(ctl);
     return core.queues;
+}
+
+uint32_t question_user(struct ctl *ctl, uint32_t queue, const char *owner)
+{
+    return charges_user(ctl, queue, owner);
 }
 
 const struct run_times *question_run_times(struct ctl *ctl)

@@ -16,7 +16,9 @@ struct run_times;
 
 /* All that waits and runs, as a pass would find it now. Jobs that cannot be read are not in it. */
 void question_snapshot(struct ctl *, struct arena *, struct sched_snapshot *);
-struct queues *question_queues(struct ctl *);
+const struct queues *question_queues(struct ctl *);
+/* The position of a user in a queue, as snapshots have it. */
+uint32_t question_user(struct ctl *, uint32_t queue, const char *owner);
 const struct run_times *question_run_times(struct ctl *);
 uint64_t question_next_id(struct ctl *); /* of a job that would be submitted now */
 

@@ -42,11 +42,16 @@ void charges_resume(struct ctl *ctl, const struct live_job *job)
     queues_resume(ctl->queues, &hold, core_now(ctl));
 }
 
+uint32_t charges_user(struct ctl *ctl, uint32_t queue, const char *owner)
+{
+    return queues_user(ctl->queues, queue, owner, core_now(ctl));
+}
+
 void charges_locate(struct ctl *ctl, struct live_job *job)
 {
     if (job->located == queues_version(ctl->queues))
         return;
     job->located = queues_version(ctl->queues);
     job->queue_at = queues_position(ctl->queues, job->row.queue);
-    job->user_at = queues_user(ctl->queues, job->queue_at, job->row.owner, core_now(ctl));
+    job->user_at = charges_user(ctl, job->queue_at, job->row.owner);
 }

@@ -28,9 +28,10 @@ struct sched_more;
 struct sched_snapshot;
 struct store;
 
-struct contents { /* to be read */
-    struct ctl *ctl;
-    struct store *store;
+/* To be read. */
+struct contents {
+    struct ctl *ctl;     /* for the questions below */
+    struct store *store; /* a reader prepares statements, and begins no turn */
     const struct dialects *dialects;
     const struct accounts *accounts;
     const struct live *live;
@@ -38,10 +39,10 @@ struct contents { /* to be read */
     const struct cluster *cluster;
     const struct nodes *nodes;
     const struct closed_devices *closed_devices;
-    struct queues *queues;
+    const struct queues *queues;
     const struct run_times *run_times;
     const struct counters *counters;
-    struct images *images;
+    const struct images *images;
     const char *state_dir;
     const char *runs_dir; /* of launches (job/launch.h) */
     const char *python;   /* interpreter of tasks for which none was chosen; NULL: none */
@@ -61,6 +62,8 @@ bool planning_left(const struct ctl *, struct arena *, const struct live_job *,
 void pass_ask(struct ctl *, struct arena *, struct sched_snapshot *);
 /* Queue and user by position into the job, when the tree changed since. charges.c */
 void charges_locate(struct ctl *, struct live_job *);
+/* The position of a user in a queue, made when it is new. charges.c */
+uint32_t charges_user(struct ctl *, uint32_t queue, const char *owner);
 /* Does a queued job still wait for others, or never can run? Then why; texts in arena.
  * depend_work.c */
 bool depend_work_blocks(struct ctl *, struct arena *, struct live_job *, struct depend_answer *);

@@ -180,10 +180,10 @@ static void add_candidate(struct change_search *w, struct change_candidate candi
     p->as.promised_ms = 0;
     p->as.claims = false;
     if (candidate.kind == CHANGE_QUEUE) {
-        struct queues *queues = w->e->queues;
+        const struct queues *queues = w->e->queues;
         uint64_t now = ctl_now(w->e->ctl);
         p->as.queue = queues_position(queues, candidate.value);
-        p->as.user = queues_user(queues, p->as.queue, w->e->owner, now);
+        p->as.user = question_user(w->e->ctl, p->as.queue, w->e->owner);
         variant_add(w->e->arena, &w->known, &p->as, queues, now);
     }
     w->n++;

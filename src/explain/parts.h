@@ -15,7 +15,7 @@ struct explain { /* of one job, on one copy of everything that waits and runs */
     struct arena *arena;
     struct reader reader;           /* who asks */
     struct sched_snapshot snapshot; /* as it is; this and the next two: explain_copy() */
-    struct queues *queues;
+    const struct queues *queues;
     uint64_t next_id; /* of a job that would come now */
     uint64_t job;     /* that is asked about; 0: it is not there yet */
     uint64_t number;  /* of it */

@@ -63,7 +63,7 @@ struct sched_job explain_newest(struct explain *e)
     return (struct sched_job){ .id = e->next_id,
                                .spec = e->spec,
                                .queue = queue,
-                               .user = queues_user(e->queues, queue, e->owner, ctl_now(e->ctl)) };
+                               .user = question_user(e->ctl, queue, e->owner) };
 }
 
 void explain_dates(const struct ctl *ctl, struct explain_view *view)
