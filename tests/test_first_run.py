@@ -307,6 +307,34 @@ def test_exec_in_a_task(server: Server) -> None:
     server.wait(number, "stopped")
 
 
+def test_exec_carries_more_than_anything_on_its_way_holds(server: Server) -> None:
+    """Whoever is slower, the command with its input or who reads its output, holds up the other."""
+    number = server.submit(native("exec", "sleep 600"))
+    server.wait(number, "running")
+    size = 64_000_000
+    env = environment(server.state)
+    line = [str(program()), "exec", str(number), "--", "sh", "-c"]
+    # 64 KiB at a time, by two processes for each.
+    slow = "while n=$(head -c 65536 | wc -c); [ $n -gt 0 ]; do echo $n; done"
+    done = subprocess.run(
+        [*line, slow], env=env, input=bytes(size), capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert sum(map(int, done.stdout.split())) == size
+    with subprocess.Popen(
+        [*line, f"head -c {size} /dev/zero"], env=env, stdout=subprocess.PIPE, bufsize=0
+    ) as reads:
+        assert reads.stdout
+        slowly = sum(len(reads.stdout.read(1)) for _ in range(1_000_000))
+        rest = 0
+        while piece := reads.stdout.read(1 << 16):
+            rest += len(piece)
+    assert reads.returncode == 0
+    assert slowly + rest == size
+    server.stop(number, now=True)
+    server.wait(number, "stopped")
+
+
 def test_exec_with_a_terminal(server: Server) -> None:
     """Typed in a terminal, the command gets one of the same size."""
     number = server.submit(native("tty", "sleep 600"))

@@ -1,7 +1,9 @@
 /* Interactive commands, and clients at a task's stdin: a channel joins a client's socket to an
  * agent's connection. Frames pass through with the channel's number put in. A client is not read
- * while the agent does not take what was said before. One that is too slow for its output ends the
- * channel; when the agent is gone, the client still gets what came from there. */
+ * while the agent, or with a window the command, does not take what was said before; and with a
+ * window the agent sends no more output than the client takes. Without one a client that is too
+ * slow for its output ends the channel. When the agent is gone, the client still gets what came
+ * from there. */
 #include "link/hub.h"
 
 #include "base/mem.h"
@@ -14,7 +16,36 @@ struct channel {
     struct link_hub *hub;
     const struct agent *agent; /* NULL once it is gone */
     struct conn *client;
+    uint32_t window;       /* of EXEC; 0: none */
+    uint64_t typed, taken; /* bytes of input: sent to the agent, and taken by the command */
+    uint64_t came, told;   /* of output: from the agent, and told as taken by the client */
 };
+
+_Static_assert(EXEC_WINDOW + CLIENT_ROOM < CLIENT_MAX, "what a window lets come is not too much");
+
+static bool takes_input(const struct channel *ch)
+{
+    return conn_has_room(ch->agent->conn) && (!ch->window || ch->typed - ch->taken < ch->window);
+}
+
+/* Not of each piece. */
+static void tell_output(struct channel *ch)
+{
+    if (!ch->window || ch->came - ch->told < ch->window / 4)
+        return;
+    ch->told = ch->came;
+    wire_put(conn_out(ch->agent->conn), 0,
+             &(struct wire_reached_report){ .channel = ch->number, .output = ch->came });
+    conn_flush(ch->agent->conn);
+}
+
+static void client_has_room(void *arg, struct conn *conn)
+{
+    struct channel *ch = arg;
+    (void)conn;
+    if (ch->agent)
+        tell_output(ch);
+}
 
 static void client_closed(void *arg, struct conn *conn, const char *why)
 {
@@ -43,7 +74,9 @@ static int from_client(void *arg, struct conn *conn, const struct wire_frame *fr
     buf_add(out, frame->body + 4, frame->len - 4);
     wire_end(out, mark);
     conn_flush(ch->agent->conn);
-    if (!conn_has_room(ch->agent->conn))
+    if (frame->kind == WIRE_STDIN)
+        ch->typed += frame->len - 4;
+    if (!takes_input(ch))
         conn_read(conn, CONN_WATCHES);
     return 0;
 }
@@ -69,7 +102,8 @@ static struct channel *open_channel(struct link_hub *hub, const struct agent *a,
     ch->agent = a;
     ch->client = conn_create(
         hub->loop, fd, &terms,
-        (struct conn_events){ .frame = from_client, .closed = client_closed, .arg = ch });
+        (struct conn_events){
+            .frame = from_client, .room = client_has_room, .closed = client_closed, .arg = ch });
     if (!conn_has_room(a->conn))
         conn_read(ch->client, CONN_WATCHES);
     map_set(hub->channels, ch->number, ch);
@@ -100,16 +134,28 @@ int link_exec(struct link_hub *hub, const struct engine_exec *exec, struct err *
     if (!a)
         return -1;
     struct channel *ch = open_channel(hub, a, exec->fd);
+    ch->window = a->launch_form < WIRE_EXEC_FORM ? 0 : EXEC_WINDOW;
     struct wire_exec message = { .channel = ch->number,
                                  .task = exec->task,
                                  .attempt = exec->attempt,
                                  .argv = exec->argv,
                                  .tty = exec->tty,
                                  .rows = exec->rows,
-                                 .cols = exec->cols };
+                                 .cols = exec->cols,
+                                 .window = ch->window };
     wire_put(conn_out(a->conn), 0, &message);
     conn_flush(a->conn);
     return 0;
+}
+
+static void take_reached(struct channel *ch, const struct wire_frame *frame)
+{
+    struct wire_reached_report reached;
+    if (wire_get(frame, NULL, &reached) < 0 || reached.input > ch->typed)
+        return;
+    ch->taken = reached.input;
+    if (takes_input(ch))
+        conn_read(ch->client, CONN_READS);
 }
 
 void channel_from_agent(struct link_hub *hub, struct agent *a, const struct wire_frame *frame)
@@ -118,11 +164,19 @@ void channel_from_agent(struct link_hub *hub, struct agent *a, const struct wire
     struct channel *ch = map_get(hub->channels, wire_get_u32(&r));
     if (r.bad || !ch || ch->agent != a)
         return;
+    if (ch->window && frame->kind == WIRE_REACHED) {
+        take_reached(ch, frame);
+        return;
+    }
     struct buf *out = conn_out(ch->client);
     size_t mark = wire_begin(out, frame->kind, 0);
     buf_add(out, frame->body, frame->len);
     wire_end(out, mark);
     conn_flush(ch->client);
+    if (frame->kind == WIRE_STDOUT || frame->kind == WIRE_STDERR)
+        ch->came += frame->len - 4;
+    if (conn_has_room(ch->client))
+        tell_output(ch);
 }
 
 /* The next channel of an agent, by the map's cursor; NULL after the last. */
@@ -151,7 +205,8 @@ void channels_go_on(struct link_hub *hub, const struct agent *a)
     size_t cursor = 0;
     struct channel *ch;
     while ((ch = next_of(hub, a, &cursor)))
-        conn_read(ch->client, CONN_READS);
+        if (takes_input(ch))
+            conn_read(ch->client, CONN_READS);
 }
 
 void channels_destroy(struct link_hub *hub)

@@ -371,6 +371,15 @@ static int take_input(struct agent *agent, const struct wire_frame *frame)
     return 0;
 }
 
+static int take_reached(struct agent *agent, const struct wire_frame *frame)
+{
+    struct wire_reached_report reached;
+    if (wire_get(frame, NULL, &reached) != 0)
+        return -1;
+    shells_reached(agent->shells, &reached);
+    return 0;
+}
+
 static int take_exit(struct agent *agent, const struct wire_frame *frame)
 {
     struct wire_data data;
@@ -440,6 +449,7 @@ static int on_frame(void *arg, const struct wire_frame *frame)
         [WIRE_PING] = take_ping,
         [WIRE_EXEC] = take_exec,
         [WIRE_STDIN] = take_input,
+        [WIRE_REACHED] = take_reached,
         [WIRE_RESIZE] = take_resize,
         [WIRE_EXIT] = take_exit,
         [WIRE_PONG] = take_nothing,

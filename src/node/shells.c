@@ -1,7 +1,8 @@
 /* Commands by exec: their descriptors on one side, frames on the other. Output is read only while
- * the uplink has room. Input that the command does not read waits here up to INPUT_MAX bytes; more
- * ends the command with a reason, since the connection, which all of the agent's news travel on,
- * cannot wait for it. */
+ * the uplink has room and the client takes it, input comes as the command takes it: EXEC says how
+ * much may be under way. A server of before says nothing of it: input that the command does not
+ * read waits here up to INPUT_MAX bytes; more ends the command with a reason, since the connection,
+ * which all of the agent's news travel on, cannot wait for it. */
 #include "node/shells.h"
 
 #include "base/arena.h"
@@ -22,6 +23,7 @@
 
 #define SHELLS_MAX  64u
 #define INPUT_MAX   (8u << 20)
+#define PIPE_MOST   (1u << 20) /* what a pipe holds */
 #define PIECE       16384u
 #define NOT_STARTED 127u
 
@@ -38,6 +40,9 @@ struct shell {
     int pidfd, status;
     uint32_t exit_code;
     bool tty, input_over, gone;
+    uint32_t window;        /* of EXEC; 0: none */
+    uint64_t taken, told;   /* bytes of input: by the command, and told as taken */
+    uint64_t sent, reached; /* of output: to the server, and taken by the client */
     uv_poll_t watch;
     struct end ends[SIDES];
     struct buf input;
@@ -158,6 +163,7 @@ static int move_out(struct shell *shell, enum side side)
         return 0;
     if (n <= 0)
         return -1; /* a terminal whose other side is closed says EIO */
+    shell->sent += (uint64_t)n;
     if (uplink_is_up(shell->all->link)) {
         wire_put_data(uplink_out(shell->all->link), side == SIDE_ERR ? WIRE_STDERR : WIRE_STDOUT,
                       shell->channel, piece, (size_t)n);
@@ -166,18 +172,27 @@ static int move_out(struct shell *shell, enum side side)
     return 1;
 }
 
-/* The command has ended: what lies in its pipes still goes out, then the end. */
+/* The command has ended: what lies in its pipes still goes out, then the end. What it left may
+ * write on: that is not waited for. */
 static void conclude(struct shell *shell)
 {
     struct stage_failure failure;
-    for (enum side side = SIDE_OUT; side <= SIDE_ERR; side++)
-        while (shell->ends[side].fd >= 0 && move_out(shell, side) > 0)
+    for (enum side side = SIDE_OUT; side <= SIDE_ERR; side++) {
+        const uint64_t most = shell->sent + PIPE_MOST;
+        while (shell->ends[side].fd >= 0 && shell->sent < most && move_out(shell, side) > 0)
             continue;
+    }
     if (stage_outcome(shell->status, NULL, &failure) == 1)
         say_exit(shell->all, shell->channel, NOT_STARTED, failure.reason);
     else
         say_exit(shell->all, shell->channel, shell->exit_code, NULL);
     forget(shell);
+}
+
+static bool may_send(const struct shell *shell)
+{
+    return uplink_has_room(shell->all->link) &&
+           (!shell->window || shell->sent - shell->reached < shell->window);
 }
 
 static void on_output(uv_poll_t *poll, int status, int events)
@@ -186,7 +201,7 @@ static void on_output(uv_poll_t *poll, int status, int events)
     (void)events;
     struct end *end = poll->data;
     struct shell *shell = end->shell;
-    if (!uplink_has_room(shell->all->link)) {
+    if (!may_send(shell)) {
         uv_poll_stop(poll);
         return;
     }
@@ -194,14 +209,19 @@ static void on_output(uv_poll_t *poll, int status, int events)
         close_end(end);
 }
 
+static void read_on(struct shell *shell)
+{
+    for (enum side side = SIDE_OUT; side <= SIDE_ERR; side++) {
+        struct end *end = &shell->ends[side];
+        if (end->fd >= 0)
+            uv_poll_start(&end->poll, UV_READABLE, on_output);
+    }
+}
+
 void shells_go_on(struct shells *all)
 {
     for (size_t i = 0; i < all->list.n; i++)
-        for (enum side side = SIDE_OUT; side <= SIDE_ERR; side++) {
-            struct end *end = &all->list.at[i]->ends[side];
-            if (end->fd >= 0)
-                uv_poll_start(&end->poll, UV_READABLE, on_output);
-        }
+        read_on(all->list.at[i]);
 }
 
 static void on_process_end(uv_poll_t *poll, int status, int events)
@@ -221,6 +241,19 @@ static void on_process_end(uv_poll_t *poll, int status, int events)
 
 static void on_input_ready(uv_poll_t *poll, int status, int events);
 
+/* Not of each piece. */
+static void tell_input(struct shell *shell, size_t more)
+{
+    shell->taken += more;
+    if (!shell->window || shell->taken - shell->told < shell->window / 4 ||
+        !uplink_is_up(shell->all->link))
+        return;
+    shell->told = shell->taken;
+    wire_put(uplink_out(shell->all->link), 0,
+             &(struct wire_reached_report){ .channel = shell->channel, .input = shell->taken });
+    uplink_flush(shell->all->link);
+}
+
 static void move_in(struct shell *shell)
 {
     struct end *end = &shell->ends[SIDE_IN];
@@ -233,11 +266,13 @@ static void move_in(struct shell *shell)
             return;
         }
         if (n < 0) { /* it reads no more */
+            tell_input(shell, shell->input.len);
             buf_clear(&shell->input);
             close_end(end);
             return;
         }
         buf_drop(&shell->input, (size_t)n);
+        tell_input(shell, (size_t)n);
     }
     if (end->fd < 0)
         return;
@@ -264,6 +299,8 @@ static struct shell *find(const struct shells *all, uint32_t channel)
 void shells_input(struct shells *all, const struct wire_data *data)
 {
     struct shell *shell = find(all, data->channel);
+    if (shell && shell->ends[SIDE_IN].fd < 0)
+        tell_input(shell, data->len);
     if (!shell || shell->ends[SIDE_IN].fd < 0 || shell->input_over)
         return;
     if (data->len == 0 && shell->tty)
@@ -278,6 +315,15 @@ void shells_input(struct shells *all, const struct wire_data *data)
         return;
     }
     move_in(shell);
+}
+
+void shells_reached(struct shells *all, const struct wire_reached_report *reached)
+{
+    struct shell *shell = find(all, reached->channel);
+    if (!shell || reached->output > shell->sent)
+        return;
+    shell->reached = reached->output;
+    read_on(shell);
 }
 
 void shells_end(struct shells *all, uint32_t channel)
@@ -426,6 +472,7 @@ void shells_open(struct shells *all, const struct wire_exec *exec, const struct 
     shell->all = all;
     shell->channel = exec->channel;
     shell->tty = exec->tty;
+    shell->window = exec->window;
     shell->arena = arena_create();
     buf_init(&shell->input, INPUT_MAX);
     const char *problem = start(shell, exec, where, &err);

@@ -13,6 +13,7 @@ void shells_destroy(struct shells *); /* NULL-safe; ends them all */
 /* stage NULL: there is no such task, which the channel's EXIT says. Only valid during the call. */
 void shells_open(struct shells *, const struct wire_exec *, const struct stage *);
 void shells_input(struct shells *, const struct wire_data *);
+void shells_reached(struct shells *, const struct wire_reached_report *); /* of the server */
 void shells_resize(struct shells *, const struct wire_resize *);
 void shells_end(struct shells *, uint32_t channel); /* its client is gone */
 void shells_go_on(struct shells *);                 /* the uplink has room again */

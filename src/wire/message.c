@@ -474,6 +474,8 @@ static const struct codec_row exec_rows[] = {
     ROW(FLAG, struct wire_exec, tty, "on a terminal"),
     ROW(U32, struct wire_exec, rows, "of the terminal"),
     ROW(U32, struct wire_exec, cols, "of the terminal"),
+    ROW(U32, struct wire_exec, window, "bytes each way that REACHED has not named, at most",
+        .flags = CODEC_TAIL),
     ROW_END,
 };
 static const struct codec_row data_rows[] = {
@@ -505,7 +507,8 @@ static const struct codec_row attach_rows[] = {
 static const struct codec_row reached_rows[] = {
     CHANNEL(struct wire_reached_report),
     ROW(U64, struct wire_reached_report, input, "bytes of the session that the stdin has taken"),
-    ROW(U64, struct wire_reached_report, output, "place in the log after the next output"),
+    ROW(U64, struct wire_reached_report, output,
+        "place in the log after the next output; of a command: bytes that its client has taken"),
     ROW_END,
 };
 static const struct codec_row launcher_rows[] = {
@@ -594,7 +597,8 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
         ATTACH, struct wire_attach, attach_rows, TO_AGENT,
         "joins a client to a task: STDIN goes to its stdin, its log comes as STDOUT and STDERR"),
     MESSAGE(REACHED, struct wire_reached_report, reached_rows, "agent to client",
-            "how far input and output are"),
+            "how far input and output are. Of a command with a window the agent tells the server "
+            "of its input, and the server the agent of its output"),
     MESSAGE(HOST_HELLO, struct wire_host_hello, wire_host_hello_rows, FROM_HOST,
             "of the process that starts agents on a machine: the first, and again when something "
             "of it changed"),

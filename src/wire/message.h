@@ -24,8 +24,9 @@ struct wire_hello { /* agent -> server */
 };
 /* 1 says how tasks hold their devices (gpu_hold, parts), 2 in which images they run, 3 which
  * secrets they get (who reads that one reads SECRETS too), 4 what runs images, 5 that it may be
- * docker. */
-#define WIRE_LAUNCH_FORM 5u
+ * docker; 6 is as 5, and who reads it reads the window of EXEC. */
+#define WIRE_LAUNCH_FORM 6u
+#define WIRE_EXEC_FORM   6u
 struct wire_stop {
     bool all; /* else one attempt */
     struct task_ref task;
@@ -86,6 +87,10 @@ struct wire_log_kept_ack { /* server -> agent */
     uint64_t offset; /* the copy is complete up to here */
     bool again;      /* what was sent beyond it is dropped: go on from here */
 };
+/* With a window both ends hold back: the server sends at most so many bytes of input that REACHED
+ * of the agent has not named, the agent at most so many of output (and what is in the pipe of a
+ * command that has ended) that REACHED of the server has not. */
+#define EXEC_WINDOW (4u << 20)
 struct wire_exec {
     uint32_t channel;
     struct task_ref task;
@@ -93,6 +98,7 @@ struct wire_exec {
     struct words argv;
     bool tty;
     uint16_t rows, cols;
+    uint32_t window; /* bytes; 0: none, as of a server of before */
 };
 
 /* Frames of a channel. STDIN STDOUT STDERR: the channel and the bytes, none for the end of that
@@ -128,10 +134,11 @@ struct wire_attach { /* server -> agent */
     uint64_t offset;     /* of the attempt's log, from which on it is sent */
     uint16_t rows, cols; /* of the client's terminal; 0: it has none */
 };
-struct wire_reached_report { /* agent -> client */
+struct wire_reached_report { /* agent -> client; of a command: between agent and server */
     uint32_t channel;
     uint64_t input;  /* bytes of the session's input that the task's stdin has taken */
-    uint64_t output; /* place in the log that is shown once the next STDOUT or STDERR is */
+    uint64_t output; /* place in the log that is shown once the next STDOUT or STDERR is; of a
+                      * command: bytes of output that its client has taken, said by the server */
 };
 
 struct wire_launcher { /* agent -> server: a launcher of that attempt has connected */

@@ -592,6 +592,90 @@ static void a_held_client_that_goes_is_noticed(void **state)
     assert_int_equal(map_count(f->hub->channels), 0);
 }
 
+/* A client types on and the agent reads until neither gets any further: what the agent got. */
+static size_t type_and_read(struct fix *f, int client, struct buf *out)
+{
+    static const char piece[PIECE];
+    size_t all = 0;
+    for (int waits = 0; waits < 20;) {
+        if (out->len == 0)
+            wire_put_data(out, WIRE_STDIN, 0, piece, sizeof piece);
+        ssize_t n = send(client, out->data, out->len, MSG_NOSIGNAL);
+        buf_drop(out, n > 0 ? (size_t)n : 0);
+        turn(f);
+        size_t more = agent_reads(f);
+        waits = n > 0 || more > 0 ? 0 : waits + 1;
+        all += more;
+    }
+    return all;
+}
+
+static void say_reached(struct fix *f, uint64_t input)
+{
+    AUTO_BUF struct buf out = BUF_INIT(4096);
+    wire_put(&out, 0, &(struct wire_reached_report){ .channel = 1, .input = input });
+    say(f, &out);
+}
+
+/* Its agent reads all the while: what the command does not take would lie there, until the agent
+ * ended it. */
+static void input_that_a_command_does_not_take_holds_up_its_client(void **state)
+{
+    struct fix *f = *state;
+    AUTO_BUF struct buf out = BUF_INIT(2 * PIECE);
+    f->launch_form = WIRE_EXEC_FORM;
+    join(f, 0);
+    (void)agent_reads(f);
+    int client = open_exec(f);
+    assert_in_range(type_and_read(f, client, &out), EXEC_WINDOW, EXEC_WINDOW + 3 * PIECE);
+    say_reached(f, EXEC_WINDOW + (1u << 30)); /* more than there was is no answer */
+    assert_int_equal(type_and_read(f, client, &out), 0);
+    say_reached(f, EXEC_WINDOW / 2);
+    assert_in_range(type_and_read(f, client, &out), EXEC_WINDOW / 2 - 3 * PIECE,
+                    EXEC_WINDOW / 2 + 3 * PIECE);
+    close(client);
+}
+
+/* before: where nothing was told since. */
+static uint64_t output_told(struct fix *f, uint64_t before)
+{
+    struct wire_reached_report reached;
+    struct wire_frame frame = next(f);
+    if (frame.kind == WIRE_NONE)
+        return before;
+    assert_int_equal(wire_get(&frame, NULL, &reached), 0);
+    return reached.output;
+}
+
+/* The agent is told what its client has taken, and sends no more than the window beyond it. */
+static void output_that_a_client_does_not_take_is_not_asked_for(void **state)
+{
+    struct fix *f = *state;
+    static char piece[1 << 16];
+    uint64_t told = 0, sent = 0;
+    f->launch_form = WIRE_EXEC_FORM;
+    join(f, 0);
+    assert_int_equal(next(f).kind, WIRE_WELCOME);
+    int client = open_exec(f);
+    turn(f);
+    assert_int_equal(next(f).kind, WIRE_EXEC);
+    for (; sent < told + EXEC_WINDOW; sent += sizeof piece) {
+        AUTO_BUF struct buf out = BUF_INIT(2 * sizeof piece);
+        wire_put_data(&out, WIRE_STDOUT, 1, piece, sizeof piece);
+        say(f, &out);
+        told = output_told(f, told);
+    }
+    assert_int_equal(map_count(f->hub->channels), 1);
+    assert_in_range(sent, EXEC_WINDOW, 3 * EXEC_WINDOW / 2);
+    for (size_t got = 0; got < sent;) {
+        ssize_t n = recv(client, piece, sizeof piece, MSG_DONTWAIT);
+        got += n > 0 ? (size_t)n : 0;
+        turn(f);
+    }
+    assert_int_equal(output_told(f, told), sent);
+    close(client);
+}
+
 static void output_is_whole_although_the_agent_has_gone(void **state)
 {
     struct fix *f = *state;
@@ -660,6 +744,8 @@ int main(void)
         TEST(garbage_closes_the_connection_only),
         TEST(input_for_a_slow_agent_holds_up_its_client),
         TEST(a_held_client_that_goes_is_noticed),
+        TEST(input_that_a_command_does_not_take_holds_up_its_client),
+        TEST(output_that_a_client_does_not_take_is_not_asked_for),
         TEST(output_is_whole_although_the_agent_has_gone),
         TEST(an_agent_that_says_nothing_has_to_go),
     };

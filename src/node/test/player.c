@@ -193,7 +193,7 @@ void player_stop(struct player *player, const struct wire_stop *stop)
 
 /* ---- up ---- */
 
-struct wire_frame player_frame(struct player *player, enum wire_kind kind)
+struct wire_frame player_next(struct player *player)
 {
     for (;;) {
         struct wire_frame frame;
@@ -203,16 +203,23 @@ struct wire_frame player_frame(struct player *player, enum wire_kind kind)
                       ? 0
                       : wire_next(player->in.data, player->in.len, &frame, &player->used);
         assert_true(got >= 0);
-        if (got == 1 && frame.kind == kind)
-            return frame;
         if (got == 1)
-            continue;
+            return frame;
         char piece[65536];
         wait_readable(player->conn);
         ssize_t n = read(player->conn, piece, sizeof piece);
         assert_true(n > 0);
         buf_add(&player->in, piece, (size_t)n);
     }
+}
+
+struct wire_frame player_frame(struct player *player, enum wire_kind kind)
+{
+    struct wire_frame frame;
+    do
+        frame = player_next(player);
+    while (frame.kind != kind);
+    return frame;
 }
 
 struct wire_fact player_fact(struct player *player, enum wire_fact_kind kind, uint64_t *seq)

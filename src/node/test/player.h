@@ -38,6 +38,7 @@ void player_send(struct player *, const struct buf *);
 void player_plain(struct player *, enum wire_kind, uint64_t seq);
 void player_stop(struct player *, const struct wire_stop *);
 
+struct wire_frame player_next(struct player *);
 struct wire_frame player_frame(struct player *, enum wire_kind); /* the next of that kind */
 /* The next fact; it must be of that kind. seq may be NULL. */
 struct wire_fact player_fact(struct player *, enum wire_fact_kind, uint64_t *seq);

@@ -639,38 +639,6 @@ static void a_flood_is_cut_off(void **state)
     release(player);
 }
 
-/* All output of a channel up to its EXIT. */
-static struct wire_exit gather(struct player *player, enum wire_kind kind, struct buf *out)
-{
-    for (;;) {
-        struct wire_frame frame = player_frame(player, kind);
-        struct wire_data data;
-        struct wire_exit end;
-        if (kind == WIRE_EXIT) {
-            assert_int_equal(wire_get(&frame, NULL, &end), 0);
-            return end;
-        }
-        assert_int_equal(wire_get(&frame, NULL, &data), 0);
-        buf_add(out, data.at, data.len);
-        if (strstr(buf_str(out), "END"))
-            kind = WIRE_EXIT;
-    }
-}
-
-static void send_exec(struct player *player, uint32_t channel, const char *text, bool tty)
-{
-    AUTO_BUF struct buf frames = BUF_INIT(10000);
-    const char *argv[] = { "sh", "-c", text };
-    wire_put(&frames, 0,
-             &(struct wire_exec){ .channel = channel,
-                                  .attempt = 1,
-                                  .argv = { .at = argv, .n = 3 },
-                                  .tty = tty,
-                                  .rows = 40,
-                                  .cols = 100 });
-    player_send(player, &frames);
-}
-
 static uint32_t send_signal(struct player *player, int number, uint32_t attempt)
 {
     AUTO_BUF struct buf frames = BUF_INIT(4096);
@@ -731,70 +699,6 @@ static void signals_reach_who_catches_them(void **state)
     assert_int_equal(kill(shell, 0), 0);
     assert_true(send_signal(player, SIGTERM, 1) >= 2);
     player_fact(player, WIRE_FACT_ENDED, NULL);
-    release(player);
-}
-
-static void commands_inside_the_view(void **state)
-{
-    (void)state;
-    struct player *player = player_start();
-    player_accept(player, 0);
-    struct launch_task *task = player_task(player, "worker", 0, "exec sleep 1000");
-    pairs_set(&task->env, player->arena, "GREETING", "hello");
-    player_launch(player);
-    player_fact(player, WIRE_FACT_STARTED, NULL);
-
-    AUTO_BUF struct buf out = BUF_INIT(1u << 20);
-    AUTO_BUF struct buf frames = BUF_INIT(10000);
-    send_exec(player, 7, "read line; echo $GREETING $line; basename $PWD; echo END; exit 5", false);
-    wire_put_data(&frames, WIRE_STDIN, 7, "from afar\n", 10);
-    player_send(player, &frames);
-    struct wire_exit end = gather(player, WIRE_STDOUT, &out);
-    assert_true(end.channel == 7 && end.code == 5);
-    assert_string_equal(buf_str(&out), "hello from afar\nworker.0\nEND\n");
-
-    buf_clear(&out);
-    send_exec(player, 8, "tty -s && stty size; echo END", true);
-    end = gather(player, WIRE_STDOUT, &out);
-    assert_int_equal(end.code, 0);
-    assert_string_equal(buf_str(&out), "40 100\r\nEND\r\n");
-
-    buf_clear(&frames);
-    wire_put(&frames, 0, &(struct wire_exec){ .channel = 9, .task = { .index = 77 } });
-    player_send(player, &frames);
-    struct wire_frame frame = player_frame(player, WIRE_STDERR);
-    assert_int_equal(wire_get(&frame, NULL, &(struct wire_data){ .len = 0 }), 0);
-    assert_non_null(memmem(frame.body, frame.len, "this task does not run here", 27));
-    end = gather(player, WIRE_EXIT, &out);
-    assert_true(end.channel == 9 && end.code == 127);
-
-    buf_clear(&frames); /* a client that goes away takes its command along */
-    send_exec(player, 10,
-              arena_printf(player->arena, "echo $$ > %s/shell; sleep 1000", player->dir), false);
-    pid_t shell = player_read_pid(player, "shell");
-    size_t mark = wire_begin(&frames, WIRE_EXIT, 0);
-    wire_put_u32(&frames, 10);
-    wire_end(&frames, mark);
-    player_send(player, &frames);
-    assert_true(player_gone(shell));
-    release(player);
-}
-
-static void a_held_failure_can_be_entered(void **state)
-{
-    (void)state;
-    struct player *player = player_start();
-    player_accept(player, 0);
-    struct launch_task *task = player_task(player, "worker", 0, "echo state > left; exit 1");
-    task->hold_failed = true;
-    player_launch(player);
-    player_fact(player, WIRE_FACT_STARTED, NULL);
-    player_fact(player, WIRE_FACT_ENDED, NULL);
-    AUTO_BUF struct buf out = BUF_INIT(1u << 20);
-    send_exec(player, 1, "cat left; echo END", false);
-    struct wire_exit end = gather(player, WIRE_STDOUT, &out);
-    assert_int_equal(end.code, 0);
-    assert_string_equal(buf_str(&out), "state\nEND\n");
     release(player);
 }
 
@@ -902,8 +806,6 @@ int main(void)
         cmocka_unit_test(a_flood_is_cut_off),
         cmocka_unit_test(a_death_is_told_before_the_end),
         cmocka_unit_test(signals_reach_who_catches_them),
-        cmocka_unit_test(commands_inside_the_view),
-        cmocka_unit_test(a_held_failure_can_be_entered),
         cmocka_unit_test(closing_says_when_nothing_is_left),
         cmocka_unit_test(nothing_to_close),
         cmocka_unit_test(a_lot_of_output),
