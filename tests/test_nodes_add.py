@@ -302,6 +302,8 @@ def test_each_machine_has_its_result(scene: Scene) -> None:
         ("add", "far1", "--label", "no"), ("add", "far1", "--label", "a=b\nsocket=x"),
         ("add", "far1", "--label", "a b=c"), ("add", "far1", "--dial", "gate:1"),
         ("add", "far1", "--dial", "10.0.0.1"), ("add", "far1", "--ssh", "ssh '"),
+        ("add", "far1", "--tunnel", "70000"), ("rm", "far1", "--tunnel", "6879"),
+        ("add", "far1", "--tunnel", "6879", "--dial", "10.0.0.1:6879"),
         ("add", "far1", "far2", "--address", "10.0.0.1"), ("add", "far1", "--reason", "x"),
         ("add", "far1", "--keep"), ("rm", "far1", "--label", "a=b"), ("rm", "far1", "--wait", "3s"),
         ("fence", "far1"), ("fence", "far1", "far2", "--reason", "x"),

@@ -223,5 +223,8 @@ void machines_list(struct call *call)
     struct text_node *list = text_list(call->arena, root, "machines");
     for (size_t i = 0; i < all.n; i++)
         put_machine(call, list, &all.at[i], &nodes);
+    const struct api_machines *machines = machines_of(call);
+    if (machines->add)
+        machines->put_where(machines->where_arg, call->arena, root);
     call_answer(call, 200, root);
 }

@@ -120,7 +120,8 @@ static const struct route routes[] = {
     ROUTE("POST", "/v1/nodes/{node}/undrain", node_undrain, ROUTE_ADMIN, "Tasks again", "", NULL,
           200),
     ROUTE("GET", "/v1/machines", machines_list, ROUTE_ADMIN,
-          "Machines that may be nodes: connected, unreachable, never came", "", NULL, 200),
+          "Machines that may be nodes: connected, unreachable, never came; and where they connect",
+          "", NULL, 200),
     ROUTE("POST", "/v1/machines", machine_add, ROUTE_ADMIN,
           "A machine: {name, address, labels}; the answer has its token, told once, and where its "
           "host connects; again (200): a new token",

@@ -52,6 +52,12 @@ static const struct opt opts[] = {
       .offset = offsetof(struct nodes_opts, machines.dial),
       .arg = "ADDR:PORT",
       .help = "add: where the machine reaches the server (as the server says)" },
+    { .name = "tunnel",
+      .type = OPT_U64,
+      .offset = offsetof(struct nodes_opts, machines.tunnel),
+      .arg = "PORT",
+      .help = "add: machines that cannot reach the server: ssh takes this port of theirs to it, "
+              "for as long as this command runs" },
     { .name = "wait",
       .type = OPT_DURATION,
       .offset = offsetof(struct nodes_opts, machines.wait_ms),
@@ -459,9 +465,10 @@ static int check_taken(const struct nodes_opts *o, const char *sub, struct err *
         const char *name;
         bool given;
     } rows[] = {
-        { "ssh", m->ssh },     { "address", m->address }, { "label", m->labels.n },
-        { "dir", m->dir },     { "dial", m->dial },       { "wait", m->wait_ms },
-        { "force", m->force }, { "keep", m->keep },       { "reason", m->reason },
+        { "ssh", m->ssh },       { "address", m->address }, { "label", m->labels.n },
+        { "dir", m->dir },       { "dial", m->dial },       { "wait", m->wait_ms },
+        { "force", m->force },   { "keep", m->keep },       { "reason", m->reason },
+        { "tunnel", m->tunnel },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (!rows[i].given || machines_takes(sub, rows[i].name))
@@ -521,6 +528,8 @@ static const char *const examples[] = {
     "no new tasks there",
     "muster nodes add gpu2 gpu3 --ssh 'ssh -J gate'",
     "machines that ssh reaches become nodes",
+    "muster nodes add gpu4 --ssh 'ssh -J gate' --tunnel 6879",
+    "one that cannot reach the server, by a port there that ssh forwards",
     "muster nodes rm gpu3",
     "and this one is none any more",
     NULL,

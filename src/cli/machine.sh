@@ -110,7 +110,10 @@ look() {
     set -- $(df -Pk "$dir" | tail -n 1)
     say "free $4"
     say "dir $dir"
-    say "client ${SSH_CONNECTION%% *}"
+    # shellcheck disable=SC2086
+    set -- $SSH_CONNECTION
+    say "client ${1:-}"
+    say "own ${3:-}"
     ! has_program || say "program same"
 }
 

@@ -158,11 +158,13 @@ int machine_look(struct machine *m, struct err *err)
     if (rc < 0)
         return -1;
     const char *dir = ssh_value(m->arena, &out, "dir"),
-               *client = ssh_value(m->arena, &out, "client");
+               *client = ssh_value(m->arena, &out, "client"),
+               *own = ssh_value(m->arena, &out, "own");
     if (!dir)
         return err_set(err, ERR_CANNOT, "the shell there does not do what it is told");
     m->dir = dir;
     m->client = client ? client : "";
+    m->own = own ? own : "";
     m->has_program = ssh_value(m->arena, &out, "program") != NULL;
     return check_space(m, &out, err);
 }

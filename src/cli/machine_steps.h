@@ -17,6 +17,7 @@ struct machine {
     /* found by machine_look() */
     bool has_program;
     const char *client; /* address that the connection comes from, as seen there; "" unknown */
+    const char *own;    /* and the one of its own that it came to; "" unknown */
     /* found by machine_start() */
     const char *kept;     /* "systemd" or "process" */
     const char *nolinger; /* the account whose services end with its last session; NULL: none */

@@ -9,6 +9,7 @@
 #include "cli/call.h"
 #include "cli/machine_steps.h"
 #include "cli/output.h"
+#include "cli/tunnels.h"
 #include "cli/workers.h"
 #include "text/json.h"
 #include "wire/gateway.h"
@@ -31,9 +32,10 @@ struct machines_call {
     const char **to;    /* for ssh: "me@gpu2" */
     const char **names; /* of nodes: "gpu2" */
     size_t n;
-    const char *program;    /* muster-node, of add */
-    bool ask;               /* one machine and a terminal */
-    struct text_node *list; /* of results, for --json */
+    const char *program;     /* muster-node, of add */
+    bool ask;                /* one machine and a terminal */
+    struct text_node *list;  /* of results, for --json */
+    struct tunnels *tunnels; /* of add, where machines cannot dial; NULL */
 };
 
 /* ---- what was typed ---- */
@@ -43,7 +45,7 @@ bool machines_takes(const char *sub, const char *option)
     static const struct {
         const char *sub, *options[9];
     } rows[] = {
-        { "add", { "ssh", "address", "label", "dir", "dial", "wait", "force" } },
+        { "add", { "ssh", "address", "label", "dir", "dial", "tunnel", "wait", "force" } },
         { "rm", { "ssh", "dir", "force", "keep" } },
         { "fence", { "reason" } },
     };
@@ -128,6 +130,12 @@ static int check_opts(const struct machines_call *call, struct err *err)
     }
     if (o->dir && (!*o->dir || strchr(o->dir, '\n')))
         return err_set(err, ERR_INPUT, "--dir is no directory");
+    if (o->tunnel > 65535)
+        return err_set(err, ERR_INPUT, "--tunnel %llu is no port", (unsigned long long)o->tunnel);
+    if (o->tunnel && o->dial) {
+        err_set(err, ERR_INPUT, "--dial and --tunnel are two ways to the server");
+        return err_hint(err, "leave one out");
+    }
     return check_dial(o->dial, err) < 0 ? -1 : check_labels(&o->labels, err);
 }
 
@@ -153,14 +161,23 @@ static int open_there(const struct machines_call *call, size_t i, struct machine
     return m->ssh ? 0 : -1;
 }
 
+/* Through a tunnel it seems to come from the server's own machine. */
+static const char *address_of(const struct machines_call *call, const struct machine *m)
+{
+    if (call->opts->address)
+        return call->opts->address;
+    return call->opts->tunnel ? m->own : "";
+}
+
 /* {"name", "token", "server", "pin"} */
-static const struct text_node *make_row(const struct machines_call *call, size_t i, struct err *err)
+static const struct text_node *make_row(const struct machines_call *call, size_t i,
+                                        const struct machine *m, struct err *err)
 {
     struct arena *arena = call->cli->arena;
     AUTO_BUF struct buf body = BUF_INIT(256 << 10);
     struct text_node *tree = text_map(arena, NULL, NULL), *labels;
     text_str(arena, tree, "name", call->names[i]);
-    text_str(arena, tree, "address", call->opts->address ? call->opts->address : "");
+    text_str(arena, tree, "address", address_of(call, m));
     labels = text_map(arena, tree, "labels");
     for (size_t j = 0; j < call->opts->labels.n; j++) {
         const char *text = call->opts->labels.at[j], *equals = strchr(text, '=');
@@ -183,10 +200,12 @@ static int take_places(const struct machines_call *call, const struct machine *m
     const struct text_node *list = text_get(row, "server");
     const char **places = ARENA_ARRAY(m->arena, (list ? list->count : 0) + 1, const char *);
     conf->places = places;
-    if (call->opts->dial)
-        places[conf->n_places++] = call->opts->dial;
-    for (const struct text_node *n = list && !call->opts->dial ? list->first : NULL; n;
-         n = n->next) {
+    const char *given = call->opts->tunnel
+                            ? arena_printf(m->arena, "127.0.0.1:%u", (unsigned)call->opts->tunnel)
+                            : call->opts->dial;
+    if (given)
+        places[conf->n_places++] = given;
+    for (const struct text_node *n = list && !given ? list->first : NULL; n; n = n->next) {
         const char *place = n->str ? machine_place(m->arena, n->str, m->client) : NULL;
         if (place && conf->n_places < 8)
             places[conf->n_places++] = place;
@@ -200,7 +219,7 @@ static int take_places(const struct machines_call *call, const struct machine *m
 static int configure(const struct machines_call *call, size_t i, struct machine *m,
                      struct worker_report *to, struct err *err)
 {
-    const struct text_node *row = make_row(call, i, err);
+    const struct text_node *row = make_row(call, i, m, err);
     if (!row)
         return -1;
     struct machine_conf conf = { .pin = text_word(row, "pin"),
@@ -423,6 +442,9 @@ static void on_added(void *arg, const struct worker_result *r)
     print_result(call, r, "connected",
                  arena_printf(call->cli->arena, " (%s%s)", dir ? dir : "",
                               same ? ", muster-node was there" : ""));
+    for (size_t i = 0; call->tunnels && !r->ok && i < call->n; i++)
+        if (strcmp(call->names[i], r->name) == 0)
+            tunnels_drop(call->tunnels, i);
 }
 
 static void on_removed(void *arg, const struct worker_result *r)
@@ -454,6 +476,37 @@ static int run_call(struct machines_call *call,
     return failed ? EXIT_FOUND : EXIT_OK;
 }
 
+/* list: what the server says of machines. */
+static int open_tunnels(struct machines_call *call, const struct text_node *list, struct err *err)
+{
+    const struct text_node *places = text_get(list, "server"),
+                           *first = places ? places->first : NULL;
+    if (!first || !first->str) {
+        err_set(err, ERR_CANNOT, "the server has no port for machines");
+        return err_hint(err, "start it with --agents 127.0.0.1:6879, if all of them come by ssh");
+    }
+    const struct tunnels_config config = {
+        .ssh = call->opts->ssh ? call->opts->ssh : "ssh",
+        .to = call->to,
+        .names = call->names,
+        .n = call->n,
+        .port = (uint16_t)call->opts->tunnel,
+        .place = machine_place(call->cli->arena, first->str, "127.0.0.1"),
+    };
+    call->tunnels = tunnels_open(call->cli->arena, &config, err);
+    return call->tunnels ? 0 : -1;
+}
+
+/* For as long as this command runs. */
+static void keep_tunnels(const struct machines_call *call)
+{
+    if (!call->cli->quiet)
+        fprintf(stderr, "the way by ssh is kept until this command ends (Ctrl-C); then they are "
+                        "down, and what runs there goes on\n");
+    fflush(NULL);
+    tunnels_wait();
+}
+
 int add_machines(struct cli *cli, const struct machines_opts *opts, int n, char **names,
                  struct err *err)
 {
@@ -464,13 +517,20 @@ int add_machines(struct cli *cli, const struct machines_opts *opts, int n, char 
     if (!call.program)
         return -1;
     /* No server, or one that takes no machines: before any is looked at. */
-    if (!call_get(cli, "/v1/machines", err)) {
+    const struct text_node *list = call_get(cli, "/v1/machines", err);
+    if (!list) {
         if (err->code != ERR_NOT_FOUND)
             return -1;
         err_set(err, ERR_CANNOT, "the server takes no machines");
         return err_hint(err, "it is of an older version: start it anew with this one");
     }
-    return run_call(&call, add_one, on_added, err);
+    if (opts->tunnel && open_tunnels(&call, list, err) < 0)
+        return -1;
+    int rc = run_call(&call, add_one, on_added, err);
+    if (call.tunnels && rc >= 0 && tunnels_left(call.tunnels))
+        keep_tunnels(&call);
+    tunnels_close(call.tunnels);
+    return rc;
 }
 
 int remove_machines(struct cli *cli, const struct machines_opts *opts, int n, char **names,

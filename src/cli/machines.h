@@ -11,7 +11,8 @@ struct machines_opts {
     const char *dial;    /* "ADDR:PORT", where the machine reaches the server; NULL: as that says */
     const char *reason;
     struct opt_list labels; /* "K=V" */
-    uint64_t wait_ms;       /* for its host to connect; 0: a default */
+    uint64_t tunnel;  /* port there, by which ssh takes it to the server; 0: it dials itself */
+    uint64_t wait_ms; /* for its host to connect; 0: a default */
     bool force, keep;
 };
 
