@@ -26,6 +26,7 @@ VERBS = (
     "resume",
     "rm",
     "exec",
+    "cp",
     "attach",
     "nodes",
     "explain",

@@ -1,16 +1,11 @@
 /* muster exec: a command or shell inside a task's view, over an upgraded connection. The exit
  * status is the command's. */
-#include "cli/jobs.h"
+#include "cli/cmd.h"
 
-#include "base/mem.h"
-#include "cli/answer.h"
-#include "cli/call.h"
-#include "cli/names.h"
-#include "cli/session.h"
-#include "http/client.h"
+#include "base/opt.h"
+#include "cli/exec_call.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
 struct exec_opts {
@@ -27,42 +22,21 @@ static const struct opt opts[] = {
     OPT_END,
 };
 
-static void make_path(struct buf *path, const char *job, bool tty, const char *task,
-                      const struct words *command)
-{
-    struct winsize size = session_window();
-    jobs_path(path, job, "/exec");
-    if (task)
-        call_query(path, "task", task);
-    for (size_t i = 0; i < command->n; i++)
-        call_query(path, "arg", command->at[i]);
-    if (!tty)
-        return;
-    call_query(path, "tty", "1");
-    call_query_number(path, "rows", size.ws_row);
-    call_query_number(path, "cols", size.ws_col);
-}
-
 static int run_exec(struct cli *cli, const void *opts_, int argc, char **argv, struct err *err)
 {
     const struct exec_opts *o = opts_;
     const char *task = argc > 1 && !cmd_behind_dashes(cli, argv[1]) ? argv[1] : NULL;
     const int first = task ? 2 : 1;
-    struct task_name name;
-    AUTO_BUF struct buf path = BUF_INIT(1 << 20);
     struct session s;
-    if (cmd_operands(&cmd_exec, argc, 1, INT_MAX, err) < 0 ||
-        (task && names_task(cli->arena, task, &name, err) < 0))
+    if (cmd_operands(&cmd_exec, argc, 1, INT_MAX, err) < 0)
         return -1;
-    const struct text_node *view = jobs_view(cli, argv[0], NULL, err);
-    if (!view)
-        return -1;
-    const struct words command = { .at = (const char **)argv + first, .n = (size_t)(argc - first) };
+    const struct exec_call call = {
+        .job = argv[0],
+        .task = task,
+        .command = { .at = (const char **)argv + first, .n = (size_t)(argc - first) },
+    };
     session_init(&s, !o->no_tty && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1);
-    make_path(&path, answer_text(view, "id", argv[0]), s.tty, task, &command);
-    fflush(NULL);
-    s.line = http_client_upgrade(cli->client, buf_str(&path), "muster-exec/1", &s.in, err);
-    int rc = s.line ? session_run(&s, err) : -1;
+    int rc = exec_call_run(cli, &call, &s, err);
     session_fini(&s);
     return rc < 0 ? -1 : s.status;
 }
@@ -73,7 +47,7 @@ static const char *const examples[] = {
     "muster exec 12 -- nvidia-smi",
     "one command in its only task; ends with the command's exit status",
     "tar c data | muster exec 12 master/0 -- tar x",
-    "",
+    "what it is given it reads (copies: muster cp)",
     NULL,
 };
 const struct cmd cmd_exec = {
