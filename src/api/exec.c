@@ -89,7 +89,7 @@ static void exec_taken(void *arg, int fd, const void *extra, size_t len)
 
 static bool read_exec(struct call *call, struct exec_call *x, struct err *err)
 {
-    uint64_t rows = 24, cols = 80;
+    uint64_t rows = 24, cols = 80, port = 0;
     const char *arg;
     size_t n = 0;
     x->task = http_query(call->request, "task", 0);
@@ -102,8 +102,10 @@ static bool read_exec(struct call *call, struct exec_call *x, struct err *err)
         x->exec.argv.at[i] = arena_strdup(call->arena, arg);
     x->exec.tty = call_flag(call, "tty");
     if (!call_u64(call, "rows", 1, 10000, &rows, err) ||
-        !call_u64(call, "cols", 1, 10000, &cols, err))
+        !call_u64(call, "cols", 1, 10000, &cols, err) ||
+        !call_u64(call, "port", 1, 65535, &port, err))
         return false;
+    x->exec.port = (uint16_t)port;
     x->exec.rows = (uint16_t)rows;
     x->exec.cols = (uint16_t)cols;
     return true;

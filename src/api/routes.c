@@ -87,9 +87,11 @@ static const struct route routes[] = {
     ROUTE("POST", "/v1/jobs/{job}/logs", logs_get,
           ROUTE_STREAM | ROUTE_READ | ROUTE_LOGS | ROUTE_OF_JOB | ROUTE_OF_CHILDREN,
           "The same from given offsets on", LOGS, NULL, 200),
-    ROUTE("GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM | ROUTE_WRITE | ROUTE_OF_JOB,
-          "Upgrade to muster-exec/1: a command in a task's view", "task arg tty rows cols", NULL,
-          101),
+    ROUTE(
+        "GET", "/v1/jobs/{job}/exec", job_exec, ROUTE_STREAM | ROUTE_WRITE | ROUTE_OF_JOB,
+        "Upgrade to muster-exec/1: a command in a task's view; port=N: a connection to that port of "
+        "its, instead",
+        "task arg tty rows cols port", NULL, 101),
     ROUTE("GET", "/v1/jobs/{job}/attach", job_attach, ROUTE_STREAM | ROUTE_WRITE,
           "Where a client would be let at a task's stdin; upgraded to muster-attach/1, it is",
           "task attempt session offset rows cols", NULL, 200),

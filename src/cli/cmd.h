@@ -111,10 +111,10 @@ int cmd_operands(const struct cmd *, int argc, int min, int max, struct err *err
 
 extern const struct cmd cmd_server, cmd_run, cmd_submit, cmd_check, cmd_convert, cmd_ls, cmd_show,
     cmd_logs, cmd_events, cmd_wait, cmd_stop, cmd_restart, cmd_signal, cmd_suspend, cmd_resume,
-    cmd_rm, cmd_exec, cmd_cp, cmd_attach, cmd_nodes, cmd_pilot, cmd_queues, cmd_drain, cmd_user,
-    cmd_key, cmd_token, cmd_secret, cmd_client_config, cmd_audit, cmd_backup, cmd_restore,
-    cmd_explain, cmd_apply, cmd_get, cmd_describe, cmd_launch, cmd_config, cmd_schema, cmd_simulate,
-    cmd_replay, cmd_doctor, cmd_env, cmd_completion, cmd_version, cmd_open, cmd_help_verb, cmd_man,
-    cmd_words;
+    cmd_rm, cmd_exec, cmd_cp, cmd_port_forward, cmd_attach, cmd_nodes, cmd_pilot, cmd_queues,
+    cmd_drain, cmd_user, cmd_key, cmd_token, cmd_secret, cmd_client_config, cmd_audit, cmd_backup,
+    cmd_restore, cmd_explain, cmd_apply, cmd_get, cmd_describe, cmd_launch, cmd_config, cmd_schema,
+    cmd_simulate, cmd_replay, cmd_doctor, cmd_env, cmd_completion, cmd_version, cmd_open,
+    cmd_help_verb, cmd_man, cmd_words;
 
 #endif

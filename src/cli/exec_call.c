@@ -18,6 +18,8 @@ static void make_path(struct buf *path, const char *job, bool tty, const struct 
         call_query(path, "task", call->task);
     for (size_t i = 0; i < call->command.n; i++)
         call_query(path, "arg", call->command.at[i]);
+    if (call->port)
+        call_query_number(path, "port", call->port);
     if (!tty)
         return;
     call_query(path, "tty", "1");

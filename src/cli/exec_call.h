@@ -10,6 +10,7 @@ struct exec_call {
     const char *job;      /* as typed */
     const char *task;     /* "worker/0"; NULL: its only one */
     struct words command; /* empty: a shell */
+    uint16_t port;        /* in its place: a connection to it; 0: none */
 };
 /* Through a session that was made ready, until the command ends: its exit status is the session's.
  * -1: there is no such job or task, or the connection broke. */

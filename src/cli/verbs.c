@@ -8,22 +8,16 @@
 
 /* In the order of help, by groups: daily work first. */
 static const struct cmd *const verbs[] = {
-    &cmd_run,       &cmd_submit,     &cmd_ls,
-    &cmd_show,      &cmd_logs,       &cmd_events,
-    &cmd_wait,      &cmd_explain,    &cmd_stop,
-    &cmd_restart,   &cmd_signal,     &cmd_suspend,
-    &cmd_resume,    &cmd_rm,         &cmd_exec,
-    &cmd_cp,        &cmd_attach,     &cmd_check,
-    &cmd_convert,   &cmd_apply,      &cmd_get,
-    &cmd_describe,  &cmd_schema,     &cmd_nodes,
-    &cmd_pilot,     &cmd_drain,      &cmd_queues,
-    &cmd_launch,    &cmd_simulate,   &cmd_replay,
-    &cmd_doctor,    &cmd_server,     &cmd_config,
-    &cmd_open,      &cmd_user,       &cmd_key,
-    &cmd_token,     &cmd_secret,     &cmd_client_config,
-    &cmd_audit,     &cmd_backup,     &cmd_restore,
-    &cmd_env,       &cmd_completion, &cmd_version,
-    &cmd_help_verb, &cmd_man,        &cmd_words,
+    &cmd_run,     &cmd_submit,       &cmd_ls,       &cmd_show,   &cmd_logs,
+    &cmd_events,  &cmd_wait,         &cmd_explain,  &cmd_stop,   &cmd_restart,
+    &cmd_signal,  &cmd_suspend,      &cmd_resume,   &cmd_rm,     &cmd_exec,
+    &cmd_cp,      &cmd_port_forward, &cmd_attach,   &cmd_check,  &cmd_convert,
+    &cmd_apply,   &cmd_get,          &cmd_describe, &cmd_schema, &cmd_nodes,
+    &cmd_pilot,   &cmd_drain,        &cmd_queues,   &cmd_launch, &cmd_simulate,
+    &cmd_replay,  &cmd_doctor,       &cmd_server,   &cmd_config, &cmd_open,
+    &cmd_user,    &cmd_key,          &cmd_token,    &cmd_secret, &cmd_client_config,
+    &cmd_audit,   &cmd_backup,       &cmd_restore,  &cmd_env,    &cmd_completion,
+    &cmd_version, &cmd_help_verb,    &cmd_man,      &cmd_words,
 };
 static const struct {
     const char *title;
@@ -51,8 +45,9 @@ static const struct {
     { &cmd_suspend, "resume stop" },
     { &cmd_resume, "suspend explain" },
     { &cmd_rm, "stop ls" },
-    { &cmd_exec, "cp attach logs show" },
+    { &cmd_exec, "cp port-forward attach logs show" },
     { &cmd_cp, "exec show" },
+    { &cmd_port_forward, "exec show" },
     { &cmd_attach, "run exec logs" },
     { &cmd_check, "convert schema run" },
     { &cmd_convert, "check schema" },

@@ -114,6 +114,7 @@ struct engine_exec {
     struct task_ref task;
     uint32_t attempt;
     struct words argv; /* empty: a login shell */
+    uint16_t port;     /* of the task, in place of a command: a connection to it; 0: none */
     bool tty;
     uint16_t rows, cols;
     int fd; /* carries wire frames of kind STDIN/STDOUT/... to the client; owned by the engine after

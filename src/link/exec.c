@@ -133,6 +133,10 @@ int link_exec(struct link_hub *hub, const struct engine_exec *exec, struct err *
     struct agent *a = agent_of(hub, exec->generation, exec->node, err);
     if (!a)
         return -1;
+    if (exec->port && a->launch_form < WIRE_EXEC_FORM) {
+        err_set(err, ERR_CANNOT, "the agent on %s is of a version that opens no ports", exec->node);
+        return err_hint(err, "tasks that start from now on have this one");
+    }
     struct channel *ch = open_channel(hub, a, exec->fd);
     ch->window = a->launch_form < WIRE_EXEC_FORM ? 0 : EXEC_WINDOW;
     struct wire_exec message = { .channel = ch->number,
@@ -142,7 +146,8 @@ int link_exec(struct link_hub *hub, const struct engine_exec *exec, struct err *
                                  .tty = exec->tty,
                                  .rows = exec->rows,
                                  .cols = exec->cols,
-                                 .window = ch->window };
+                                 .window = ch->window,
+                                 .port = exec->port };
     wire_put(conn_out(a->conn), 0, &message);
     conn_flush(a->conn);
     return 0;

@@ -10,6 +10,7 @@
 #include "node/image_pack.h"
 #include "node/keeper.h"
 #include "node/pilot.h"
+#include "node/port_pipe.h"
 #include "node/runtime/container.h"
 #include "node/runtime_probe.h"
 #include "step/step.h"
@@ -151,6 +152,7 @@ static const struct verb {
     { .name = "image-early",
       .help = "DIR BYTES DIGEST... an image into the store DIR for a job that waits",
       .run = image_early_main },
+    { .name = "port", .help = NULL, .run = port_pipe_main }, /* in views of tasks */
     { .name = "launch", .help = "ARGS    start the ranks of this node (--help)", .run = launch },
     { .name = "torchrun", .help = NULL, .run = torchrun },
     { .name = "dlrover-run", .help = NULL, .run = dlrover_run },

@@ -400,6 +400,14 @@ static char **environment_for(struct arena *arena, char *const *env, bool tty)
 static void choose_program(struct stage *stage, struct arena *arena, const struct wire_exec *exec)
 {
     stage->shell = NULL;
+    if (exec->port) {
+        stage->own_program = true;
+        stage->argv = ARENA_ARRAY(arena, 4, char *);
+        stage->argv[0] = arena_strdup(arena, "muster-node");
+        stage->argv[1] = arena_strdup(arena, "port");
+        stage->argv[2] = arena_printf(arena, "%u", exec->port);
+        return;
+    }
     stage->argv = ARENA_ARRAY(arena, exec->argv.n + 2, char *);
     for (size_t i = 0; i < exec->argv.n; i++)
         stage->argv[i] = arena_strdup(arena, exec->argv.at[i]);

@@ -96,7 +96,8 @@ static bool shell_is_tuned(char *const *env)
     return false;
 }
 
-static void run_program(const struct stage *stage, int status)
+/* own: the file of this program. */
+static void run_program(const struct stage *stage, int own, int status)
 {
     if (stage->shell) {
         struct simple_command plain;
@@ -111,7 +112,10 @@ static void run_program(const struct stage *stage, int status)
         fail(status, errno, "%scannot start %s", stage->image ? "the image has no shell: " : "",
              shell);
     }
-    execvp(stage->argv[0], stage->argv);
+    if (stage->own_program)
+        (void)fexecve(own, stage->argv, stage->env);
+    else
+        execvp(stage->argv[0], stage->argv);
     if (stage->or_sh && errno == ENOENT)
         execvp("sh", (char *[]){ (char[]){ "sh" }, NULL });
     fail(status, errno, "cannot start \"%.120s\"%s", stage->argv[0],
@@ -243,6 +247,8 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
                             pid_t parent)
 {
     uid_t agent = geteuid();
+    /* In an image it has no name. */
+    int own = stage->own_program ? open("/proc/self/exe", O_RDONLY | O_CLOEXEC) : -1;
     (void)setsid();
     reset_signals();
     connect_ends(ends, status);
@@ -279,7 +285,7 @@ static _Noreturn void child(const struct stage *stage, const struct stage_ends *
     environ = stage->env;
     if (confine_seal(stage->confine) != 0)
         fail(status, errno, "cannot refuse system calls");
-    run_program(stage, status);
+    run_program(stage, own, status);
     _exit(127);
 }
 

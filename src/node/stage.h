@@ -35,6 +35,7 @@ struct stage {
     const struct cdi_edits *edits; /* that a specification makes in there, or NULL */
     bool no_core;                  /* it has secrets: no core file, whatever it asks for */
     bool or_sh;                    /* where argv[0] is not there, sh is started */
+    bool own_program;              /* this program's own file is run, wherever that lies outside */
     const cpu_set_t *cpus;         /* it may use only these; NULL: any */
 };
 struct stage_ends {   /* descriptors of the new process */

@@ -476,6 +476,9 @@ static const struct codec_row exec_rows[] = {
     ROW(U32, struct wire_exec, cols, "of the terminal"),
     ROW(U32, struct wire_exec, window, "bytes each way that REACHED has not named, at most",
         .flags = CODEC_TAIL),
+    ROW(U32, struct wire_exec, port,
+        "of the task: a connection to it, in place of a command; 0: none", .max = 65535,
+        .flags = CODEC_TAIL),
     ROW_END,
 };
 static const struct codec_row data_rows[] = {

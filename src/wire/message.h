@@ -24,7 +24,7 @@ struct wire_hello { /* agent -> server */
 };
 /* 1 says how tasks hold their devices (gpu_hold, parts), 2 in which images they run, 3 which
  * secrets they get (who reads that one reads SECRETS too), 4 what runs images, 5 that it may be
- * docker; 6 is as 5, and who reads it reads the window of EXEC. */
+ * docker; 6 is as 5, and who reads it reads the window and the port of EXEC. */
 #define WIRE_LAUNCH_FORM 6u
 #define WIRE_EXEC_FORM   6u
 struct wire_stop {
@@ -99,6 +99,7 @@ struct wire_exec {
     bool tty;
     uint16_t rows, cols;
     uint32_t window; /* bytes; 0: none, as of a server of before */
+    uint32_t port;   /* the channel is a connection to it, and there is no command; 0: none */
 };
 
 /* Frames of a channel. STDIN STDOUT STDERR: the channel and the bytes, none for the end of that

@@ -636,6 +636,19 @@ static void input_that_a_command_does_not_take_holds_up_its_client(void **state)
     close(client);
 }
 
+/* It would start a shell. */
+static void an_older_agent_is_asked_for_no_port(void **state)
+{
+    struct fix *f = *state;
+    struct err err;
+    struct engine_exec exec = { .generation = f->g, .node = "n1", .fd = -1, .port = 80 };
+    f->launch_form = WIRE_EXEC_FORM - 1;
+    join(f, 0);
+    assert_int_equal(link_exec(f->hub, &exec, &err), -1);
+    assert_int_equal(err.code, ERR_CANNOT);
+    assert_int_equal(map_count(f->hub->channels), 0);
+}
+
 /* before: where nothing was told since. */
 static uint64_t output_told(struct fix *f, uint64_t before)
 {
@@ -745,6 +758,7 @@ int main(void)
         TEST(input_for_a_slow_agent_holds_up_its_client),
         TEST(a_held_client_that_goes_is_noticed),
         TEST(input_that_a_command_does_not_take_holds_up_its_client),
+        TEST(an_older_agent_is_asked_for_no_port),
         TEST(output_that_a_client_does_not_take_is_not_asked_for),
         TEST(output_is_whole_although_the_agent_has_gone),
         TEST(an_agent_that_says_nothing_has_to_go),

@@ -356,6 +356,7 @@ static void messages_of_agents(void **state)
         .argv = { .at = few_words, .n = 4 }, .tty = true, .rows = 65535, .cols = 3);
     TRY(f, "exec-shell", exec, .channel = 1);
     TRY(f, "exec-window", exec, .channel = 1, .window = 4u << 20);
+    TRY(f, "exec-port", exec, .channel = 1, .window = 4u << 20, .port = 8080);
     bytes_of_channels(f);
     TRY(f, "resize", resize, .channel = 1, .rows = 2, .cols = 65535);
     TRY(f, "exit", exit, .channel = 1, .code = 137);
