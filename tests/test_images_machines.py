@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -135,6 +136,42 @@ def test_machines_run_images_where_the_server_does_not(
         done = server.wait(taken.json()["number"])
         assert done["state"] == "succeeded", done
         assert server.log(done["number"]) == "of the image\n"
+
+
+def stores(server: Server) -> dict[str, Any]:
+    """By node, of those of which it is known."""
+    nodes = json.loads(server.muster("nodes", "--json").stdout)["nodes"]
+    return {one["name"]: one["images"] for one in nodes if "images" in one}
+
+
+def test_what_images_take_on_a_machine(
+    server: Server, private: Registry, tmp_path: Path
+) -> None:
+    """Of each its own, also after the host was started anew; the server's machine has none."""
+    image = private.push("team/takes", busybox())
+    auth = tmp_path / "auth.json"
+    auth.write_text(json.dumps(private.credentials()))
+    inputs: dict[str, Any] = {"registry_auth": str(auth)}
+    home, other = tmp_path / "m1", tmp_path / "m2"
+    with machines(server, home, other):
+        assert stores(server) == {}
+        place = {"nodes": ["m1"]}
+        done = server.run(native("takes", image=image, inputs=inputs, place=place))
+        assert done["state"] == "succeeded", done
+        wait_for(lambda: list(stores(server)) == ["m1"], what="what its host says")
+        (store,) = stores(server)["m1"]
+        assert store["dir"] == str(home / "images") and store["images"] == 1
+        assert 0 < store["bytes"] < store["limit"] == 64 << 30 and store["free"] > 0
+        wide = server.muster("nodes", "-o", "wide").stdout
+        (line,) = [one for one in wide.splitlines() if one.startswith("m1 ")]
+        assert re.search(r"/64 GiB, \S+ \S+ free", line), wide
+        assert wide.count(" free") == 1, wide
+        doctor = server.muster("doctor").stdout
+        assert re.search(r"^images +ok +none are kept yet", doctor, re.M), "that is its own machine"
+    wait_for(lambda: stores(server) == {}, what="the end of the host")
+    with host(home):
+        wait_for(lambda: list(stores(server)) == ["m1"], what="its next host")
+        assert stores(server)["m1"][0]["images"] == 1
 
 
 # ---- while a job waits ----

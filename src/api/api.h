@@ -21,6 +21,11 @@ struct facade;
 struct turn_meter;
 struct text_node;
 
+struct api_image_stores { /* where images are kept: lists in arena, NULL: nowhere, or not known */
+    const struct text_node *(*find)(const void *arg, struct arena *, const char *state_dir);
+    const struct text_node *(*find_on)(const void *arg, struct arena *, const char *machine);
+    const void *arg;
+};
 struct api_setting { /* one effective configuration value, for GET /v1/config */
     const char *name, *value, *from, *doc;
 };
@@ -50,10 +55,7 @@ struct api_config {
      * one is), "agents" (where those of other machines connect). */
     void (*put_parts)(void *arg, struct arena *, struct text_node *map);
     void *put_parts_arg;
-    struct { /* where this machine keeps images, a list in arena; NULL: nowhere */
-        const struct text_node *(*find)(const void *arg, struct arena *, const char *state_dir);
-        const void *arg;
-    } image_stores;
+    struct api_image_stores image_stores;
     struct api_machines machines;
     struct api_pilots pilots;
     void (*stop)(void *arg); /* asks the owner to end the server */

@@ -584,12 +584,16 @@ void nodes_list(struct call *call)
 {
     const struct api_config *c = &call->api->config;
     const struct nodes_view view = answer_nodes_view(c->ctl, call->arena);
-    const struct text_node *stores =
-        c->image_stores.find ? c->image_stores.find(c->image_stores.arg, call->arena, c->state_dir)
-                             : NULL;
-    for (size_t i = 0; i < view.nodes.n; i++)
-        if (strcmp(view.nodes.at[i].engine, "local") == 0)
-            view.nodes.at[i].images = stores;
+    const struct api_image_stores *stores = &c->image_stores;
+    const struct text_node *own =
+        stores->find ? stores->find(stores->arg, call->arena, c->state_dir) : NULL;
+    for (size_t i = 0; i < view.nodes.n; i++) {
+        struct node_answer *node = &view.nodes.at[i];
+        if (strcmp(node->engine, "local") == 0)
+            node->images = own;
+        else if (stores->find_on)
+            node->images = stores->find_on(stores->arg, call->arena, node->name);
+    }
     call_answer(call, 200, view_put_nodes(call->arena, &view));
 }
 

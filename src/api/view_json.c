@@ -345,9 +345,10 @@ static const struct view_row node_rows[] = {
         "milliwatts, ecc_errors, processes}; absent: declared"),
     NESTED(
         node_answer, images, NULL,
-        "where the server's own machine keeps images: {dir, images: how many, bytes: of them all, "
-        "limit: of bytes, free: bytes on its disk; accounts: so many have each a store of their "
-        "own in dir, with that limit}"),
+        "where its machine keeps images: {dir, images: how many, bytes: of them all, limit: of "
+        "bytes, free: bytes on its disk; accounts: so many have each a store of their own in dir, "
+        "with that limit}; of another machine than the server's as its host said last, absent: "
+        "none yet, it cannot be reached, or its host is of a version that does not say"),
     ROW(node_answer, tasks, COUNT, ALWAYS, "tasks placed here"),
     ROW(node_answer, declared, FLAG, ALWAYS, "as the configuration says, not measured"),
     PUT_BY(node_answer, labels, view_put_pairs, ""),

@@ -458,7 +458,7 @@ static struct finding ask_images(struct cli *cli)
         call_server_lives(cli) ? call_get(cli, "/v1/nodes", &err) : NULL;
     const struct text_node *nodes = answer ? text_get(answer, "nodes") : NULL, *stores = NULL;
     for (const struct text_node *n = nodes ? nodes->first : NULL; n && !stores; n = n->next)
-        stores = text_get(n, "images");
+        stores = strcmp(answer_text(n, "engine", ""), "local") == 0 ? text_get(n, "images") : NULL;
     if (!answer)
         return good("not known without a server");
     return good(stores ? out_images(cli->arena, stores, true) : "none are kept yet");

@@ -552,6 +552,17 @@ static int on_image(struct host *host, const struct wire_frame *frame)
     return 0;
 }
 
+static int on_store(struct host *host, const struct wire_frame *frame)
+{
+    const struct hosts_sink *sink = &host->hosts->sink;
+    struct wire_host_store_report said;
+    if (!host->synced || wire_get(frame, host->hosts->scratch, &said) < 0)
+        return -1;
+    if (sink->store)
+        sink->store(sink->arg, host->node, &said);
+    return 0;
+}
+
 static int on_pong(struct host *host, uint64_t ping)
 {
     size_t cursor = 0;
@@ -575,6 +586,7 @@ static int on_frame(struct host *host, const struct wire_frame *frame)
     case WIRE_HOST_RUNS: return on_runs(host, frame);
     case WIRE_HOST_ENDED: return on_ended(host, frame);
     case WIRE_HOST_IMAGE_NEWS: return on_image(host, frame);
+    case WIRE_HOST_STORE: return on_store(host, frame);
     case WIRE_PONG: return on_pong(host, frame->seq);
     case WIRE_PING:
         wire_put_plain(conn_out(host->conn), WIRE_PONG, frame->seq);

@@ -19,6 +19,8 @@ struct hosts_sink {
     /* Of an image that was asked for; after `down` nothing is said of those before it. NULL: none
      * is. */
     void (*image)(void *arg, const char *node, const struct wire_host_image_report *);
+    /* What images take there: after `up`, and when it has become another. NULL: none is told. */
+    void (*store)(void *arg, const char *node, const struct wire_host_store_report *);
     void *arg;
 };
 

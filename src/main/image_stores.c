@@ -1,12 +1,19 @@
 /* The store of jobs that run as the server, and those of other accounts, one for each, which are
- * told together: an account may not say what another one's jobs run in. */
+ * told together: an account may not say what another one's jobs run in. Of another machine what its
+ * host says: there is one store for all that runs there. */
 #include "main/image_stores.h"
 
 #include "base/mem.h"
+#include "engine/machines/machines.h"
 #include "main/config.h"
 #include "node/fetch/store.h"
 
 #include <dirent.h>
+
+struct stores {
+    const struct config *config;
+    const struct engine *machines;
+};
 
 static void put(struct arena *a, struct text_node *list, const char *dir,
                 const struct store_sum *sum, uint64_t limit, uint64_t accounts)
@@ -40,10 +47,9 @@ static uint64_t add_accounts(const char *dir, struct store_sum *all)
     return accounts;
 }
 
-const struct text_node *image_stores_find(const void *config, struct arena *a,
-                                          const char *state_dir)
+static const struct text_node *find_own(const void *stores, struct arena *a, const char *state_dir)
 {
-    const struct config *c = config;
+    const struct config *c = ((const struct stores *)stores)->config;
     const uint64_t limit = config_number(c, SETTING_IMAGES_SIZE);
     struct text_node *list = text_list(a, NULL, NULL);
     struct store_sum sum = { .images = 0 }, of_accounts = { .images = 0 };
@@ -55,4 +61,27 @@ const struct text_node *image_stores_find(const void *config, struct arena *a,
     if (accounts > 0)
         put(a, list, users, &of_accounts, limit, accounts);
     return list->count > 0 ? list : NULL;
+}
+
+static const struct text_node *find_on(const void *arg, struct arena *a, const char *machine)
+{
+    const struct stores *stores = arg;
+    struct machine_store store;
+    if (!machines_store(stores->machines, machine, &store))
+        return NULL;
+    struct text_node *list = text_list(a, NULL, NULL);
+    const struct store_sum sum = { .images = store.images,
+                                   .bytes = store.bytes,
+                                   .free = store.free };
+    put(a, list, arena_strdup(a, store.dir), &sum,
+        config_number(stores->config, SETTING_IMAGES_SIZE), 0);
+    return list;
+}
+
+struct api_image_stores image_stores_of(struct arena *arena, const struct config *config,
+                                        const struct engine *machines)
+{
+    struct stores *stores = ARENA_NEW(arena, struct stores);
+    *stores = (struct stores){ .config = config, .machines = machines };
+    return (struct api_image_stores){ .find = find_own, .find_on = find_on, .arg = stores };
 }

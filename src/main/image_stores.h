@@ -1,12 +1,14 @@
-/* Where this machine keeps images, and how much of them. */
+/* Where machines keep images, and how much of them: the server's own, and the others. */
 #ifndef MAIN_IMAGE_STORES_H
 #define MAIN_IMAGE_STORES_H
 
-#include "base/arena.h"
-#include "text/tree.h"
+#include "api/api.h"
 
-/* A list as GET /v1/nodes has it, in arena; NULL: nowhere yet. config: a struct config. */
-const struct text_node *image_stores_find(const void *config, struct arena *,
-                                          const char *state_dir);
+struct config;
+struct engine;
+
+/* Both outlive it; in arena. machines: the engine of other machines. */
+struct api_image_stores image_stores_of(struct arena *, const struct config *,
+                                        const struct engine *machines);
 
 #endif

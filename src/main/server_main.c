@@ -648,7 +648,7 @@ static struct api *make_api(struct server *s, struct err *err)
                                  .n_facades = n_facades,
                                  .authority = on_authority,
                                  .authority_arg = s,
-                                 .image_stores = { image_stores_find, &s->config },
+                                 .image_stores = image_stores_of(s->arena, &s->config, s->machines),
                                  .put_parts = put_parts,
                                  .put_parts_arg = s,
                                  .stop = on_stop,

@@ -47,6 +47,7 @@ struct host {
     struct smi *smi;
     struct host_runs *runs;
     struct host_images *images;
+    struct wire_host_store_report store; /* as it was said on this connection; dir NULL: never */
     struct uplink *link;
     uv_timer_t look, again;
     uv_signal_t term, hup;
@@ -69,6 +70,24 @@ static void leave(struct host *host)
 
 /* ---- up ---- */
 
+static bool store_differs(const struct wire_host_store_report *a,
+                          const struct wire_host_store_report *b)
+{
+    uint64_t change = a->free > b->free ? a->free - b->free : b->free - a->free;
+    return !a->dir || a->images != b->images || a->bytes != b->bytes || change > a->free / 16;
+}
+
+/* Images come by agents, too, which say nothing to the host: it looks when one of them has ended,
+ * and with the machine. */
+static void put_store(struct host *host, struct buf *out)
+{
+    struct wire_host_store_report now;
+    if (!host_images_store(host->images, &now) || !store_differs(&host->store, &now))
+        return;
+    host->store = now;
+    wire_put(out, 0, &now);
+}
+
 static void on_run_ended(void *arg, struct generation generation, const char *reason)
 {
     struct host *host = arg;
@@ -78,6 +97,7 @@ static void on_run_ended(void *arg, struct generation generation, const char *re
     if (!host->connected)
         return;
     wire_put(uplink_out(host->link), 0, &ended);
+    put_store(host, uplink_out(host->link));
     uplink_flush(host->link);
 }
 
@@ -87,6 +107,8 @@ static void on_image(void *arg, const struct wire_host_image_report *news)
     if (!host->connected)
         return;
     wire_put(uplink_out(host->link), 0, news);
+    if (news->step == IMAGE_EARLY_READY)
+        put_store(host, uplink_out(host->link));
     uplink_flush(host->link);
 }
 
@@ -132,6 +154,8 @@ static void on_connected(void *arg, struct buf *out)
     host_runs_list(host->runs, arena, &runs);
     wire_put(out, 0, &host->hello);
     wire_put(out, 0, &runs);
+    host->store.dir = NULL;
+    put_store(host, out);
     host->connected = true;
     host->refusals = 0;
     arena_destroy(arena);
@@ -338,6 +362,10 @@ static void on_look(uv_timer_t *timer)
 {
     struct host *host = timer->data;
     smi_ask(host->smi);
+    if (!host->connected)
+        return;
+    put_store(host, uplink_out(host->link));
+    uplink_flush(host->link);
 }
 
 /* ---- beginning and end ---- */

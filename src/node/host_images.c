@@ -107,6 +107,17 @@ void host_images_destroy(struct host_images *all)
     free(all);
 }
 
+bool host_images_store(const struct host_images *all, struct wire_host_store_report *out)
+{
+    struct store_sum sum;
+    if (!store_add_up(all->store, &sum))
+        return false;
+    *out = (struct wire_host_store_report){
+        .dir = all->store, .images = sum.images, .bytes = sum.bytes, .free = sum.free
+    };
+    return true;
+}
+
 /* ---- how it goes ---- */
 
 static void tell(const struct coming *one, enum image_step step, const char *problem)

@@ -18,6 +18,9 @@ struct host_images;
 struct host_images *host_images_create(const struct host_images_config *);
 void host_images_destroy(struct host_images *); /* NULL-safe; what comes is ended and not told */
 
+/* What the store takes now; its dir lasts as long as these. false: there is none yet. */
+bool host_images_store(const struct host_images *, struct wire_host_store_report *out);
+
 /* One of a number that is known already is that one. */
 void host_images_fetch(struct host_images *, const struct wire_host_image *);
 /* Nobody wants it: it is ended, and no news follow. */

@@ -54,7 +54,8 @@
     X(SECRETS)                                                                                     \
     X(HOST_IMAGE)                                                                                  \
     X(HOST_IMAGE_DROP)                                                                             \
-    X(HOST_IMAGE_NEWS)
+    X(HOST_IMAGE_NEWS)                                                                             \
+    X(HOST_STORE)
 #define WIRE_ENUM(id) WIRE_##id,
 enum wire_kind { WIRE_NONE, WIRE_KINDS(WIRE_ENUM) WIRE_KIND_N };
 #undef WIRE_ENUM

@@ -123,6 +123,15 @@ const struct codec_row wire_host_image_news_rows[] = {
     ROW_END,
 };
 
+const struct codec_row wire_host_store_rows[] = {
+    ROW(TEXT, struct wire_host_store_report, dir, "where it lies on the machine", .max = 4096),
+    ROW(U64, struct wire_host_store_report, images, "how many", .max = INT64_MAX),
+    ROW(U64, struct wire_host_store_report, bytes, "of them all, as they count for the limit",
+        .max = INT64_MAX),
+    ROW(U64, struct wire_host_store_report, free, "bytes on its disk", .max = INT64_MAX),
+    ROW_END,
+};
+
 bool wire_host_join_good(const void *message)
 {
     return ((const struct wire_host_join *)message)->own_len == HOST_TOKEN;

@@ -95,6 +95,14 @@ struct wire_host_image_report { /* host -> server; READY or FAILED is the last o
     const char *problem; /* FAILED; else "" */
 };
 
+/* Of the store of images that agents of the machine share: once after HOST_RUNS where there is one,
+ * and when it has become another. */
+struct wire_host_store_report { /* host -> server */
+    const char *dir;
+    uint64_t images, bytes; /* as they count for the limit */
+    uint64_t free;          /* bytes on its disk */
+};
+
 /* A node of an allocation, which came with a token that all of them share and others can read: it
  * has made one of its own. */
 struct wire_host_join { /* host -> server: the only one of its connection */
@@ -122,12 +130,13 @@ struct wire_host_joined_answer { /* server -> host: the answer */
     X(struct wire_host_joined_answer, HOST_JOINED)                                                 \
     X(struct wire_host_image, HOST_IMAGE)                                                          \
     X(struct wire_host_image_drop, HOST_IMAGE_DROP)                                                \
-    X(struct wire_host_image_report, HOST_IMAGE_NEWS)
+    X(struct wire_host_image_report, HOST_IMAGE_NEWS)                                              \
+    X(struct wire_host_store_report, HOST_STORE)
 
 extern const struct codec_row wire_host_hello_rows[], wire_host_runs_rows[], wire_host_start_rows[],
     wire_host_end_rows[], wire_host_ended_rows[], wire_host_clean_rows[], wire_host_join_rows[],
     wire_host_joined_rows[], wire_host_image_rows[], wire_host_image_drop_rows[],
-    wire_host_image_news_rows[];
+    wire_host_image_news_rows[], wire_host_store_rows[];
 bool wire_host_start_good(const void *); /* its token has the length */
 bool wire_host_join_good(const void *);  /* the same */
 bool wire_host_runs_good(const void *);  /* a mark for each, or none */

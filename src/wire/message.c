@@ -657,6 +657,9 @@ const struct codec_message wire_messages[WIRE_KIND_N] = {
             "it is not wanted any more: what has come of it goes"),
     MESSAGE(HOST_IMAGE_NEWS, struct wire_host_image_report, wire_host_image_news_rows, FROM_HOST,
             "how far it is, about once a second; the last says that it is there, or why not"),
+    MESSAGE(HOST_STORE, struct wire_host_store_report, wire_host_store_rows, FROM_HOST,
+            "what images take on the machine: after HOST_RUNS where there are any, and when that "
+            "has become another"),
 };
 
 void wire_put_as(struct buf *out, enum wire_kind kind, uint64_t seq, const void *message)

@@ -54,6 +54,8 @@ struct machine {
     struct machine_bounds bounds;
     struct arena *said;    /* NULL: it has not come */
     struct node_spec spec; /* as it was told last, in said */
+    char *store_dir;       /* NULL: its host has not said what images take there */
+    struct machine_store store;
 };
 
 struct machines {
@@ -101,6 +103,7 @@ static struct machine_run *add(struct machines *m, struct generation g, const ch
 static void free_machine(void *value)
 {
     struct machine *machine = value;
+    free(machine->store_dir);
     arena_destroy(machine->arena);
     if (machine->said)
         arena_destroy(machine->said);
@@ -303,7 +306,10 @@ static void on_up(void *arg, const char *node, const char *address,
 static void on_down(void *arg, const char *node, const char *why)
 {
     struct machines *m = arg;
+    struct machine *machine = string_map_get(m->machines, node);
     char reason[256];
+    if (machine)
+        free(TAKE(machine->store_dir));
     machine_images_lose(m->images, node);
     uv_timer_start(&m->later, on_later, 0, 0);
     snprintf(reason, sizeof reason, "the machine cannot be reached: %s", why);
@@ -321,6 +327,18 @@ static void on_ended(void *arg, struct generation g, const char *node, const cha
 static void on_image(void *arg, const char *node, const struct wire_host_image_report *news)
 {
     machine_images_hear(((struct machines *)arg)->images, node, news);
+}
+
+static void on_store(void *arg, const char *node, const struct wire_host_store_report *said)
+{
+    struct machine *machine = string_map_get(((struct machines *)arg)->machines, node);
+    if (!machine)
+        return;
+    free(machine->store_dir);
+    machine->store_dir = mem_strdup(said->dir);
+    machine->store = (struct machine_store){
+        .dir = machine->store_dir, .images = said->images, .bytes = said->bytes, .free = said->free
+    };
 }
 
 void machines_fetch_image(struct engine *e, const struct machines_image *wanted)
@@ -652,10 +670,12 @@ struct engine *machines_create(const struct machines_config *config)
                                 (struct staging_sink){ .done = on_staged, .arg = m });
     m->machines = string_map_create();
     m->reports = arena_create();
-    m->hosts = hosts_create(
-        config->link,
-        (struct hosts_sink){
-            .up = on_up, .down = on_down, .ended = on_ended, .image = on_image, .arg = m });
+    m->hosts = hosts_create(config->link, (struct hosts_sink){ .up = on_up,
+                                                               .down = on_down,
+                                                               .ended = on_ended,
+                                                               .image = on_image,
+                                                               .store = on_store,
+                                                               .arg = m });
     m->images = machine_images_create(m->hosts, &m->base.sink);
     uv_timer_init(config->loop, &m->later);
     uv_timer_init(config->loop, &m->tidy);
@@ -718,6 +738,16 @@ void machines_ids(const struct engine *e, const char *node, const char **machine
 {
     const struct machines *m = (const struct machines *)(const void *)e;
     hosts_ids(m->hosts, node, machine, boot);
+}
+
+bool machines_store(const struct engine *e, const char *node, struct machine_store *out)
+{
+    const struct machines *m = (const struct machines *)(const void *)e;
+    const struct machine *machine = string_map_get(m->machines, node);
+    if (!machine || !machine->store_dir)
+        return false;
+    *out = machine->store;
+    return true;
 }
 
 void machines_begin(struct engine *e)

@@ -50,6 +50,14 @@ bool machines_have(const struct engine *, const char *node);
 bool machines_reach(const struct engine *, const char *node); /* its host is connected */
 /* As hosts_ids. */
 void machines_ids(const struct engine *, const char *node, const char **machine, const char **boot);
+struct machine_store { /* where images are kept on a machine */
+    const char *dir;
+    uint64_t images, bytes; /* as they count for the limit */
+    uint64_t free;          /* bytes on its disk */
+};
+/* As its host said last; dir lasts until it says it again. false: there are none, the host is not
+ * connected, or of a version that does not say. */
+bool machines_store(const struct engine *, const char *node, struct machine_store *);
 /* After recover, once: those that have not come back yet are down. */
 void machines_begin(struct engine *);
 /* It is no machine of this server any more: the node is gone, and its runs, from the loop. Not from

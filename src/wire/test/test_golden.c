@@ -339,6 +339,8 @@ static void hosts(struct fixture *f)
         .bytes = 5, .total = 6, .took_ms = 7, .problem = "");
     TRY(f, "host-image-failed", host_image_report, .number = 3, .step = IMAGE_EARLY_FAILED,
         .problem = "no such image");
+    TRY(f, "host-store", host_store_report, .dir = "/home/ada/.muster/gpu2/images", .images = 3,
+        .bytes = 1ull << 40, .free = 7);
 }
 
 static void messages_of_agents(void **state)

@@ -409,6 +409,38 @@ static void images_for_jobs_that_wait(void **state)
     machines_drop_images(f->engine, 8);
 }
 
+/* As an agent leaves it. */
+static void put_image(const struct fix *f)
+{
+    struct err err;
+    AUTO_FREE char *tree = mem_printf("%s/images/trees/" DIGEST, f->host_dir);
+    AUTO_FREE char *bytes = file_join(tree, "bytes");
+    assert_int_equal(file_mkdirs(tree, 0700, &err), 0);
+    assert_int_equal(file_replace(bytes, "4711", 4, 0600, &err), 0);
+}
+
+static void hosts_say_what_images_take(void **state)
+{
+    struct fix *f = *state;
+    struct machine_store store;
+    fix_start_host(f);
+    fix_start_well(f, "true");
+    UNTIL(f, f->facts[FACT_ENDED] == 1);
+    assert_false(machines_store(f->engine, "n1", &store)); /* there are none, or it does not say */
+    put_image(f);
+    fix_end_well(f);
+    UNTIL(f, machines_store(f->engine, "n1", &store));
+    assert_true(store.images == 1 && store.bytes == 4711 && store.free > 0);
+    assert_string_equal(store.dir + strlen(f->host_dir), "/images");
+    fix_end_host(f, SIGKILL);
+    UNTIL(f, f->facts[FACT_NODE_DOWN] == 1);
+    assert_false(machines_store(f->engine, "n1", &store));
+    fix_start_host(f);
+    UNTIL(f, machines_store(f->engine, "n1", &store)); /* it is said anew */
+    assert_true(store.images == 1 && store.bytes == 4711);
+    assert_false(machines_store(f->engine, "n2", &store));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void)
 {
@@ -429,6 +461,7 @@ int main(void)
         TEST(copies_go_on_after_a_restart),
         TEST(what_did_not_come_is_a_hole),
         TEST(images_for_jobs_that_wait),
+        TEST(hosts_say_what_images_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
