@@ -820,6 +820,35 @@ def test_a_file_of_docker_login(
     assert "refused" in reason(images, kept, inputs={"registry_auth": str(file)})
 
 
+ALONE = """#!/bin/sh
+for word; do
+    case $word in --*authfile=*) export HOME=/nowhere XDG_CONFIG_HOME=/nowhere ;; esac
+done
+exec %s "$@"
+"""
+
+
+@pytest.mark.parametrize("newer", [False, True])
+def test_what_docker_login_left(
+    start: Starter, private: Registry, kept: str, tmp_path: Path, newer: bool
+) -> None:
+    """For the account of a node. Newer: a skopeo that looks at no file but the one it is given."""
+    login, program = tmp_path / "home/.docker/config.json", tmp_path / "bin/skopeo"
+    for one in (login, program):
+        one.parent.mkdir(parents=True)
+    login.write_text(json.dumps(private.credentials()))
+    program.write_text((ALONE if newer else '#!/bin/sh\nexec %s "$@"\n') % shutil.which("skopeo"))
+    program.chmod(0o755)
+    env = {"HOME": str(tmp_path / "home"), "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    server = start(flags=("--runtime", "auto"), env=env)
+    assert isinstance(server, Server)
+    job = server.run(native("login", run="cat /etc/marker", image=kept))
+    assert job["state"] == "succeeded", job
+    assert job["images"][kept].startswith("sha256:"), "the server has asked, too"
+    login.unlink()
+    assert "the registry wants credentials" in reason(server, kept)
+
+
 def test_the_auth_file_of_openpai(
     images: Server, private: Registry, kept: str, tmp_path: Path
 ) -> None:

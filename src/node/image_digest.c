@@ -3,7 +3,6 @@
 #include "node/image_digest.h"
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "node/confine.h"
 #include "node/fetch/make.h"
@@ -12,7 +11,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -43,15 +41,6 @@ static int become(const char *numbers, const char *home, struct err *err)
     return rc;
 }
 
-/* A copy in memory, where skopeo opens it by its descriptor. */
-static int copy_auth(const char *text, struct err *err)
-{
-    AUTO_CLOSE int fd = memfd_create("auth", MFD_CLOEXEC);
-    if (fd < 0 || file_write_all(fd, text, strlen(text)) != 0)
-        return err_sys(err, "a copy in memory");
-    return mem_give_fd(&fd);
-}
-
 struct work {
     int (*run)(void *arg, const struct image_ask *, char digest[IMAGE_DIGEST_LEN + 1],
                struct err *);
@@ -69,12 +58,12 @@ static int answer(const struct work *work, char *question, char digest[IMAGE_DIG
     if (image_ref_parse(name, &ref, err) != 0 || (*numbers && become(numbers, home, err) != 0))
         return -1;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user takes it off */
-    AUTO_CLOSE int auth = copy_auth(question && *question ? question : "{}", err);
+    const char *own = *home ? home : NULL, *said = question && *question ? question : NULL;
+    AUTO_CLOSE int auth = registry_open_auth(said, said ? strlen(said) : 0, own, err);
     if (auth < 0)
         return -1;
-    const struct registry registry = { .ref = &ref, .auth = auth, .home = *home ? home : NULL };
-    const struct image_ask asked = { .registry = &registry,
-                                     .auth = question && *question ? question : NULL };
+    const struct registry registry = { .ref = &ref, .auth = auth, .home = own };
+    const struct image_ask asked = { .registry = &registry, .auth = said };
     return work->run(work->arg, &asked, digest, err);
 }
 

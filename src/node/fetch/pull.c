@@ -3,7 +3,6 @@
  * memory. */
 #include "node/fetch/pull.h"
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "node/fetch/make.h"
 
@@ -13,7 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,22 +28,6 @@ struct pull {
 
 /* ---- the child ---- */
 
-/* A copy in memory, where skopeo opens it by its descriptor. */
-static int auth_of(const char *text, size_t len, struct err *err)
-{
-    AUTO_CLOSE int fd = memfd_create("auth", MFD_CLOEXEC);
-    if (fd < 0 || file_write_all(fd, text, len) != 0)
-        return err_sys(err, "a copy in memory");
-    return mem_give_fd(&fd);
-}
-
-/* What has nothing for the registry is followed by the configuration of the account; without such a
- * file skopeo begins with one that the account may not read. */
-static int open_auth(const struct pull_ask *ask, struct err *err)
-{
-    return ask->auth ? auth_of(ask->auth, ask->auth_len, err) : auth_of("{}", 2, err);
-}
-
 static void tell(void *arg, const struct pull_progress *news)
 {
     (void)arg;
@@ -59,7 +41,7 @@ static int work(const struct pull_ask *ask, pid_t parent, struct pull_progress *
         return err_sys(err, "cannot give up the rights of the agent");
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(1);
-    AUTO_CLOSE int auth = open_auth(ask, err);
+    AUTO_CLOSE int auth = registry_open_auth(ask->auth, ask->auth_len, ask->home, err);
     if (auth < 0)
         return -1;
     (void)umask(022);

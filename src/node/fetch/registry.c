@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "image/document.h"
 #include "node/fetch/policy.h"
@@ -17,6 +18,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -191,6 +193,7 @@ static _Noreturn void child(const struct run *run, const struct registry *r,
     if (r->home) {
         (void)setenv("HOME", r->home, 1);
         (void)unsetenv("XDG_CONFIG_HOME"); /* of the server's user */
+        (void)unsetenv("DOCKER_CONFIG");
     }
     (void)unsetenv("XDG_RUNTIME_DIR"); /* of the server's session */
     (void)setenv("TMPDIR", run->to ? run->to : "/tmp", 1);
@@ -301,6 +304,38 @@ static int run_it(const struct run *run, const struct registry *r, struct err *e
     close(out[0]);
     close(said[0]);
     return pid < 0 ? err_sys(err, "cannot start skopeo") : judge(r, ended, status, &words, err);
+}
+
+/* ---- credentials ---- */
+
+/* A copy in memory, where skopeo opens it by its descriptor. */
+static int copy_auth(const char *text, size_t len, struct err *err)
+{
+    AUTO_CLOSE int fd = memfd_create("auth", MFD_CLOEXEC);
+    if (fd < 0 || file_write_all(fd, text, len) != 0)
+        return err_sys(err, "a copy in memory");
+    return mem_give_fd(&fd);
+}
+
+/* DIR/NAME, of the directory that the environment names, if any; else below the home. -1: none. */
+static int open_login(const char *dir, const char *home, const char *below, const char *name)
+{
+    AUTO_FREE char *own = mem_printf("%s/%s", home, below);
+    AUTO_FREE char *path = file_join(dir && *dir ? dir : own, name);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+int registry_open_auth(const char *text, size_t len, const char *home, struct err *err)
+{
+    const char *own = home ? home : getenv("HOME");
+    if (text)
+        return copy_auth(text, len, err);
+    int fd = own ? open_login(home ? NULL : getenv("XDG_CONFIG_HOME"), own, ".config",
+                              "containers/auth.json")
+                 : -1;
+    if (fd < 0 && own)
+        fd = open_login(home ? NULL : getenv("DOCKER_CONFIG"), own, ".docker", "config.json");
+    return fd >= 0 ? fd : copy_auth("{}", 2, err);
 }
 
 /* ---- the two questions ---- */

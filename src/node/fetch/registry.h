@@ -29,6 +29,11 @@ int registry_manifest(const struct registry *, char **text, size_t *len, struct 
 int registry_copy(const struct registry *, const char *digest, const char *to,
                   void (*tick)(void *arg, uint64_t bytes), void *arg, struct err *);
 
+/* A descriptor for `auth` of the above: of that text, or, where it is NULL, of what docker login or
+ * skopeo login left for the account of that home (as above), which may be nothing. Newer versions
+ * of skopeo look at no file but the one that they are given. */
+int registry_open_auth(const char *text, size_t len, const char *home, struct err *);
+
 /* In a child of `parent`: becomes a skopeo that is asked over that socket (proxy.h). */
 _Noreturn void registry_serve(const struct registry *, int socket, pid_t parent);
 
