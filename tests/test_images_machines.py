@@ -7,6 +7,7 @@ import base64
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -144,9 +145,7 @@ def stores(server: Server) -> dict[str, Any]:
     return {one["name"]: one["images"] for one in nodes if "images" in one}
 
 
-def test_what_images_take_on_a_machine(
-    server: Server, private: Registry, tmp_path: Path
-) -> None:
+def test_what_images_take_on_a_machine(server: Server, private: Registry, tmp_path: Path) -> None:
     """Of each its own, also after the host was started anew; the server's machine has none."""
     image = private.push("team/takes", busybox())
     auth = tmp_path / "auth.json"
@@ -172,6 +171,33 @@ def test_what_images_take_on_a_machine(
     with host(home):
         wait_for(lambda: list(stores(server)) == ["m1"], what="its next host")
         assert stores(server)["m1"][0]["images"] == 1
+
+
+def test_nothing_is_fetched_to_a_disk_that_no_image_runs_from(
+    server: Server, private: Registry, tmp_path: Path
+) -> None:
+    """As where the home directory of a machine is on NFS; here it is on an overlay."""
+    places = {name: tmp_path / name for name in ("lowerdir", "upperdir", "workdir")}
+    on = tmp_path / "on"
+    for one in (*places.values(), on):
+        one.mkdir()
+    options = ",".join(f"{name}={one}" for name, one in places.items())
+    mount = ["mount", "-t", "overlay", "-o", options, "none", str(on)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no overlay can be mounted here")
+    image = private.push("team/unfit", busybox())
+    auth = tmp_path / "auth.json"
+    auth.write_text(json.dumps(private.credentials()))
+    before = len(private.log)
+    try:
+        with machines(server, on / "m1"):
+            done = server.run(job("true", image=image, inputs={"registry_auth": str(auth)}))
+        assert done["state"] == "failed", done
+        assert "no image can run from a state directory on overlayfs" in done["reason"], done
+        assert layers_asked(private, "team/unfit", before) == 0
+        assert not (on / "m1/images/trees").exists()
+    finally:
+        subprocess.run(["umount", "-l", str(on)], check=True)
 
 
 # ---- while a job waits ----

@@ -11,6 +11,7 @@
 #include "node/fetch/grants.h"
 #include "node/fetch/pull.h"
 #include "node/fetch/store.h"
+#include "node/runtime/root.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +195,10 @@ static int start(struct coming *one, struct err *err)
                             .limit = one->limit,
                             .early = true,
                             .drop_rights = be_modest };
+    const char *unfit = root_unfit_disk(one->all->config.dir);
     one->began_ms = clock_mono_ms();
+    if (unfit)
+        return err_set(err, ERR_CANNOT, ROOT_UNFIT_DISK, unfit);
     if (image_ref_parse(one->name, &ask.ref, err) != 0)
         return -1;
     if (!*ask.ref.digest)

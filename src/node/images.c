@@ -10,6 +10,7 @@
 #include "node/fetch/grants.h"
 #include "node/fetch/pull.h"
 #include "node/fetch/store.h"
+#include "node/runtime/root.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -341,6 +342,18 @@ static void begin(struct entry *entry)
     ask_next(entry->owner);
 }
 
+/* What could not be run is not fetched. Podman makes its overlay itself. */
+static bool fits_disk(struct entry *entry, const struct launch *launch)
+{
+    struct err err;
+    const char *unfit = root_unfit_disk(entry->owner->site->dir);
+    if (!unfit || launch->runtime == RUNTIME_PODMAN)
+        return true;
+    err_set(&err, ERR_CANNOT, ROOT_UNFIT_DISK, unfit);
+    settle(entry, &err);
+    return false;
+}
+
 static void want(struct images *images, const char *name, const struct launch *launch)
 {
     struct entry *entry = find(images, name);
@@ -362,7 +375,8 @@ static void want(struct images *images, const char *name, const struct launch *l
     entry->rounds = 0;
     entry->bytes = entry->told_ms = 0;
     entry->began_ms = entry->said_ms = clock_mono_ms();
-    begin(entry);
+    if (fits_disk(entry, launch))
+        begin(entry);
 }
 
 void images_fetch(struct images *images, const struct launch *launch)

@@ -291,21 +291,25 @@ static int mount_with(const char *at, const char *lower, const char *more)
     return mount("overlay", at, "overlay", 0, options);
 }
 
-/* On some file systems the kernel lets no layer of an overlay lie that is written to. */
+const char *root_unfit_disk(const char *dir)
+{
+    struct statfs fs;
+    if (statfs(dir, &fs) != 0)
+        return NULL;
+    return fs.f_type == OVERLAYFS_SUPER_MAGIC ? "overlayfs"
+           : fs.f_type == NFS_SUPER_MAGIC     ? "NFS"
+                                              : NULL;
+}
+
 static int fail_overlay(const struct making *m, int upper)
 {
+    char at[FD_PATH];
     int number = errno;
-    struct statfs fs;
-    bool known = fstatfs(upper, &fs) == 0;
-    const char *type = known && fs.f_type == OVERLAYFS_SUPER_MAGIC ? "overlayfs"
-                       : known && fs.f_type == NFS_SUPER_MAGIC     ? "NFS"
-                                                                   : NULL;
+    const char *type = root_unfit_disk(fd_path(upper, at));
     errno = number;
     if (!type)
         return fail(m, "no overlay can be mounted over the image");
-    snprintf(m->why, ROOT_WHY,
-             "no image can run from a state directory on %s: put it on a volume or another disk",
-             type);
+    snprintf(m->why, ROOT_WHY, ROOT_UNFIT_DISK, type);
     return -1;
 }
 

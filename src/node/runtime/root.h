@@ -37,6 +37,12 @@ struct root {
  * What lies outside cannot be reached from then on. -1: why says why not. */
 int root_enter(const struct root *, bool user_ns, char why[ROOT_WHY]);
 
+/* On some file systems the kernel lets no layer of an overlay lie that is written to: which of them
+ * that directory is on; NULL: on none of those. */
+const char *root_unfit_disk(const char *dir);
+#define ROOT_UNFIT_DISK                                                                            \
+    "no image can run from a state directory on %s: put it on a volume or another disk"
+
 /* The mount at that path, its flags kept; 0, or -1 and errno. */
 int root_make_read_only(const char *at);
 
