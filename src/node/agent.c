@@ -52,7 +52,7 @@ struct agent {
     struct gateway *gateway; /* NULL: the server is on this machine; or it could not be made */
     char *server;            /* that, for tasks */
     char *no_gateway;        /* why it could not */
-    char *programs, *client;
+    char *programs, *program, *client;
     char *code; /* path of site.code */
     char *code_tree;
     char *images; /* of site.images_dir */
@@ -635,6 +635,7 @@ static void set_up(struct agent *agent, const char *dir, pid_t keeper)
     open_relay(agent);
     open_gateway(agent);
     find_programs(agent);
+    agent->site.program = agent->program = site_find_program(agent->site.programs);
     agent->site.client = agent->client = site_find_client(agent->site.programs);
 }
 
@@ -687,6 +688,7 @@ int agent_run(const char *dir, pid_t keeper, int session)
     free(agent->no_gateway);
     free(agent->server);
     free(agent->programs);
+    free(agent->program);
     free(agent->client);
     free(agent->code);
     free(agent->code_tree);

@@ -195,6 +195,7 @@ static struct list list_all(const struct image_root *r, struct arena *arena)
     add_mounts(&list, launch);
     add_own(&list, launch, r->site->client);
     add_own(&list, launch, r->site->programs);
+    add_own(&list, launch, r->site->program);
     return list;
 }
 

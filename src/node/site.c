@@ -33,6 +33,16 @@ char *site_find_client(const char *programs)
     return NULL;
 }
 
+char *site_find_program(const char *programs)
+{
+    AUTO_FREE char *name = programs ? mem_printf("%s/torchrun/torchrun", programs) : NULL;
+    AUTO_FREE char *real = name ? realpath(name, NULL) : NULL;
+    AUTO_FREE char *inside = programs ? realpath(programs, NULL) : NULL;
+    size_t n = inside ? strlen(inside) : 0;
+    bool lies_there = n > 0 && real && strncmp(real, inside, n) == 0 && real[n] == '/';
+    return real && !lies_there ? TAKE(real) : NULL;
+}
+
 void batch_hold(struct batch *batch)
 {
     batch->holders++;

@@ -36,6 +36,7 @@ struct site {
     const char *no_server;     /* why programs of tasks cannot ask it; NULL: they can */
     const char *launch_socket; /* where launchers find this agent; NULL: nowhere */
     const char *programs;      /* directory of muster-node; NULL: not known */
+    const char *program;       /* to which names of launchers in there lead; NULL: it lies there */
     const char *client;        /* muster's package for Python, for images; NULL: it is not here */
     char *scratch;             /* OUTPUT_SCRATCH bytes */
     uint64_t wakeups;          /* of the loop, from 1: ends that one of them saw are a tie */
@@ -46,6 +47,9 @@ struct site {
 /* The directory that PYTHONPATH is to name for muster's package, as it was installed with the
  * program in `programs`, or lies in the tree that it was built from; malloc'ed, NULL: neither. */
 char *site_find_client(const char *programs);
+
+/* The file that names of launchers in `programs` lead to, outside of it; malloc'ed, NULL: none. */
+char *site_find_program(const char *programs);
 
 /* A launch with the memory it lives in; tasks hold it. */
 struct batch {
