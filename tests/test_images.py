@@ -18,6 +18,7 @@ import registry as registries
 from accounts import Account, Shared
 from conftest import Starter
 from harness import (
+    EXAMPLES,
     Done,
     Nobody,
     Server,
@@ -359,6 +360,30 @@ def test_openpai_jobs_name_their_image(images: Server, image: str) -> None:
     job = images.run(openpai("pai", role("main", "cat /etc/marker"), image=image))
     assert job["state"] == "succeeded", job
     assert images.log(job["number"], "main/0") == "of the image\n"
+
+
+def test_an_example_runs_in_the_image_that_it_names(
+    start: Starter, registry: Registry, tmp_path: Path
+) -> None:
+    """As it is written: who runs the node says where its registry has a copy."""
+    stand_in = registry.push("mirror/debian", busybox(**{"bin/told": b"yes"}), tag="12")
+    conf = tmp_path / "home/.config/containers/registries.conf"
+    conf.parent.mkdir(parents=True)
+    place = stand_in.removesuffix(":12")
+    conf.write_text(
+        f'[[registry]]\nprefix = "docker.io/library/debian"\nlocation = "{place}"\n'
+        "insecure = true\n"
+    )
+    server = start(flags=("--runtime", "auto"), env={"HOME": str(tmp_path / "home")})
+    assert isinstance(server, Server)
+    done = server.muster("run", EXAMPLES / "openpai/hello.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "hello from greeter/0 of job hello: task 1 of 2" in done.stdout
+    job = server.job(1)
+    (name,) = job["images"]
+    assert job["runtime"] == "bwrap" and name.endswith("debian:12"), job
+    (tree_of_it,) = trees(server)
+    assert (server.state / "images/trees" / tree_of_it / "root/bin/told").exists()
 
 
 # ---- which image it is ----
@@ -727,6 +752,20 @@ def test_a_full_disk_is_named(way: Server, registry: Registry) -> None:
 
 
 @both_ways
+def test_what_unpacks_to_too_much_is_given_up(way: Server, registry: Registry) -> None:
+    """Of an archive that is small itself; nothing of it stays."""
+    size = 10_000_000
+    way.kill()
+    way.flags = (*way.flags, "--images-size", str(size))
+    way.start()
+    layer = busybox(**{"etc/zeros": bytes(4 * size)})
+    assert len(registries.packed(layer)) < size / 2
+    why = reason(way, registry.push("team/bomb", layer))
+    assert "unpacked the archive has more than" in why, why
+    assert not trees(way) and not halves(way)
+
+
+@both_ways
 def test_what_does_not_fit_is_not_fetched(way: Server, registry: Registry) -> None:
     """It says what it wants and what there is; an image that nobody uses makes way before."""
     if os.geteuid() != 0:
@@ -847,6 +886,34 @@ def test_what_docker_login_left(
     assert job["images"][kept].startswith("sha256:"), "the server has asked, too"
     login.unlink()
     assert "the registry wants credentials" in reason(server, kept)
+
+
+def test_credentials_that_are_others_now(images: Server, tmp_path: Path) -> None:
+    """The old ones fetch nothing more; what came by them is there for who had them."""
+    if not shutil.which("htpasswd"):
+        pytest.skip("there is no htpasswd on this machine (apt: apache2-utils)")
+    one = Registry(tmp_path / "registry", user="alice", password="first-4711-word").start()
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    try:
+        first = one.push("team/rotates", busybox())
+        old.write_text(json.dumps(one.credentials()))
+        job = images.run(native("first", image=first, inputs={"registry_auth": str(old)}))
+        assert job["state"] == "succeeded", job
+        one.stop()
+        one.password = "second-4712-word"
+        one.start()
+        new.write_text(json.dumps(one.credentials()))
+        later = one.push("team/rotates", busybox(**{"etc/which": b"later\n"}), tag="2")
+        assert "refused" in reason(images, later, inputs={"registry_auth": str(old)})
+        job_by_new = native("new", run="cat /etc/which", image=later)
+        fields = {**json.loads(job_by_new), "inputs": {"registry_auth": str(new)}}
+        job = images.run(json.dumps(fields))
+        assert images.log(job["number"]) == "later\n", job
+        (digest,) = job["images"].values()
+        by_digest = f"{later.rpartition(':')[0]}@{digest}"
+        assert "refused" in reason(images, by_digest, inputs={"registry_auth": str(old)})
+    finally:
+        one.stop()
 
 
 def test_the_auth_file_of_openpai(
