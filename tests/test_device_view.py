@@ -38,7 +38,7 @@ set -e
 new=$(mktemp -d)
 mount -t tmpfs -o mode=755 none $new
 for name in {" ".join(USUAL)}; do cp -a /dev/$name $new/; done
-mkdir $new/pts $new/shm $new/nvidia-caps
+mkdir $new/pts $new/shm $new/nvidia-caps $new/infiniband
 ln -s pts/ptmx $new/ptmx
 ln -s /proc/self/fd $new/fd
 while read name major minor; do mknod -m 666 $new/$name c $major $minor; done < "$1"

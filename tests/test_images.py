@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import registry as registries
 from accounts import Account, Shared
-from conftest import Starter
+from conftest import Starter, closed
 from harness import (
     EXAMPLES,
     Done,
@@ -32,6 +32,8 @@ from harness import (
 )
 from nvml import Driver, device, library
 from registry import Gate, Registry, busybox, tree
+from test_device_view import Private
+from test_device_view import why_none as why_no_view
 
 if why := registries.why_none():
     pytestmark = pytest.mark.skip(reason=why)
@@ -1171,6 +1173,23 @@ def test_the_driver_is_shown_in_images(
     assert log.splitlines()[-2:] == ["1", "devices"], log
     job = server.run(native("none", run=f"{run}; true", image=image))
     assert "libcuda" not in server.log(job["number"])
+
+
+def test_infiniband_is_there(registry: Registry) -> None:
+    """Behind the file is no driver: who may open it is told so."""
+    if why := why_no_view():
+        pytest.skip(why)
+    image = registry.push("team/infiniband", busybox())
+    devices = {"infiniband/uverbs0": (231, 192)}
+    server = Private(flags=("--runtime", "auto"), devices=devices).start()
+    try:
+        look = "cat /dev/infiniband/uverbs0 2>&1; true"
+        text = openpai("ib", role("main", look), image=image, jobEnvs={"paiAzRDMA": True})
+        job = server.run(text)
+        assert job["state"] == "succeeded", job
+        assert "No such device or address" in server.log(job["number"], "main/0")
+    finally:
+        closed(server)
 
 
 # ---- what muster brings ----

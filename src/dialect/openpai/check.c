@@ -186,9 +186,10 @@ static void check_env_flag(const struct text_node *node, struct report *r)
         report_hint(r, p, "true, without quotes");
         p->fix = "true";
     } else if (node->kind == TEXT_BOOL && node->boolean && node->key[0] == 'p') {
-        struct problem *p =
-            report_warn(r, node->place, path, "%s: Azure RDMA is not available here", path);
-        report_hint(r, p, "the job runs without it; the variable is still set");
+        struct problem *p = report_warn(
+            r, node->place, path,
+            "%s has no effect: tasks have the InfiniBand devices of their node anyway", path);
+        report_hint(r, p, "the variable is still set");
     }
 }
 
