@@ -107,7 +107,6 @@ CHECKS = (
     Check("fixed-data", "cat {fixed}/in; touch {fixed}/x 2>/dev/null || echo kept", "data\nkept"),
     Check("server-is-hidden", "ls {state}/muster.db 2>&1 | grep -c 'No such file'", "1"),
     # limits
-    Check("memory-limit", "cat /proc/self/cgroup | grep -c .", r"[1-9]\d*"),
     Check("open-files", "test $(ulimit -n) -ge 1024 && echo enough", "enough"),
     # secrets
     Check("secret-file", "stat -c '%a %u' $MUSTER_SECRETS/token", "400 0"),

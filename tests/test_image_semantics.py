@@ -34,8 +34,9 @@ from harness import (
     wait_for,
 )
 from image_checks import CHECKS, LACKS, MEMORY, SHM, UNTIL, Check, Made, answers, image, script
-from registry import Registry, tree
+from registry import Registry, busybox, of_host, tree
 from test_machines import AGENTS, add, host, wait_state, write_conf
+from test_task_limits import group_of
 
 if why := registries.why_none():
     pytestmark = pytest.mark.skip(reason=why)
@@ -43,6 +44,29 @@ if why := registries.why_none():
 RUNTIMES = ("bwrap", "podman", "docker")
 WAIT = "while :; do usleep 20000; done"
 PLACES = ("root", "plain-user", "machine")
+# Fails when an interpreter and a rank are parked beside it; the next says whether it was that one.
+RANK = """
+import os, sys, time
+
+def parked():
+    for one in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            line = open(f"/proc/{one}/cmdline").read()
+            above = open(f"/proc/{one}/stat").read().rpartition(")")[2].split()[1]
+        except OSError:
+            continue
+        if "parked by muster" in line and above == str(os.getppid()):
+            yield one
+
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    for _ in range(500):  # ten seconds at least
+        if len(found := list(parked())) >= 2:
+            break
+        time.sleep(0.02)
+    print(*found, file=open("/tmp/parked", "w"))
+    sys.exit(3)
+print("was parked:", str(os.getpid()) in open("/tmp/parked").read().split())
+"""
 
 
 @dataclass
@@ -345,6 +369,52 @@ def test_a_daemon_knows_nothing_of_it(place: Place) -> None:
     assert place.ended(number)["state"] == "succeeded"
     assert "on" in place.log(number).splitlines()
     (place.made.shared / "go").unlink()
+
+
+def test_its_limits_are_the_kernels(place: Place) -> None:
+    """Of cores, memory and processes."""
+    if "cgroups     ok" not in place.muster("doctor").stdout:
+        pytest.skip("this user may make no control groups here")
+    number = place.submit(place.text("cat /proc/self/cgroup; echo up; " + WAIT))
+    wait_for(lambda: "up" in place.log(number).splitlines(), what="the names of its groups")
+    names = place.log(number).replace("up\n", "")
+
+    def limit(controller: str, *files: str) -> str:
+        group = group_of(names, controller)
+        assert group.name.startswith("muster-"), group
+        (file,) = (group / one for one in files if (group / one).exists())
+        return file.read_text().split()[0]
+
+    assert limit("memory", "memory.limit_in_bytes", "memory.max") == str(MEMORY)
+    assert limit("cpu", "cpu.cfs_quota_us", "cpu.max") == "100000"
+    assert limit("pids", "pids.max").isdigit()
+    place.muster("stop", "--now", number)
+    assert place.ended(number)["state"] == "stopped"
+
+
+def test_a_launcher_restarts_its_ranks_warm(place: Place, registry: Registry) -> None:
+    """Muster's, which is in no image: the second rank was parked in there while the first ran."""
+    python = Path("/usr/bin/python3").resolve()
+    if not python.exists():
+        pytest.skip("there is no Python of the system")
+    ctypes = {
+        str(one).lstrip("/"): one.read_bytes()
+        for one in Path(f"/usr/lib/{os.uname().machine}-linux-gnu").glob("libffi.so.*")
+    }
+    image = registry.push("team/python", busybox(), tree({**of_host(python.name), **ctypes}))
+    library = f"/usr/lib/{python.name}"
+    (place.made.code / "rank.py").write_text(RANK)
+    text = place.text(
+        "torchrun --nproc-per-node 1 --max-restarts 1 code/rank.py",
+        image=image,
+        conventions=["torchrun"],
+        env={"PYTHON_EXEC": str(python)},
+        inputs={"data": [{"from": library, "at": library}]},
+    )
+    number = place.submit(text)
+    job = place.ended(number)
+    assert job["state"] == "succeeded", (job, place.log(number))
+    assert "was parked: True" in place.log(number).splitlines()
 
 
 def test_memory_that_is_too_little_is_told_apart(place: Place) -> None:
