@@ -19,6 +19,7 @@ from accounts import Account, Shared
 from conftest import Starter, closed
 from harness import (
     EXAMPLES,
+    VENV,
     Done,
     Nobody,
     Server,
@@ -1128,6 +1129,38 @@ def test_where_a_part_of_proc_is_hidden(registry: Registry, short_path: Path) ->
         user.stop_server()
 
 
+SWITCHED_OFF = 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"'
+
+
+def test_where_no_user_namespace_can_be_made(image: str, short_path: Path) -> None:
+    """By a plain user: of each runtime it is said why not, with what to type, and no job that names
+    an image is taken. The limit is that of a namespace of the test's own."""
+    user = Nobody(short_path)
+    if user.why_not:
+        pytest.skip(user.why_not)
+
+    def muster(*words: str) -> Done:
+        become = ["setpriv", "--reuid", "65534", "--clear-groups"]
+        enter = ["unshare", "--user", "--map-current-user", "--keep-caps"]
+        command = [*become, *enter, "sh", "-c", SWITCHED_OFF, "sh", str(program()), *words]
+        home = environment(user.state, HOME=str(user.home), MUSTER_LISTEN="none")
+        return subprocess.run(
+            command, env=home, cwd=user.home, capture_output=True, text=True, check=False
+        )
+
+    says = ("bwrap: user namespaces cannot be made", "user.max_user_namespaces=10000")
+    try:
+        done = muster("run", "--runtime", "auto", "--image", image, "--", "true")
+        reasons = (*says, "podman: ", "--runtime host")
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert all(one in done.stderr for one in reasons), done.stderr
+        said = muster("doctor").stdout
+        reasons = (*says, "podman: ", "docker: ", "jobs that name an image are refused")
+        assert all(one in said for one in reasons), said
+    finally:
+        user.stop_server()
+
+
 # ---- the driver of the node's devices ----
 
 
@@ -1219,3 +1252,63 @@ def test_launcher_and_client_in_an_image(images: Server, registry: Registry) -> 
     log = images.log(job["number"])
     assert log.count("of the image\n") == 2, log
     assert "Client /" in log and "Read-only file system" in log, log
+
+
+LIBRARIES = (
+    *("libffi.so.8", "libstdc++.so.6", "libgcc_s.so.1", "libssl.so.3", "libcrypto.so.3"),
+    *("liblzma.so.5", "libbz2.so.1.0", "libuuid.so.1"),
+    *("libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1"),
+)
+STEP = """
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+torch.manual_seed(dist.get_rank())
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+model(torch.randn(8, 4)).sum().backward()
+mine = model.module.weight.grad.clone()
+mean = mine.clone()
+dist.all_reduce(mean)
+print("the same of both:", torch.allclose(mine, mean / dist.get_world_size()))
+del model
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_pytorch_in_an_image(images: Server, registry: Registry, tmp_path: Path) -> None:
+    """Two ranks; PyTorch is too large for a layer of a test, so the job shows it there."""
+    python = Path("/usr/bin/python3").resolve()
+    packages = (VENV.parent / f"lib/{python.name}/site-packages").resolve()
+    if not (packages / "torch/version.py").exists():
+        pytest.skip("there is no PyTorch for the Python of the system")
+    folder = Path(f"/usr/lib/{os.uname().machine}-linux-gnu")
+    found = [folder / one for one in LIBRARIES if (folder / one).exists()]
+    libraries: dict[str, bytes | str | None] = {
+        str(one).lstrip("/"): one.read_bytes() for one in found
+    }
+    layer = tree({**registries.of_host(python.name), **libraries})
+    name = registry.push("team/pytorch", busybox(), layer)
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "step.py").write_text(STEP)
+    shown = (str(packages), f"/usr/lib/{python.name}")
+    job = images.run(
+        native(
+            "pytorch",
+            run="torchrun --nproc-per-node 2 code/step.py",
+            image=name,
+            conventions=["torchrun"],
+            env={"PYTHON_EXEC": str(python), "PYTHONPATH": str(packages)},
+            resources={"cpu": 2, "memory": "2Gi"},
+            inputs={
+                "code": {"dir": str(code)},
+                "data": [{"from": one, "at": one, "read_only": True} for one in shown],
+            },
+        )
+    )
+    log = images.log(job["number"])
+    assert job["state"] == "succeeded", log[-3000:]
+    assert log.count("the same of both: True") == 2, log
