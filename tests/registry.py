@@ -147,6 +147,13 @@ class Registry:
     def log(self) -> str:
         return (self.folder / "log").read_text()
 
+    def blobs_sent(self, name: str, before: int) -> list[str]:
+        """Layers and configurations that it gave out since its log had so many characters, by a
+        line of the log's for each, which comes when it was sent."""
+        lines = [one for one in self.log[before:].splitlines() if one.startswith("127.")]
+        words = [one.split('"')[1].split() for one in lines if f"GET /v2/{name}/blobs/" in one]
+        return [path.rpartition("/")[2] for _, path, _ in words]
+
     def start(self) -> Registry:
         self.folder.mkdir(exist_ok=True)
         config: dict[str, Any] = {

@@ -488,11 +488,6 @@ def early(server: Server, job: int) -> list[dict[str, Any]]:
     return found
 
 
-def layers_asked(registry: Registry, name: str, before: int) -> int:
-    lines = registry.log[before:].splitlines()
-    return len([one for one in lines if f"GET /v2/{name}/blobs/" in one and "response" in one])
-
-
 def until(file: Path) -> str:
     return f"until test -e {file}; do sleep 0.05; done"
 
@@ -540,7 +535,7 @@ def test_the_next_image_comes_while_its_job_waits(
     go.touch()
     assert busy.wait(number)["state"] == "succeeded" and busy.wait(first)["state"] == "succeeded"
     assert busy.log(number) == "3000000\n"
-    assert layers_asked(registry, "team/next", before) == 0, "nothing was fetched again"
+    assert registry.blobs_sent("team/next", before) == [], "nothing was fetched again"
     assert "it was on this node" in said(busy, number)
     told_all = [one["body"] for one in told(busy, number)]
     assert [one for one in told_all if one.get("bytes") and "node" not in one], told_all
@@ -652,9 +647,11 @@ def test_eight_tasks_and_two_jobs_pull_once(images: Server, registry: Registry) 
     ]
     for number in jobs:
         assert images.wait(number)["state"] == "succeeded"
-    lines = registry.log[before:].splitlines()
-    layers = [one for one in lines if "GET /v2/team/once/blobs/" in one and "response" in one]
-    assert len({one.split("GET ")[1].split(" ")[0] for one in layers}) == len(layers), layers
+    sent = wait_for(
+        lambda: found if len(found := registry.blobs_sent("team/once", before)) >= 2 else None,
+        what="its configuration and its layer",
+    )
+    assert len(sent) == len(set(sent)) == 2, sent
 
 
 # ---- what cannot be had ----
@@ -787,8 +784,7 @@ def test_what_does_not_fit_is_not_fetched(way: Server, registry: Registry) -> No
         job = way.run(native("big", image=big, retry={"platform": "never"}))
         assert job["state"] == "failed" and "there is space for" in job["reason"], job
         assert "/v2/team/big/manifests" in registry.log[before:]
-        blobs = registry.log[before:].count("GET /v2/team/big/blobs/")
-        assert blobs == 0 and not halves(way)
+        assert registry.blobs_sent("team/big", before) == [] and not halves(way)
         if "HOME" in way.env:
             return  # a copy wants room twice
         for name in (old, new):
@@ -1001,7 +997,7 @@ def test_the_early_image_of_another_account_lies_in_its_store(
     before = len(private.log)
     go.touch()
     assert server.wait(number)["state"] == "succeeded"
-    assert layers_asked(private, "team/kept", before) == 0
+    assert private.blobs_sent("team/kept", before) == []
 
 
 # ---- users and groups inside ----
@@ -1155,8 +1151,8 @@ def test_where_no_user_namespace_can_be_made(image: str, short_path: Path) -> No
         assert done.returncode == 2, done.stdout + done.stderr
         assert all(one in done.stderr for one in reasons), done.stderr
         said = muster("doctor").stdout
-        reasons = (*says, "podman: ", "docker: ", "jobs that name an image are refused")
-        assert all(one in said for one in reasons), said
+        wanted = (*says, "podman: ", "docker: ", "jobs that name an image are refused")
+        assert all(one in said for one in wanted), said
     finally:
         user.stop_server()
 

@@ -18,7 +18,7 @@ import registry as registries
 from conftest import Starter
 from harness import Server, native, wait_for
 from registry import Registry, busybox
-from test_images import LOOK, check_look, early, layers_asked, said, until
+from test_images import LOOK, check_look, early, said, until
 from test_machines import AGENTS, add, host, wait_state, write_conf
 
 if why := registries.why_none():
@@ -100,9 +100,7 @@ def test_each_machine_pulls_into_its_own_store(
         assert stores[0] == stores[1] and len(stores[0]) == 1, stores
         assert not (server.state / "images/trees").exists(), "the server has pulled nothing"
         # The layers came once from the registry, to the server, and from there to both.
-        lines = private.log[before:].splitlines()
-        asked = [one for one in lines if one.startswith("127.") and "GET /v2/team/far/blobs" in one]
-        assert len(asked) == 3, asked
+        assert len(private.blobs_sent("team/far", before)) == 3
         assert len(list((server.state / "images-packed").glob("?" * 64))) == 1
         assert not list(tmp_path.glob("m?/images/packed/*")), "what was unpacked is not kept twice"
         # Both are machines of the server's account: its store serves others with credentials only.
@@ -194,7 +192,7 @@ def test_nothing_is_fetched_to_a_disk_that_no_image_runs_from(
             done = server.run(job("true", image=image, inputs={"registry_auth": str(auth)}))
         assert done["state"] == "failed", done
         assert "no image can run from a state directory on overlayfs" in done["reason"], done
-        assert layers_asked(private, "team/unfit", before) == 0
+        assert private.blobs_sent("team/unfit", before) == []
         assert not (on / "m1/images/trees").exists()
     finally:
         subprocess.run(["umount", "-l", str(on)], check=True)
@@ -237,7 +235,7 @@ def test_the_next_image_comes_to_the_machine_of_a_job_that_waits(
         go.touch()
         assert server.wait(number)["state"] == "succeeded"
         assert server.log(number) == "of the image\n"
-        assert layers_asked(private, "team/early", before) == 0, "nothing was fetched again"
+        assert private.blobs_sent("team/early", before) == [], "nothing was fetched again"
         assert "it was on this node" in said(server, number)
     for folder in (home, server.state):
         assert not holds_secret(folder, private)
