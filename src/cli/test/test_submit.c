@@ -35,9 +35,10 @@ struct world {
 static int begin(void **state)
 {
     struct world *w = mem_new(sizeof *w);
-    char made[] = "/tmp/muster-submit-XXXXXX";
-    if (!mkdtemp(made) || !realpath(made, w->dir))
+    char made[] = "/tmp/muster-submit-XXXXXX", real[PATH_MAX];
+    if (!mkdtemp(made) || !realpath(made, real))
         return -1;
+    snprintf(w->dir, sizeof w->dir, "%.60s", real);
     w->cli = (struct cli){ .host = &host, .arena = arena_create(), .state_dir = w->dir };
     w->source = (struct submit_source){ .route = "/v1/jobs" };
     *state = w;
