@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import closed
-from harness import Json, by_depth, kill, native, parent, proc_bytes, program, wait_for
+from harness import Json, alive, by_depth, kill, native, parent, proc_bytes, program, wait_for
 from lab import Lab, LabServer, Machine, lab, namespace
 
 PORT = 6879
@@ -118,8 +118,10 @@ class Nodes:
         return {"host": hosts, "keeper": keepers, "agent": agents, "task": tasks}
 
     def kill_host(self, machine: Machine) -> None:
+        """And waits: while it dies it holds its lock, and another would leave again."""
         (pid,) = self.processes(machine)["host"]
         kill(pid, signal.SIGKILL)
+        wait_for(lambda: not alive(pid), what=f"the end of {machine.name}'s host")
 
     # ---- jobs ----
 

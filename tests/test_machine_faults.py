@@ -347,7 +347,7 @@ def test_a_host_dies_while_it_starts_what_it_was_told(c: Nodes) -> None:
     kill(host, signal.SIGSTOP)
     work = Work(c, "halfway", on="m1")
     wait_for(lambda: c.server.state_of(work.number) == "starting", what="its start")
-    kill(host, signal.SIGKILL)
+    c.kill_host(machine)
     c.start_host(machine)
     work.started().ends()
 
