@@ -10,7 +10,15 @@
  *                             resumed sessions
  *
  *   remote_load AGENTS SECONDS     prints one JSON document
+ *
+ * Hosts of machines that a whole server knows are played, too (FILE has a line for each, its name
+ * and its token), and the agents that they are told to start, which do no more than say something
+ * each second. It prints a line when as many are there as the last line of stdin says, and ends
+ * with that.
+ *
+ *   remote_load hosts FILE PORT PIN
  */
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/dice.h"
 #include "base/file.h"
@@ -19,6 +27,7 @@
 #include "link/agent_listener.h"
 #include "tls/client.h"
 #include "tls/identity.h"
+#include "wire/host.h"
 #include "wire/message.h"
 
 #include <signal.h>
@@ -36,10 +45,12 @@
 /* In their handshake at a time: the players share one processor, which real ones do not. */
 #define AT_ONCE     64u
 #define LATER_MS    50u
+#define HOSTS_MORE  2000u
 
 struct player {
     struct load *load;
-    unsigned number;
+    struct generation generation; /* 0: a host */
+    char node[64], token[65];
     struct conn *conn; /* NULL: it waits */
     struct tls_client *tls;
     uv_timer_t wait;
@@ -52,8 +63,9 @@ struct load {
     uint16_t port;
     pid_t server;
     unsigned n, in, coming;
-    struct player *players;
     struct dice dice;
+    struct arena *scratch;
+    unsigned wanted; /* of hosts and agents, in */
 };
 
 static void token_of(unsigned i, unsigned char raw[32])
@@ -169,6 +181,40 @@ static void on_closed(void *arg, struct conn *conn, const char *why)
     uv_timer_start(&player->wait, on_wait_over, dice_below(&player->load->dice, WAIT_MS), 0);
 }
 
+static struct player *add_player(struct load *load, struct generation generation, const char *node)
+{
+    struct player *player = mem_new(sizeof *player);
+    *player = (struct player){ .load = load,
+                               .generation = generation,
+                               .tls = tls_client_create(load->pin) };
+    snprintf(player->node, sizeof player->node, "%s", node);
+    uv_timer_init(&load->loop, &player->wait);
+    player->wait.data = player;
+    uv_timer_start(&player->wait, on_wait_over, dice_below(&load->dice, WAIT_MS), 0);
+    return player;
+}
+
+static void take_start(const struct player *host, const struct wire_frame *frame)
+{
+    struct load *load = host->load;
+    struct wire_host_start start;
+    arena_reset(load->scratch);
+    if (wire_get(frame, load->scratch, &start) < 0)
+        BUG("what is to be started is not said");
+    struct player *agent = add_player(load, start.generation, host->node);
+    sodium_bin2hex(agent->token, sizeof agent->token, start.token, HOST_TOKEN);
+}
+
+static void is_in(struct player *player)
+{
+    if (player->in)
+        return;
+    player->load->coming--;
+    player->coming = false;
+    player->in = true;
+    player->load->in++;
+}
+
 static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame)
 {
     struct player *player = arg;
@@ -176,13 +222,34 @@ static int on_frame(void *arg, struct conn *conn, const struct wire_frame *frame
         wire_put_plain(conn_out(conn), WIRE_PONG, frame->seq);
         conn_flush(conn);
     }
-    if (frame->kind == WIRE_WELCOME && !player->in) {
-        player->load->coming--;
-        player->coming = false;
-        player->in = true;
-        player->load->in++;
-    }
+    if (frame->kind == WIRE_HOST_START)
+        take_start(player, frame);
+    if (frame->kind == WIRE_WELCOME)
+        is_in(player);
     return 0;
+}
+
+static void say_who(const struct player *player, struct buf *out)
+{
+    struct wire_hello agent = { .version = WIRE_VERSION,
+                                .generation = player->generation,
+                                .node = player->node,
+                                .first_seq = 1,
+                                .launch_form = WIRE_LAUNCH_FORM };
+    struct wire_host_hello host = { .version = WIRE_VERSION,
+                                    .node = player->node,
+                                    .machine = player->node,
+                                    .boot = "1",
+                                    .pid = 1,
+                                    .cpu_milli = 1000000,
+                                    .memory = 1ull << 40,
+                                    .disk = 1ull << 40 };
+    if (player->generation.job) {
+        wire_put(out, 0, &agent);
+        return;
+    }
+    wire_put(out, 0, &host);
+    wire_put(out, 0, &(struct wire_host_runs){ .n_runs = 0 });
 }
 
 static ssize_t on_answer(void *arg, struct conn *conn, char *at, size_t len)
@@ -196,13 +263,10 @@ static ssize_t on_answer(void *arg, struct conn *conn, char *at, size_t len)
         return end ? -1 : 0;
     conn_set_events(conn,
                     (struct conn_events){ .frame = on_frame, .closed = on_closed, .arg = player });
-    struct wire_hello hello = { .version = WIRE_VERSION,
-                                .generation = { .job = 1 + player->number, .number = 1 },
-                                .node = "n",
-                                .first_seq = 1,
-                                .launch_form = WIRE_LAUNCH_FORM };
-    wire_put(conn_out(conn), 0, &hello);
+    say_who(player, conn_out(conn));
     conn_flush(conn);
+    if (player->generation.job == 0)
+        is_in(player); /* hosts are not welcomed */
     conn_keep_alive(conn, &beat);
     return end + 4 - at;
 }
@@ -215,22 +279,18 @@ static void come(struct player *player)
                                       .room = 1u << 16,
                                       .over = tls_client_transport,
                                       .over_arg = player->tls };
-    unsigned char raw[32];
-    char hex[65];
     if (load->coming == AT_ONCE) {
         uv_timer_start(&player->wait, on_wait_over, 1 + dice_below(&load->dice, LATER_MS), 0);
         return;
     }
     load->coming++;
     player->coming = true;
-    token_of(player->number, raw);
-    sodium_bin2hex(hex, sizeof hex, raw, sizeof raw);
     player->conn = conn_connect(
         &load->loop, &(struct conn_target){ .addr = "127.0.0.1", .port = load->port }, &terms,
         (struct conn_events){ .bytes = on_answer, .closed = on_closed, .arg = player });
     buf_addf(conn_out(player->conn),
              "GET /v1/agents HTTP/1.1\r\nUpgrade: muster/1\r\nAuthorization: Bearer %s\r\n\r\n",
-             hex);
+             player->token);
 }
 
 /* ---- measuring ---- */
@@ -262,16 +322,21 @@ static void restart(struct load *load)
     printf("\"return_s\": %.2f, \"return_cpu_s\": %.2f, ", s, server_cpu_s(load));
 }
 
+static void start_agents(struct load *load)
+{
+    for (unsigned i = 0; i < load->n; i++) {
+        unsigned char raw[32];
+        struct player *player =
+            add_player(load, (struct generation){ .job = 1 + i, .number = 1 }, "n");
+        token_of(i, raw);
+        sodium_bin2hex(player->token, sizeof player->token, raw, sizeof raw);
+    }
+}
+
 static void measure(struct load *load, double seconds)
 {
     double empty = server_kb(load);
-    for (unsigned i = 0; i < load->n; i++) {
-        struct player *player = &load->players[i];
-        *player = (struct player){ .load = load, .number = i, .tls = tls_client_create(load->pin) };
-        uv_timer_init(&load->loop, &player->wait);
-        player->wait.data = player;
-        uv_timer_start(&player->wait, on_wait_over, dice_below(&load->dice, WAIT_MS), 0);
-    }
+    start_agents(load);
     double s = wait_for_all(load, load->n);
     printf("{\"agents\": %u, \"come_s\": %.2f, \"come_cpu_s\": %.2f, ", load->n, s,
            server_cpu_s(load));
@@ -285,25 +350,82 @@ static void measure(struct load *load, double seconds)
     printf("\"all\": %u}\n", load->in);
 }
 
+/* ---- hosts ---- */
+
+static void start_hosts(struct load *load, const char *path)
+{
+    char name[64], token[65];
+    FILE *file = fopen(path, "re");
+    while (file && fscanf(file, "%63s %64s", name, token) == 2) {
+        struct player *host = add_player(load, (struct generation){ .job = 0 }, name);
+        memcpy(host->token, token, sizeof host->token);
+    }
+    if (file)
+        fclose(file);
+}
+
+static void on_stdin(uv_poll_t *poll, int status, int events)
+{
+    struct load *load = poll->data;
+    char line[32];
+    (void)events;
+    ssize_t n = status < 0 ? 0 : read(STDIN_FILENO, line, sizeof line - 1);
+    if (n <= 0) {
+        uv_poll_stop(poll);
+        return;
+    }
+    line[n] = '\0';
+    load->wanted = (unsigned)strtoul(line, NULL, 10);
+}
+
+static void play_hosts(struct load *load, char **argv)
+{
+    size_t len;
+    uv_poll_t until;
+    load->port = (uint16_t)strtoul(argv[3], NULL, 10);
+    if (sodium_hex2bin(load->pin, sizeof load->pin, argv[4], strlen(argv[4]), NULL, &len, NULL))
+        BUG("PIN is no fingerprint");
+    uv_loop_init(&load->loop);
+    uv_poll_init(&load->loop, &until, STDIN_FILENO);
+    until.data = load;
+    uv_poll_start(&until, UV_READABLE, on_stdin);
+    start_hosts(load, argv[2]);
+    while (uv_is_active((uv_handle_t *)&until)) {
+        uv_run(&load->loop, UV_RUN_ONCE);
+        if (!load->wanted || load->in < load->wanted)
+            continue;
+        printf("%u\n", load->in);
+        fflush(stdout);
+        load->wanted = 0;
+    }
+}
+
 int main(int argc, char **argv)
 {
-    struct load load = { .n = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10000 };
+    bool hosts = argc == 5 && strcmp(argv[1], "hosts") == 0;
+    struct load load = { .n = argc > 1 && !hosts ? (unsigned)strtoul(argv[1], NULL, 10) : 10000 };
     double seconds = argc > 2 ? strtod(argv[2], NULL) : 10;
-    struct rlimit files = { .rlim_cur = load.n + 1000, .rlim_max = load.n + 1000 };
+    const rlim_t files = load.n + 1000 + (hosts ? HOSTS_MORE : 0);
     struct tls_identity identity;
     struct err err;
     size_t len;
-    if (load.n == 0 || load.n > 100000 || setrlimit(RLIMIT_NOFILE, &files) != 0) {
+    if (load.n == 0 || load.n > 100000 ||
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){ .rlim_cur = files, .rlim_max = files }) != 0) {
         fprintf(stderr, "remote_load: AGENTS, 1 to 100000 and fewer than open files may be\n");
         return 2;
     }
     (void)signal(SIGPIPE, SIG_IGN);
+    load.scratch = arena_create();
+    if (sodium_init() < 0)
+        BUG("no sodium");
+    if (hosts) {
+        play_hosts(&load, argv);
+        return 0;
+    }
     snprintf(load.dir, sizeof load.dir, "/tmp/muster-remote-XXXXXX");
-    if (sodium_init() < 0 || !mkdtemp(load.dir) ||
-        tls_identity_open(load.dir, &identity, &err) != 0)
+    if (!mkdtemp(load.dir) || tls_identity_open(load.dir, &identity, &err) != 0)
         BUG("no identity");
     sodium_hex2bin(load.pin, sizeof load.pin, identity.pin, 64, NULL, &len, NULL);
-    load.players = mem_new(load.n * sizeof *load.players);
     start_server(&load); /* before there are connections for it to inherit */
     uv_loop_init(&load.loop);
     measure(&load, seconds);
