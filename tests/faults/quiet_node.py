@@ -18,7 +18,7 @@ from pathlib import Path
 HELLO, WELCOME, LAUNCH, STOP, FACT, ACK, LOG, RELEASE, PING, PONG = range(1, 11)
 STARTED, ENDED, REFUSED, RELEASED = range(1, 5)
 BY_ITSELF = 1
-LAUNCH_FORM = 5  # the newest (src/wire/message.h): for an older one each launch is written anew
+LAUNCH_FORM = 6  # the newest (src/wire/message.h): for an older one each launch is written anew
 Task = tuple[int, int]
 
 
