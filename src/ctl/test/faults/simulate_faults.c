@@ -152,11 +152,13 @@ static int run_all(const char *program, const struct options *o)
         sum.steps += results[i].steps;
         sum.starts += results[i].starts;
         sum.deaths += results[i].deaths;
+        sum.digest += results[i].digest;
     }
     bool wrong = tell_failures(program, results, jobs);
-    printf("%llu seeds, %llu steps, %llu deaths of the server, %llu starts\n",
+    printf("%llu seeds, %llu steps, %llu deaths of the server, %llu starts, digest %016llx\n",
            (unsigned long long)sum.done, (unsigned long long)sum.steps,
-           (unsigned long long)sum.deaths, (unsigned long long)sum.starts);
+           (unsigned long long)sum.deaths, (unsigned long long)sum.starts,
+           (unsigned long long)sum.digest);
     if (o->coverage && !coverage_print(&sum.coverage, (unsigned)o->coverage)) {
         printf("less than %llu percent of the legal transitions were reached\n",
                (unsigned long long)o->coverage);
