@@ -25,6 +25,7 @@ LARGE = "1x1000000cpu,100000Gi,8gpu"
 MOST = 65536
 ROLES, UNIFIED_ROLES = 256, 32
 MEMBERS = 10000
+PORTS = "1024-65535"  # numbers: nothing listens there
 COMMAND = "sleep 1000"
 ELASTIC = "elastic.iml.github.io"
 # What a job does is cut into slices of 1 to 10 ms, its answers into pages of one; the longest turn,
@@ -84,6 +85,11 @@ def elasticjob(tasks: int) -> str:
     spec = {"distributionStrategy": "ParameterServerStrategy", "replicaSpecs": {"worker": worker}}
     job: Json = {"apiVersion": "elastic.iml.github.io/v1alpha1", "kind": "ElasticJob"}
     return json.dumps({**job, "metadata": {"name": "large"}, "spec": spec})
+
+
+def sbatch(tasks: int) -> str:
+    """Its nodes are tasks, several of which may be on one machine; each has a port there."""
+    return f"#!/bin/bash\n#SBATCH --job-name=large --nodes={tasks} --mem=1M\n{COMMAND}\n"
 
 
 def longest(server: Server) -> tuple[float, str]:
@@ -148,6 +154,7 @@ def test_agent_is_as_new_as_the_server() -> None:
         pytest.param(dlc("TFJob"), 8192, "TF_CONFIG", id="dlc-tensorflow"),
         pytest.param(dlc("MPIJob"), MOST, "", id="dlc-mpi", marks=pytest.mark.slow),
         pytest.param(elasticjob, 8192, "TF_CONFIG", id="elasticjob"),
+        pytest.param(sbatch, 32768, "MUSTER_STEP_NODES", id="sbatch"),
     ],
 )
 def test_largest_job(
@@ -155,7 +162,7 @@ def test_largest_job(
 ) -> None:
     if sanitized():
         pytest.skip("counts processor time: the release build's")
-    server = start(nodes=LARGE, env={"MUSTER_NODE_PROGRAM": str(NODE)})
+    server = start(nodes=LARGE, env={"MUSTER_NODE_PROGRAM": str(NODE), "MUSTER_PORTS": PORTS})
     job = server.submit(write(tasks), None, set="suspend=true")
     assert server.state_of(job) == "suspended"
     server.api("POST", f"/v1/jobs/{job}/resume").good()

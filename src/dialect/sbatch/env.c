@@ -104,11 +104,13 @@ struct group { /* a component with its tasks */
 /* The component's first task is that of its first role, which has the component's number. */
 static struct group group_of(const struct script_job *placed, uint32_t component)
 {
-    struct group g = { .placed = *placed, .component = component };
-    g.first = job_task_flat(placed->job, component, 0);
-    while (g.first + g.n < placed->place->n &&
-           component_of(placed->job, placed->place->tasks[g.first + g.n].role) == component)
-        g.n++;
+    const struct job_spec *job = placed->job;
+    struct group g = { .placed = *placed,
+                       .component = component,
+                       .first = job_task_flat(job, component, 0) };
+    for (uint32_t role = component; role < job->n_roles && component_of(job, role) == component;
+         role++)
+        g.n += job->roles[role].replicas;
     return g;
 }
 
