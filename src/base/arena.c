@@ -22,17 +22,18 @@
 #define POISON(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
 #define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
 #define GAP            16u
-#define SPARES         0u /* what is used after its end is to be seen */
+#define FREE_MOST      0u /* what is used after its end is to be seen */
 #else
 #define POISON(p, n)   ((void)(p), (void)(n))
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #define GAP            0u
-#define SPARES         8u
+#define FREE_MOST      8u
 #endif
 
 #define ALIGN       _Alignof(max_align_t)
 #define BLOCK_FIRST ((size_t)4096)
 #define BLOCK_MAX   ((size_t)4 << 20)
+#define FREE_SIZES  4u /* the first, twice that ... */
 
 struct block {
     struct block *before;
@@ -40,55 +41,63 @@ struct block {
     max_align_t data[];
 };
 
+#define SIZE_FIRST (BLOCK_FIRST - sizeof(struct block))
+
 struct arena {
     struct block *top, *first;
     size_t used; /* by allocations, in all blocks */
 };
 
-static struct block *block_add(struct arena *a, size_t size)
-{
-    struct block *b = mem_new(sizeof *b + size);
-    b->before = a->top;
-    b->size = size;
-    a->top = b;
-    POISON(b->data, size);
-    return b;
-}
-
-/* First blocks of arenas that are gone, cleared: most arenas live for a moment and need no more. */
-static _Thread_local struct {
+/* Blocks of arenas that are gone, cleared, in rows of one size: most arenas live for a moment, and
+ * what one needed the next one needs. */
+static _Thread_local struct free_blocks {
     struct block *top;
     unsigned n;
-} spares;
+} free_blocks[FREE_SIZES];
 
-static struct block *block_first(struct arena *a, size_t size)
+/* NULL: blocks of that size are not kept. */
+static struct free_blocks *free_blocks_of(size_t size)
 {
-    struct block *b = spares.top;
-    if (!b || size != BLOCK_FIRST - sizeof *b)
-        return block_add(a, size);
-    spares.top = b->before;
-    spares.n--;
-    b->before = NULL;
+    for (unsigned i = 0; i < FREE_SIZES; i++)
+        if (size == SIZE_FIRST << i)
+            return &free_blocks[i];
+    return NULL;
+}
+
+static struct block *block_add(struct arena *a, size_t size)
+{
+    struct free_blocks *kept = free_blocks_of(size);
+    struct block *b = kept ? kept->top : NULL;
+    if (b) {
+        kept->top = b->before;
+        kept->n--;
+    } else {
+        b = mem_new(sizeof *b + size);
+        b->size = size;
+        POISON(b->data, size);
+    }
+    b->before = a->top;
     return a->top = b;
 }
 
 static void block_drop(struct block *b)
 {
-    if (b->size != BLOCK_FIRST - sizeof *b || spares.n + 1 > SPARES) {
+    struct free_blocks *kept = free_blocks_of(b->size);
+    if (!kept || kept->n + 1 > FREE_MOST) {
         free(b);
         return;
     }
     memset(b->data, 0, b->used);
     b->used = 0;
-    b->before = spares.top;
-    spares.top = b;
-    spares.n++;
+    b->before = kept->top;
+    kept->top = b;
+    kept->n++;
 }
 
 struct arena *arena_create_of(size_t first)
 {
     struct arena *a = mem_new(sizeof *a);
-    a->first = block_first(a, first - sizeof(struct block));
+    a->first = block_add(a, first - sizeof(struct block));
     return a;
 }
 
