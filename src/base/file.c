@@ -159,21 +159,26 @@ static int make_dir(const char *path, mode_t mode)
     return -1;
 }
 
-int file_mkdirs(const char *path, mode_t mode, struct err *err)
+/* Most often it is there, or its last parts alone are not: up to what is there, and down again. Cut
+ * to the part that could not be made when it fails. */
+static int make_path(char *path, mode_t mode)
 {
-    /* Most often it is there, or only its last part is not. What else is in the way is told by the
-     * part where it lies. */
     if (make_dir(path, mode) == 0)
         return 0;
+    char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return -1;
+    *slash = '\0';
+    if (make_path(path, mode) != 0)
+        return -1;
+    *slash = '/';
+    return make_dir(path, mode);
+}
+
+int file_mkdirs(const char *path, mode_t mode, struct err *err)
+{
     AUTO_FREE char *part = mem_strdup(path);
-    for (char *slash = part[0] ? strchr(part + 1, '/') : NULL; slash;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (make_dir(part, mode) != 0)
-            return err_sys(err, "%s", part);
-        *slash = '/';
-    }
-    return make_dir(path, mode) == 0 ? 0 : err_sys(err, "%s", path);
+    return make_path(part, mode) == 0 ? 0 : err_sys(err, "%s", part);
 }
 
 static DIR *open_dir(int parent, const char *name)

@@ -99,6 +99,9 @@ static void makes_directories(void **state)
     AUTO_FREE char *below = file_join(file, "g");
     assert_int_equal(file_mkdirs(below, 0700, &err), -1);
     assert_non_null(strstr(err.what, "Not a directory"));
+    AUTO_FREE char *further = file_join(below, "h"), *said = mem_printf("%s: Not", file);
+    assert_int_equal(file_mkdirs(further, 0700, &err), -1);
+    assert_non_null(strstr(err.what, said)); /* what is in the way */
 }
 
 static void counts_without_following(void **state)
