@@ -31,12 +31,20 @@ static uint32_t little(const unsigned char *at)
     return (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0];
 }
 
+static struct sum add_words(struct sum s, uint32_t first, uint32_t second)
+{
+    s.a += first + s.b;
+    s.b += second + s.a;
+    return s;
+}
+
 static struct sum add_bytes(struct sum s, bool is_big, const unsigned char *at, size_t n)
 {
-    for (size_t i = 0; i < n; i += 8) {
-        s.a += (is_big ? big(at + i) : little(at + i)) + s.b;
-        s.b += (is_big ? big(at + i + 4) : little(at + i + 4)) + s.a;
-    }
+    const unsigned char *end = at + n;
+    for (; is_big && at < end; at += 8)
+        s = add_words(s, big(at), big(at + 4));
+    for (; at < end; at += 8)
+        s = add_words(s, little(at), little(at + 4));
     return s;
 }
 
