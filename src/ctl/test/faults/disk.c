@@ -65,7 +65,7 @@ static void put(struct disk_file *file, const void *data, size_t n, size_t at)
     *write = (struct disk_write){ .at = at, .len = n, .size = file->size };
     if (at < file->size) {
         write->n_old = file->size - at < n ? file->size - at : n;
-        write->old = mem_new(write->n_old);
+        write->old = mem_resize(NULL, write->n_old); /* not zeroed only to be written */
         memcpy(write->old, file->data + at, write->n_old);
     }
     if (at + n > file->size)
