@@ -28,7 +28,7 @@ static const char *look_up(struct reader *reader, uint64_t number)
     uint64_t id;
     const char *called = UNKNOWN_JOB;
     if (store_find_number(store, number, &id) == 1 &&
-        store_get_job(store, arena, id, &row, NULL) == 1)
+        store_get_lean_job(store, arena, id, &row, NULL) == 1)
         called = reader_may(reader, &row) ? NULL : HIDDEN_JOB;
     arena_destroy(arena);
     return called;

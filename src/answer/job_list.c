@@ -10,6 +10,7 @@
 #include "live/lines.h"
 #include "live/live.h"
 #include "live/wording.h"
+#include "store/list_row.h"
 
 #include <string.h>
 
@@ -53,9 +54,9 @@ int answer_listed(struct ctl *ctl, struct arena *arena, uint64_t id, const char 
 {
     const struct contents core = ctl_contents(ctl);
     struct job_row row;
-    if (core_row(ctl, arena, id, &row) || !user_may_read(core.accounts, owner, &row))
+    if (core_lean_row(ctl, arena, id, &row) || !user_may_read(core.accounts, owner, &row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
-    row.spec = row.site = row.live = NULL;
+    row.live = NULL;
     job_list_fill(ctl, &row, out);
     return 0;
 }

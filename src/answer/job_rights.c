@@ -22,7 +22,7 @@ bool answer_may_read(struct ctl *ctl, const struct identity *who, uint64_t job)
     if (who->role == ROLE_ADMIN)
         return true;
     struct arena *arena = arena_create();
-    bool may = core_row(ctl, arena, job, &row) == 0 &&
+    bool may = core_lean_row(ctl, arena, job, &row) == 0 &&
                identity_may_read(ctl_contents(ctl).accounts, who, &row);
     arena_destroy(arena);
     return may;
@@ -32,7 +32,7 @@ bool answer_may_write(struct ctl *ctl, const struct identity *who, uint64_t job)
 {
     struct job_row row;
     struct arena *arena = arena_create();
-    bool may = core_row(ctl, arena, job, &row) == 0 &&
+    bool may = core_lean_row(ctl, arena, job, &row) == 0 &&
                user_may_change(ctl_contents(ctl).accounts, who->name, &row);
     arena_destroy(arena);
     return may;

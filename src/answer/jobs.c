@@ -91,7 +91,8 @@ static bool fill_kept_counts(const struct contents *core, struct arena *arena,
 {
     struct job_row whole;
     struct live_column notes = { 0 };
-    if (row->members || row->tasks < MANY_TASKS || core_row(core->ctl, arena, row->id, &whole) != 0)
+    if (row->members || row->tasks < MANY_TASKS ||
+        core_lean_row(core->ctl, arena, row->id, &whole) != 0)
         return false;
     row_json_read_job(arena, arena, whole.live, &notes);
     view->tasks_succeeded = notes.ended.succeeded;

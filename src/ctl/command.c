@@ -224,7 +224,7 @@ static int run(struct command *c, struct answer *answer, uint64_t id, enum ctl_v
                struct err *err)
 {
     struct ctl *ctl = c->ctl;
-    if (core_row(ctl, answer->arena, id, &c->row))
+    if (core_lean_row(ctl, answer->arena, id, &c->row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
     if (taped_right(ctl, check_may_change(ctl->accounts, c->owner, &c->row, err), err))
         return -1;
@@ -353,7 +353,7 @@ static int restart_tasks(struct command *c, const struct ctl_restart *ask, struc
 static int restart(struct command *c, const struct ctl_restart *ask, struct answer *answer)
 {
     struct err *err = &answer->err;
-    if (core_row(c->ctl, answer->arena, ask->job, &c->row))
+    if (core_lean_row(c->ctl, answer->arena, ask->job, &c->row))
         return err_set(err, ERR_NOT_FOUND, "no such job");
     if (array_refuse(&c->row, err))
         return -1;

@@ -50,8 +50,9 @@ struct contents {
 };
 struct contents ctl_contents(struct ctl *); /* core.c */
 
-/* The job's row as stored (spec and site too), texts in arena. 0 or -1. load.c */
+/* The job's row as stored, texts in arena; a lean one has no spec and no site. 0 or -1. load.c */
 int core_row(struct ctl *, struct arena *, uint64_t id, struct job_row *);
+int core_lean_row(struct ctl *, struct arena *, uint64_t id, struct job_row *);
 /* The canonical job, decoded when needed. NULL: its row cannot be read. load.c */
 const struct job_spec *core_spec(struct ctl *, struct live_job *);
 /* The tasks of a running job that want a place now, in arena; false: none. planning.c */

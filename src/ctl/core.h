@@ -98,6 +98,8 @@ void core_wake(struct ctl *, uint64_t at_ms);   /* ctl_tick not later than that 
 void core_touch(struct ctl *, struct live_job *);
 /* Does it want places? Then the next plan looks for some. */
 void core_wants(struct ctl *, struct live_job *);
+/* What its row says of where it was submitted (row_json_read_site). 0 or -1. load.c */
+int core_site(struct ctl *, struct arena *, uint64_t id, const char **site);
 /* ctl_tick looks at the job not later than that; 0: never mind. deadlines.c */
 void core_deadline(struct ctl *, const struct live_job *, uint64_t at_ms);
 uint64_t deadlines_first(const struct ctl *); /* when; 0: none */

@@ -24,7 +24,7 @@ static uint64_t date(const void *ctl)
 
 static int row(void *ctl, struct arena *arena, uint64_t job, struct job_row *out)
 {
-    return core_row(ctl, arena, job, out);
+    return core_lean_row(ctl, arena, job, out);
 }
 
 static int checked(void *ctl, int rc, struct err *err)

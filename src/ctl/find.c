@@ -86,7 +86,8 @@ int ctl_find(struct ctl *ctl, const char *job, uint64_t *id, struct err *err)
     }
     struct arena *arena = arena_create();
     struct job_row row;
-    bool by_id = job_id_parse(job, &found) && store_get_job(store, arena, found, &row, NULL) == 1;
+    bool by_id =
+        job_id_parse(job, &found) && store_get_lean_job(store, arena, found, &row, NULL) == 1;
     arena_destroy(arena);
     if (by_id) {
         *id = found;

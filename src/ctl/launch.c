@@ -66,10 +66,10 @@ static int by_launch(const void *a, const void *b)
 static int round_fill(struct ctl *ctl, struct live_job *job, struct round *round)
 {
     const struct launch_server server = core_launch_server(ctl);
-    struct job_row row;
-    if (core_row(ctl, round->arena, job->row.id, &row))
+    const char *site;
+    if (core_site(ctl, round->arena, job->row.id, &site))
         return -1;
-    round->launches = job_launches_create(round->arena, &server, job, row.site);
+    round->launches = job_launches_create(round->arena, &server, job, site);
     return 0;
 }
 

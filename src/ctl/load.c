@@ -36,6 +36,20 @@ int core_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *
     return found_job(store_get_job(ctl->config.store, arena, id, row, &err), id, &err) ? 0 : -1;
 }
 
+int core_lean_row(struct ctl *ctl, struct arena *arena, uint64_t id, struct job_row *row)
+{
+    struct err err;
+    int found = store_get_lean_job(ctl->config.store, arena, id, row, &err);
+    return found_job(found, id, &err) ? 0 : -1;
+}
+
+int core_site(struct ctl *ctl, struct arena *arena, uint64_t id, const char **site)
+{
+    struct err err;
+    int found = store_get_site(ctl->config.store, arena, id, site, &err);
+    return found_job(found, id, &err) ? 0 : -1;
+}
+
 void load_spec(struct live_job *job, const struct text_node *tree)
 {
     job->spec = job_of_tree(job->arena, tree);
@@ -362,7 +376,7 @@ static void load_again(struct ctl *ctl, uint64_t id)
         silence = silence_save(arena, job);
         load_forget(ctl, job);
     }
-    if (core_row(ctl, arena, id, &row) == 0 && !job_state_final(row.state)) {
+    if (core_lean_row(ctl, arena, id, &row) == 0 && !job_state_final(row.state)) {
         job = load_job(ctl, &row);
         keep_untold(job, &untold);
         if (silence)

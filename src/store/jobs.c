@@ -175,12 +175,12 @@ static void read_job(const struct store *st, sqlite3_stmt *s, struct arena *a, s
     job->site = seal_column(st, s, i++, a);
 }
 
-int store_get_job(struct store *st, struct arena *a, uint64_t id, struct job_row *job,
-                  struct err *err)
+static int get_job(struct store *st, struct arena *a, enum stmt_id how, uint64_t id,
+                   struct job_row *job, struct err *err)
 {
     if (st->memory)
         return memory_get_job(st->memory, id, job);
-    sqlite3_stmt *s = db_stmt(st, STMT_GET_JOB, err);
+    sqlite3_stmt *s = db_stmt(st, how, err);
     if (!s)
         return -1;
     bind_u64(s, 1, id);
@@ -193,24 +193,53 @@ int store_get_job(struct store *st, struct arena *a, uint64_t id, struct job_row
     return found;
 }
 
-int store_get_spec(struct store *st, struct arena *a, uint64_t id, const char **spec,
-                   struct err *err)
+int store_get_job(struct store *st, struct arena *a, uint64_t id, struct job_row *job,
+                  struct err *err)
 {
-    struct job_row row;
-    if (st->memory) {
-        int there = memory_get_job(st->memory, id, &row);
-        *spec = there ? row.spec : NULL;
-        return *spec != NULL;
-    }
-    sqlite3_stmt *s = db_stmt(st, STMT_GET_SPEC, err);
+    return get_job(st, a, STMT_GET_JOB, id, job, err);
+}
+
+int store_get_lean_job(struct store *st, struct arena *a, uint64_t id, struct job_row *job,
+                       struct err *err)
+{
+    return get_job(st, a, STMT_GET_LEAN_JOB, id, job, err);
+}
+
+/* A sealed text of its body, by a statement that reads nothing else. */
+static int get_text(struct store *st, struct arena *a, enum stmt_id which, uint64_t id,
+                    const char **text, struct err *err)
+{
+    sqlite3_stmt *s = db_stmt(st, which, err);
     if (!s)
         return -1;
     bind_u64(s, 1, id);
     int found = db_step(st, s, err);
     if (found == 1)
-        *spec = seal_column(st, s, 0, a);
+        *text = seal_column(st, s, 0, a);
     sqlite3_reset(s);
     return found;
+}
+
+int store_get_site(struct store *st, struct arena *a, uint64_t id, const char **site,
+                   struct err *err)
+{
+    struct job_row row;
+    if (!st->memory)
+        return get_text(st, a, STMT_GET_SITE, id, site, err);
+    int there = memory_get_job(st->memory, id, &row);
+    *site = there ? row.site : NULL;
+    return there;
+}
+
+int store_get_spec(struct store *st, struct arena *a, uint64_t id, const char **spec,
+                   struct err *err)
+{
+    struct job_row row;
+    if (!st->memory)
+        return get_text(st, a, STMT_GET_SPEC, id, spec, err);
+    int there = memory_get_job(st->memory, id, &row);
+    *spec = there ? row.spec : NULL;
+    return *spec != NULL;
 }
 
 static int read_id(struct store *st, sqlite3_stmt *s, uint64_t *id)

@@ -3,6 +3,7 @@
 #include "store/columns.h"
 #include "store/db.h"
 #include "store/find.h"
+#include "store/list_row.h"
 #include "store/seal_records.h"
 #include "store/secret.h"
 

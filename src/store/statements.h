@@ -90,8 +90,11 @@
     X(DELETE_REST, "DELETE FROM meta WHERE name = " REST " || ?1")                                 \
     X(GET_JOB, "SELECT " JOB_COLUMNS ", live, spec, site FROM job LEFT JOIN body"                  \
                " ON body.job = CASE array WHEN 0 THEN id ELSE array END WHERE id = ?" IS_THERE)    \
+    X(GET_LEAN_JOB, "SELECT " JOB_COLUMNS ", live FROM job WHERE id = ?" IS_THERE)                 \
     X(GET_COUNTED, "SELECT state, members FROM job WHERE id = ?1")                                 \
     X(GET_SPEC, "SELECT spec FROM body WHERE job = ?")                                             \
+    X(GET_SITE, "SELECT site FROM body WHERE job ="                                                \
+                " (SELECT CASE array WHEN 0 THEN id ELSE array END FROM job WHERE id = ?)")        \
     X(GET_SAID, "SELECT (SELECT max(seq) FROM event WHERE job = ?1),"                              \
                 " (SELECT spec FROM object WHERE kind = ?2 AND project = ?3 AND name = ?4),"       \
                 " CASE ?5 WHEN 0 THEN spec WHEN 1 THEN (SELECT text FROM origin WHERE job = ?1)"   \

@@ -163,6 +163,10 @@ int store_set_keep(struct store *, uint64_t job, uint64_t until_ms, struct err *
 /* ---- queries ---- */
 int store_get_job(struct store *, struct arena *, uint64_t id, struct job_row *,
                   struct err *); /* 1 (spec NULL: it cannot be read, or was lost), 0, -1 */
+/* The same without what lies sealed in its body, spec and site, which are NULL. */
+int store_get_lean_job(struct store *, struct arena *, uint64_t id, struct job_row *, struct err *);
+int store_get_site(struct store *, struct arena *, uint64_t id, const char **site,
+                   struct err *); /* 1, 0, -1 */
 /* Of a job that is no member of an array: its canonical text. 1, 0, -1. */
 int store_get_spec(struct store *, struct arena *, uint64_t id, const char **spec, struct err *);
 int store_find_number(struct store *, uint64_t number, uint64_t *id); /* 1, 0 */
@@ -177,21 +181,6 @@ struct job_name_query {
 int store_find_in(struct store *, const struct job_name_query *, uint64_t *id);
 int store_get_origin(struct store *, struct arena *, uint64_t id, struct origin_row *,
                      struct err *);
-/* What lists show of a job beside its row, in one look: its last event, what is kept for it as an
- * object of that kind and name (NULL: nothing), and one of its texts. 1, 0 (no such job), -1. Not
- * of records in memory, nor of members of arrays. */
-enum said_text { SAID_SPEC, SAID_ORIGIN, SAID_MASKED };
-struct said_ask {
-    uint64_t job;
-    const char *kind, *name;
-    enum said_text text;
-};
-struct said_row {
-    uint64_t last;
-    const char *object, *text; /* text NULL: there is none of that sort */
-};
-int store_get_said(struct store *, struct arena *, const struct said_ask *, struct said_row *,
-                   struct err *);
 /* Each fills an arena array. */
 int store_live_jobs(struct store *, struct arena *, struct job_row **, size_t *n,
                     struct err *); /* not final, by id, arrays before their members; spec and site

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "store/db.h"
+#include "store/list_row.h"
 
 #include "base/buf.h"
 #include "base/file.h"

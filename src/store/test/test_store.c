@@ -399,7 +399,8 @@ static uint64_t put_array(struct fix *f, uint64_t id, uint32_t members)
                              .dialect = "native",
                              .state = JOB_RUNNING,
                              .members = members,
-                             .spec = "{\"name\":\"sweep\"}" };
+                             .spec = "{\"name\":\"sweep\"}",
+                             .site = "{\"work_dir\":\"/home\"}" };
     assert_int_equal(store_put_job(f->store, &array, &f->err), 0);
     for (uint32_t i = 1; i <= members; i++) {
         struct job_row one = array;
@@ -442,6 +443,16 @@ static void arrays_and_their_members(void **state)
     assert_int_equal(rows[0].index, 2);
     assert_int_equal(store_get_job(f->store, f->arena, id + 3, &got, &f->err), 1);
     assert_string_equal(got.spec, "{\"name\":\"sweep\"}"); /* the array's */
+    struct job_row lean;
+    const char *site = NULL;
+    assert_int_equal(store_get_lean_job(f->store, f->arena, id + 3, &lean, &f->err), 1);
+    assert_string_equal(lean.name, got.name);
+    assert_int_equal(lean.index, got.index);
+    assert_null(lean.spec);
+    assert_null(lean.site);
+    assert_int_equal(store_get_site(f->store, f->arena, id + 3, &site, &f->err), 1);
+    assert_string_equal(site, "{\"work_dir\":\"/home\"}");
+    assert_int_equal(store_get_site(f->store, f->arena, 99, &site, &f->err), 0);
     assert_int_equal(store_live_jobs(f->store, f->arena, &rows, &n, &f->err), 0);
     assert_int_equal(n, 5); /* 1, 10, its two that have not ended, 20 */
     assert_int_equal(rows[2].id, id + 2);

@@ -248,7 +248,7 @@ static void check_named(struct trial *t, struct arena *arena, const struct event
         size_t n = strspn(at + 1, "0123456789");
         bool word = n && (at == text || !isalnum((unsigned char)at[-1])) &&
                     !isalnum((unsigned char)at[1 + n]);
-        if (word && store_get_job(t->store, arena, row->job, &job, NULL) == 1 &&
+        if (word && store_get_lean_job(t->store, arena, row->job, &job, NULL) == 1 &&
             (strlen(job.name) != 1 + n || strncmp(job.name, at, 1 + n) != 0))
             trial_wrong(t, "event %llu names another job: %s", (unsigned long long)row->seq, text);
     }
@@ -311,7 +311,7 @@ void check_step(struct trial *t)
 static bool is_gone(struct trial *t, struct arena *arena, uint64_t job)
 {
     struct job_row row;
-    return job && store_get_job(t->store, arena, job, &row, NULL) == 0;
+    return job && store_get_lean_job(t->store, arena, job, &row, NULL) == 0;
 }
 
 static void check_events(struct trial *t, size_t from)
@@ -462,7 +462,7 @@ static void check_job(struct trial *t, const struct work *work, uint64_t id)
     struct attempt_row *rows;
     struct job_row row;
     size_t n = 0;
-    if (store_get_job(t->store, arena, id, &row, NULL) != 1) {
+    if (store_get_lean_job(t->store, arena, id, &row, NULL) != 1) {
         if (!work->delete_asked)
             trial_wrong(t, "job %llx of %s is in no record", (unsigned long long)id, work->name);
         arena_destroy(arena);

@@ -187,7 +187,7 @@ static void show_token(struct trial *t)
     struct err err;
     struct job_row row;
     bool good = identify_by_job_token(ctl_access(t->ctl), arena, token->text, &who, &err) == 0;
-    bool lives = store_get_job(t->store, arena, token->generation.job, &row, NULL) == 1 &&
+    bool lives = store_get_lean_job(t->store, arena, token->generation.job, &row, NULL) == 1 &&
                  job_state_holds(row.state) && row.generation == token->generation.number;
     trial_say(t, "a token of generation %u is %s", token->generation.number,
               good ? "good" : "refused");
