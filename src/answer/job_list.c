@@ -159,7 +159,7 @@ struct text_node *answer_spec_tree(struct ctl *ctl, struct arena *arena,
     return job_list_spec(arena, spec, user_may_change(core.accounts, owner, &job->row));
 }
 
-/* The spec of an object as ctl/objects.c keeps it. */
+/* The spec of an object as documents/documents.c keeps it. */
 static struct json_span spec_of(const char *object)
 {
     static const char *const spec[] = { "spec", NULL };

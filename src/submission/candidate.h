@@ -1,6 +1,6 @@
 /* A job that is submitted and not entered yet: read, then settled against the server that it is
  * submitted to (names, rights, engine, runtime, directories, size), or refused with every problem.
- * It is in no table, and nothing is written but what candidate_keep_auth() keeps. */
+ * It is in no table, and nothing is written but its credentials (candidate_files.h). */
 #ifndef SUBMISSION_CANDIDATE_H
 #define SUBMISSION_CANDIDATE_H
 
@@ -21,6 +21,7 @@ struct candidate_times {
     uint64_t now_ms, date_ms;
 };
 struct job_row candidate_row(struct candidate *, struct candidate_times);
+
 /* ---- for rows and events, in arena ---- */
 struct text_node *candidate_warnings(struct candidate *); /* {path, what, hint, line, col} */
 struct reason candidate_reason(const struct candidate *); /* of its first event */
