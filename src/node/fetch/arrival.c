@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "node/fetch/layer_record.h"
 #include "node/fetch/stream.h"
 #include "node/fetch/unpacker.h"
 
@@ -18,8 +19,8 @@
 
 struct part {
     struct proxy_pipe pipe; /* fd: of the stream */
-    struct stream *stream;
-    bool checked; /* skopeo told its end, and all is as its name says */
+    struct stream *stream;  /* NULL: it is kept */
+    bool checked;           /* skopeo told its end, and all is as its name says */
 };
 struct arrival {
     const struct arrival_ask *ask;
@@ -42,7 +43,7 @@ static struct part *lead(struct arrival *a)
 
 static const struct image_blob *layer_at(const struct arrival *a, size_t i)
 {
-    return &a->ask->manifest->layers[i];
+    return &a->ask->layers->manifest->layers[i];
 }
 
 /* skopeo answers in turn, so the end of a layer is asked for only when nothing else is. */
@@ -50,32 +51,42 @@ static int ask_more(struct arrival *a, struct err *err)
 {
     if (a->asks_end)
         return 0;
-    while (a->asked < a->ask->manifest->n_layers && a->asked - a->done < AT_ONCE) {
+    while (a->asked < a->ask->layers->manifest->n_layers && a->asked - a->done < AT_ONCE) {
         struct part *one = &a->at[a->asked % AT_ONCE];
         const struct image_blob *blob = layer_at(a, a->asked);
-        *one = (struct part){ .checked = false };
+        *one = (struct part){ .checked = a->ask->kept[a->asked] };
+        if (one->checked) {
+            a->asked++;
+            continue;
+        }
         if (proxy_blob(a->ask->proxy, blob, &one->pipe, err) != 0)
             return -1;
         one->stream = stream_create(blob, one->pipe.fd, a->ask->dir);
         a->asked++;
         a->moved_ms = clock_mono_ms();
     }
+    while (a->told < a->asked && a->ask->kept[a->told])
+        a->told++;
     a->asks_end = a->told < a->asked;
     return a->asks_end ? proxy_finish(a->ask->proxy, &a->at[a->told % AT_ONCE].pipe, err) : 0;
 }
 
 static int begin_lead(struct arrival *a, struct err *err)
 {
-    const struct layer layer = { .fd = -1,
-                                 .packing = layer_at(a, a->done)->packing,
-                                 .diff = a->ask->diffs->at[a->done],
-                                 .owners = a->ask->owners };
     if (a->begun)
         return 0;
+    AUTO_FREE char *record = layers_place(a->ask->layers, a->done);
+    const struct layer layer = { .fd = -1,
+                                 .packing = layer_at(a, a->done)->packing,
+                                 .diff = a->ask->layers->diffs->at[a->done],
+                                 .owners = a->ask->owners,
+                                 .record = record,
+                                 .kept = a->ask->kept[a->done] };
     a->sink.unpacks(a->sink.arg, a->done + 1);
     if (unpacker_start(&a->unpacker, &layer, a->ask->root, a->limits, err) != 0)
         return -1;
-    stream_lead(lead(a)->stream, a->unpacker.to);
+    if (lead(a)->stream)
+        stream_lead(lead(a)->stream, a->unpacker.to);
     a->begun = true;
     return 0;
 }
@@ -105,9 +116,15 @@ static int check(struct arrival *a, size_t i, struct err *err)
 static int end_unpacker(struct arrival *a, struct err *err)
 {
     struct err why = { .code = ERR_NONE };
-    stream_lead(lead(a)->stream, -1);
+    const char *kept = a->ask->kept[a->done];
+    if (!kept)
+        stream_lead(lead(a)->stream, -1);
     if (unpacker_end(&a->unpacker, a->limits, &why) == 0)
         return 0;
+    if (kept && why.code != ERR_TOO_LARGE && why.code != ERR_FULL) {
+        layer_record_spoil(kept); /* the next time it comes from the registry */
+        why.code = ERR_UNAVAILABLE;
+    }
     if (why.code == ERR_INPUT) {
         a->unlike = why;
         return 0;
@@ -127,7 +144,7 @@ static int end_lead(struct arrival *a, struct err *err)
             *err = a->unlike;
         return -1;
     }
-    a->before += stream_bytes(one->stream);
+    a->before += one->stream ? stream_bytes(one->stream) : 0;
     stream_destroy(TAKE(one->stream));
     a->begun = false;
     a->done++;
@@ -140,7 +157,7 @@ static uint64_t bytes_of(const struct arrival *a)
 {
     uint64_t sum = a->before;
     for (size_t i = a->done; i < a->asked; i++)
-        sum += stream_bytes(a->at[i % AT_ONCE].stream);
+        sum += a->ask->kept[i] ? 0 : stream_bytes(a->at[i % AT_ONCE].stream);
     return sum;
 }
 
@@ -150,7 +167,7 @@ static size_t list(const struct arrival *a, struct pollfd *fds, bool *listens)
     *listens = false;
     for (size_t i = a->done; i < a->asked; i++) {
         const struct stream *s = a->at[i % AT_ONCE].stream;
-        int reads = stream_reads(s), writes = stream_writes(s);
+        int reads = s ? stream_reads(s) : -1, writes = s ? stream_writes(s) : -1;
         /* One that is all here is open until skopeo has said that it is whole. */
         *listens = *listens || (reads >= 0 && stream_bytes(s) < layer_at(a, i)->size);
         fds[n++] = (struct pollfd){ .fd = reads, .events = POLLIN };
@@ -167,6 +184,8 @@ static int move_all(struct arrival *a, struct err *err)
     for (size_t i = a->done; i < a->asked; i++) {
         struct part *one = &a->at[i % AT_ONCE];
         uint64_t moved;
+        if (!one->stream)
+            continue;
         if (stream_move(one->stream, &moved, err) != 0 || check(a, i, err) != 0)
             return -1;
         if (moved > 0)
@@ -184,7 +203,7 @@ static int watch(struct arrival *a, struct err *err)
         return err_sys(err, "waiting for layers of the image");
     if ((fds[n - 1].revents && hear_end(a, err) != 0) || move_all(a, err) != 0)
         return -1;
-    if (a->unpacker.to >= 0 && stream_passed(lead(a)->stream)) {
+    if (a->unpacker.to >= 0 && (!lead(a)->stream || stream_passed(lead(a)->stream))) {
         close(a->unpacker.to);
         a->unpacker.to = -1;
     }
@@ -205,7 +224,7 @@ static int watch(struct arrival *a, struct err *err)
 
 static int take_all(struct arrival *a, struct err *err)
 {
-    while (a->done < a->ask->manifest->n_layers)
+    while (a->done < a->ask->layers->manifest->n_layers)
         if (ask_more(a, err) != 0 || begin_lead(a, err) != 0 || watch(a, err) != 0 ||
             end_lead(a, err) != 0)
             return -1;

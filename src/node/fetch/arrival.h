@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "image/document.h"
 #include "node/fetch/layer.h"
+#include "node/fetch/layers.h"
 #include "node/fetch/proxy.h"
 
 #include <stdbool.h>
@@ -20,11 +21,11 @@ struct arrival_sink {
 struct arrival_ask {
     struct proxy *proxy; /* opened */
     const struct registry *registry;
-    const struct image_manifest *manifest;
-    const struct words *diffs; /* as many as there are layers */
-    const char *dir;           /* where layers are kept until it is their turn */
-    int root;                  /* the tree's directory */
-    bool owners;               /* as in layer.h */
+    const struct layers_ask *layers;
+    const char *const *kept; /* as layers_claim says: these are asked for by nobody */
+    const char *dir;         /* where layers are kept until it is their turn */
+    int root;                /* the tree's directory */
+    bool owners;             /* as in layer.h */
 };
 /* Errors as in registry.h and layer.h. A layer counts when its bytes have the SHA-256 of their
  * name, skopeo says that all of it came, and what was unpacked has the SHA-256 that the

@@ -3,6 +3,9 @@
  * the kernel keeps such a path inside. Entries of directories often stand together, so the last
  * directory stays open.
  *
+ * A record of a layer is the list of its entries and, under their numbers in it, further names of
+ * the files that were made. Applied from it, entries go the same way, and files are linked.
+ *
  * Whiteouts (OCI image specification, "Representing Changes"): ".wh.NAME" removes NAME of the
  * layers below, ".wh..wh..opq" all that is in its directory of them. What this layer made itself
  * stays, in whatever order the two stand: names that it made are kept for that. */
@@ -11,6 +14,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/tar_reader.h"
+#include "node/fetch/layer_record.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,8 +36,9 @@
 #define BUFFER    (64u << 10)
 
 struct maker {
-    const struct layer *layer;
-    struct tar_reader *from;
+    bool owners;
+    struct tar_reader *from;     /* NULL: of a record */
+    struct layer_record *record; /* that is written, or of which this is; NULL: there is none */
     int root;
     struct layer_limits *limits;
     struct string_map *made; /* names of this layer */
@@ -45,7 +50,8 @@ struct maker {
 static int refuse(const struct maker *m, const char *name, const char *why)
 {
     char text[TAR_SHOWN + 1];
-    return err_set(m->err, ERR_INPUT, "in a layer \"%s\" %s", tar_shown(name, text), why);
+    err_set(m->err, ERR_INPUT, "in a layer \"%s\" %s", tar_shown(name, text), why);
+    return -1;
 }
 
 static int failed(const struct maker *m, const char *name)
@@ -235,18 +241,20 @@ static bool is_there(int parent, const char *name, mode_t kind)
 static int give(const struct maker *m, const struct tar_entry *e, int parent, const char *last)
 {
     bool link = e->type == '2';
-    mode_t mode = (mode_t)e->mode & (m->layer->owners ? 07777 : 01777);
-    if (m->layer->owners && fchownat(parent, last, e->uid, e->gid, AT_SYMLINK_NOFOLLOW) != 0)
+    mode_t mode = (mode_t)e->mode & (m->owners ? 07777 : 01777);
+    if (m->owners && fchownat(parent, last, e->uid, e->gid, AT_SYMLINK_NOFOLLOW) != 0)
         return -1;
     if (link)
         return 0;
-    if (!m->layer->owners) /* it is to be read and removed again */
+    if (!m->owners) /* it is to be read and removed again */
         mode |= e->type == '5' ? 0700 : 0600;
     return fchmodat(parent, last, mode, 0);
 }
 
 static int make_file(struct maker *m, const struct tar_entry *e, int parent, const char *last)
 {
+    if (!m->from)
+        return layer_record_link(m->record, parent, last) == 0 ? 0 : failed(m, e->path);
     const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = e->mtime_s } };
     AUTO_CLOSE int fd =
         openat(parent, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -257,6 +265,8 @@ static int make_file(struct maker *m, const struct tar_entry *e, int parent, con
     if (give(m, e, parent, last) != 0)
         return failed(m, e->path);
     (void)futimens(fd, times); /* Python compares them with those of its compiled files */
+    if (m->record)
+        layer_record_keep(m->record, parent, last);
     return 0;
 }
 
@@ -332,16 +342,23 @@ static int make_entry(struct maker *m, struct tar_entry *e)
     return rc;
 }
 
+static int next_entry(const struct maker *m, struct tar_entry *e)
+{
+    return m->from ? tar_reader_next(m->from, e, m->err) : layer_record_next(m->record, e, m->err);
+}
+
 static int make_all(struct maker *m)
 {
     struct tar_entry e;
     int rc;
-    while ((rc = tar_reader_next(m->from, &e, m->err)) > 0) {
+    while ((rc = next_entry(m, &e)) > 0) {
         if (m->limits->entries == 0)
             return err_set(m->err, ERR_TOO_LARGE, "the image has too many files");
         m->limits->entries--;
         if (make_entry(m, &e) != 0)
             return -1;
+        if (m->from && m->record)
+            layer_record_add(m->record, &e);
     }
     return rc;
 }
@@ -415,6 +432,12 @@ static int await_unpacker(pid_t pid, const char *name, struct err *err)
     return err_set(err, ERR_INPUT, "a layer is damaged: %s cannot unpack it", name);
 }
 
+static void end_maker(struct maker *m)
+{
+    forget_parent(m);
+    string_map_destroy(m->made);
+}
+
 /* *ended: the stream was read to its end. */
 static int apply_stream(const struct layer *layer, int in, int root, struct layer_limits *limits,
                         bool *ended, struct err *err)
@@ -422,8 +445,9 @@ static int apply_stream(const struct layer *layer, int in, int root, struct laye
     struct sha256_ctx sum;
     sha256_init(&sum);
     const struct tar_source source = { .fd = in, .most = limits->bytes, .saw = saw, .arg = &sum };
-    struct maker m = { .layer = layer,
+    struct maker m = { .owners = layer->owners,
                        .from = tar_reader_create(&source),
+                       .record = layer->record ? layer_record_create(layer->record) : NULL,
                        .root = root,
                        .limits = limits,
                        .made = string_map_create(),
@@ -437,15 +461,42 @@ static int apply_stream(const struct layer *layer, int in, int root, struct laye
     *ended = tar_reader_ended(m.from);
     if (rc == 0 && strcmp(hex, layer->diff) != 0)
         rc = err_set(err, ERR_INPUT, "a layer is not the one that the image names (SHA-256)");
-    forget_parent(&m);
-    string_map_destroy(m.made);
+    end_maker(&m);
+    if (m.record)
+        layer_record_finish(m.record, rc == 0 ? read : 0);
     tar_reader_destroy(m.from);
+    return rc;
+}
+
+static int apply_record(const struct layer *layer, int root, struct layer_limits *limits,
+                        struct err *err)
+{
+    uint64_t bytes;
+    struct layer_record *record = layer_record_open(layer->kept, &bytes);
+    if (!record)
+        return err_set(err, ERR_UNAVAILABLE, "a layer that was kept cannot be read");
+    struct maker m = { .owners = layer->owners,
+                       .record = record,
+                       .root = root,
+                       .limits = limits,
+                       .made = string_map_create(),
+                       .parent = -1,
+                       .err = err };
+    int rc = bytes <= limits->bytes
+                 ? make_all(&m)
+                 : err_set(err, ERR_TOO_LARGE, "unpacked a layer has more than %llu bytes",
+                           (unsigned long long)limits->bytes);
+    limits->bytes -= rc == 0 ? bytes : 0;
+    end_maker(&m);
+    layer_record_close(record);
     return rc;
 }
 
 int layer_apply(const struct layer *layer, int root, struct layer_limits *limits, struct err *err)
 {
     static const char *const programs[] = { [IMAGE_GZIP] = "gzip", [IMAGE_ZSTD] = "zstd" };
+    if (layer->kept)
+        return apply_record(layer, root, limits, err);
     int in = layer->fd;
     const char *name = layer->packing == IMAGE_PLAIN ? NULL : programs[layer->packing];
     pid_t pid = name ? start_unpacker(name, layer->fd, &in, err) : 0;

@@ -36,6 +36,7 @@ struct making {
     bool has_manifest; /* it was compared with its digest */
     struct image_config config;
     char *pulled;              /* the directory of what came */
+    const char **kept;         /* records of layers that are there, NULL where one comes */
     uint64_t room;             /* bytes that it may unpack to */
     int wanted, turn;          /* descriptors of node/fetch/turn.h; -1: it has none */
     uint64_t packed, unpacked; /* bytes; packed 0: not known before it has come */
@@ -320,8 +321,30 @@ static int ask_config(struct making *m, struct proxy *proxy, struct err *err)
                : 0;
 }
 
+static struct layers_ask layers_of(const struct making *m)
+{
+    return (struct layers_ask){ .dir = m->ask->store,
+                                .half = m->tree.half,
+                                .registry = m->ask->ref.registry,
+                                .manifest = &m->manifest,
+                                .diffs = &m->config.diffs };
+}
+
+/* Those that are there are not waited for. */
+static int find_layers(struct making *m, struct err *err)
+{
+    const struct layers_ask ask = layers_of(m);
+    m->kept = ARENA_ARRAY(m->arena, m->manifest.n_layers, const char *);
+    if (layers_claim(&ask, m->arena, m->kept, err) != 0)
+        return -1;
+    for (size_t i = 0; i < m->manifest.n_layers; i++)
+        m->packed -= m->kept[i] ? m->manifest.layers[i].size : 0;
+    return 0;
+}
+
 static int take_layers(struct making *m, struct proxy *proxy, struct err *err)
 {
+    const struct layers_ask layers = layers_of(m);
     struct layer_limits limits = { .bytes = m->room, .entries = PULL_ENTRIES_MAX };
     AUTO_CLOSE int root = make_root(m, err);
     if (root < 0)
@@ -330,8 +353,8 @@ static int take_layers(struct making *m, struct proxy *proxy, struct err *err)
         return err_sys(err, "%s", m->pulled);
     const struct arrival_ask ask = { .proxy = proxy,
                                      .registry = &m->registry,
-                                     .manifest = &m->manifest,
-                                     .diffs = &m->config.diffs,
+                                     .layers = &layers,
+                                     .kept = m->kept,
                                      .dir = m->pulled,
                                      .root = root,
                                      .owners = geteuid() == 0 };
@@ -339,7 +362,7 @@ static int take_layers(struct making *m, struct proxy *proxy, struct err *err)
     if (arrival_take(&ask, &limits, sink, err) != 0)
         return -1;
     m->unpacked = m->room - limits.bytes;
-    return 0;
+    return layers_note(&layers, m->kept, err);
 }
 
 /* Beside what is in use, among which are images of jobs ahead. */
@@ -380,8 +403,9 @@ static int take_while_it_comes(struct making *m, struct err *err)
         return -1;
     int rc = proxy_open(proxy, m->news->tree, err);
     if (rc == 0)
-        rc = ask_manifest(m, proxy, err) != 0 || reserve(m, err) != 0 ||
-                     ask_config(m, proxy, err) != 0 || take_layers(m, proxy, err) != 0
+        rc = ask_manifest(m, proxy, err) != 0 || ask_config(m, proxy, err) != 0 ||
+                     find_layers(m, err) != 0 || reserve(m, err) != 0 ||
+                     take_layers(m, proxy, err) != 0
                  ? -1
                  : 0;
     proxy_destroy(proxy);
@@ -415,7 +439,10 @@ static int fetch_and_unpack(struct making *m, struct err *err)
     space_free(m->ask->store, m->news->tree);
     if (rc != 0 || file_remove_tree(m->pulled, err) != 0)
         return -1;
-    return store_finish(&m->tree, m->unpacked, err);
+    if (store_finish(&m->tree, m->unpacked, err) != 0)
+        return -1;
+    layers_publish(m->ask->store, m->tree.tree);
+    return 0;
 }
 
 static void keep_limits(const struct pull_ask *ask)

@@ -23,21 +23,35 @@ static char *needs_path(const char *dir, const char *digest)
     return mem_printf("%s/half/%s/needs", dir, digest);
 }
 
+/* Below half/DIGEST, at most so many; what is not there has none. */
+static uint64_t bytes_in(const char *dir, const char *digest, const char *name, uint64_t most)
+{
+    AUTO_FREE char *path = mem_printf("%s/half/%s/%s", dir, digest, name);
+    unsigned long long bytes = 0;
+    return file_tree_size(path, most, &bytes, NULL) == 0 ? bytes : 0;
+}
+
+/* Files of layers that were there are in its tree too, but among the records of layers
+ * (node/fetch/layers.h) only those that it brings. */
+static uint64_t bytes_there(const char *dir, const char *digest, uint64_t most)
+{
+    AUTO_FREE char *records = mem_printf("%s/half/%s/new", dir, digest);
+    return bytes_in(dir, digest, "pulled", most) +
+           bytes_in(dir, digest, file_is_dir(records) ? "new" : "root", most);
+}
+
 /* Of a pull under way, as far as it is not yet on the disk. */
 static uint64_t still_needs(const char *dir, const char *digest)
 {
     AUTO_FREE char *path = needs_path(dir, digest);
-    AUTO_FREE char *half = mem_printf("%s/half/%s", dir, digest);
     AUTO_FREE char *text = NULL;
     AUTO_CLOSE int lock = -1;
     size_t len;
     uint64_t needs = 0;
-    unsigned long long there = 0;
     if (file_read(path, FMT_MAX, &text, &len, NULL) != 0 ||
-        !scan_u64(text, 0, UINT64_MAX / 2, &needs) ||
-        store_try_lock(dir, digest, &lock, NULL) != 1 ||
-        file_tree_size(half, needs, &there, NULL) != 0)
+        !scan_u64(text, 0, UINT64_MAX / 2, &needs) || store_try_lock(dir, digest, &lock, NULL) != 1)
         return 0;
+    uint64_t there = bytes_there(dir, digest, needs);
     return there < needs ? needs - there : 0;
 }
 

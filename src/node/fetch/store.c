@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "node/fetch/layers.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +38,7 @@ void store_tree_fini(struct store_tree *t)
 
 int store_prepare(const char *dir, struct err *err)
 {
-    static const char *const below[] = { "trees", "half", "locks", "grants" };
+    static const char *const below[] = { "trees", "half", "locks", "grants", "layers" };
     for (size_t i = 0; i < ARRAY_LEN(below); i++) {
         AUTO_FREE char *path = mem_printf("%s/%s", dir, below[i]);
         if (file_mkdirs(path, 0700, err) != 0)
@@ -159,14 +160,26 @@ static int by_use(const void *a, const void *b)
     return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
 
+/* Of all but those without a name; what several share counts once. */
+static uint64_t sum_of(const char *dir, const struct tree_entry *all, size_t n)
+{
+    struct string_map *seen = string_map_create();
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        AUTO_FREE char *tree = mem_printf("%s/trees/%s", dir, all[i].name);
+        sum += *all[i].name ? layers_count(tree, all[i].bytes, seen) : 0;
+    }
+    string_map_destroy(seen);
+    return sum;
+}
+
 /* The first used longest ago. */
-static size_t list_trees(const char *dir, struct tree_entry *out, uint64_t *sum)
+static size_t list_trees(const char *dir, struct tree_entry *out)
 {
     AUTO_FREE char *path = mem_printf("%s/trees", dir);
     DIR *list = opendir(path);
     struct stat st;
     size_t n = 0;
-    *sum = 0;
     for (const struct dirent *e; list && n < TREES_MAX && (e = readdir(list));) {
         if (strlen(e->d_name) != IMAGE_DIGEST_LEN ||
             fstatat(dirfd(list), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
@@ -175,7 +188,6 @@ static size_t list_trees(const char *dir, struct tree_entry *out, uint64_t *sum)
         memcpy(one->name, e->d_name, sizeof one->name);
         one->bytes = bytes_of(dir, one->name);
         one->used = st.st_mtim;
-        *sum += one->bytes;
     }
     if (list)
         closedir(list);
@@ -203,6 +215,8 @@ static bool remove_tree(const char *dir, const char *digest)
     bool gone = rename(tree.tree, tree.half) == 0;
     store_drop_half(&tree);
     store_tree_fini(&tree);
+    if (gone)
+        layers_drop_unused(dir);
     return gone;
 }
 
@@ -229,7 +243,8 @@ bool store_add_up(const char *dir, struct store_sum *out)
     if (!file_is_dir(trees) || statvfs(trees, &fs) != 0)
         return false;
     struct tree_entry *all = mem_new(TREES_MAX * sizeof *all);
-    out->images = list_trees(dir, all, &out->bytes);
+    out->images = list_trees(dir, all);
+    out->bytes = sum_of(dir, all, out->images);
     out->free = (uint64_t)fs.f_bavail * fs.f_frsize;
     free(all);
     return true;
@@ -244,37 +259,42 @@ static bool is_unused(const char *dir, const char *digest)
 
 uint64_t store_used(const char *dir)
 {
-    uint64_t sum;
     struct tree_entry *all = mem_new(TREES_MAX * sizeof *all);
-    size_t n = list_trees(dir, all, &sum);
+    size_t n = list_trees(dir, all);
     for (size_t i = 0; i < n; i++)
-        sum -= is_unused(dir, all[i].name) ? all[i].bytes : 0;
+        if (is_unused(dir, all[i].name))
+            all[i].name[0] = '\0';
+    uint64_t sum = sum_of(dir, all, n);
     free(all);
     return sum;
 }
 
+/* A file that layers and trees have counts for each of its names, so for all of it when all go. */
 uint64_t store_unused(const char *dir)
 {
-    uint64_t sum;
-    unsigned long long unused = 0;
+    uint64_t unused = 0;
+    struct string_map *named = string_map_create();
     struct tree_entry *all = mem_new(TREES_MAX * sizeof *all);
-    size_t n = list_trees(dir, all, &sum);
+    size_t n = list_trees(dir, all);
     for (size_t i = 0; i < n; i++) {
         AUTO_FREE char *tree = mem_printf("%s/trees/%s", dir, all[i].name);
         unsigned long long one = 0;
-        if (is_unused(dir, all[i].name) && file_tree_disk(tree, UINT64_MAX, &one, NULL) == 0)
+        if (!is_unused(dir, all[i].name))
+            layers_name(tree, named);
+        else if (file_tree_disk(tree, UINT64_MAX, &one, NULL) == 0)
             unused += one;
     }
+    unused += layers_unnamed_disk(dir, named);
+    string_map_destroy(named);
     free(all);
     return unused;
 }
 
 bool store_drop_oldest(const char *dir)
 {
-    uint64_t sum;
     bool gone = false;
     struct tree_entry *all = mem_new(TREES_MAX * sizeof *all);
-    size_t n = list_trees(dir, all, &sum);
+    size_t n = list_trees(dir, all);
     for (size_t i = 0; i < n && !gone; i++)
         gone = remove_tree(dir, all[i].name);
     free(all);
@@ -283,12 +303,12 @@ bool store_drop_oldest(const char *dir)
 
 void store_keep_limit(const char *dir, uint64_t limit)
 {
-    uint64_t sum;
     struct tree_entry *all = mem_new(TREES_MAX * sizeof *all);
-    size_t n = list_trees(dir, all, &sum);
-    for (size_t i = 0; i < n && sum > limit; i++)
+    size_t n = list_trees(dir, all);
+    for (size_t i = 0; i < n && sum_of(dir, all, n) > limit; i++)
         if (remove_tree(dir, all[i].name))
-            sum -= all[i].bytes;
+            all[i].name[0] = '\0';
     free(all);
     store_drop_remains(dir);
+    layers_drop_unused(dir);
 }
