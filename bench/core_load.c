@@ -34,7 +34,7 @@ static void load(struct sim_core *core, const size_t *started, uint64_t jobs, ui
 {
     for (uint64_t i = 0; i < jobs; i += batch) {
         for (uint64_t k = i; k < jobs && k < i + batch; k++)
-            sim_core_submit(core, "ada", job);
+            sim_core_submit(core, "ada", NULL, job);
         while (core->answered < core->asked)
             turn(core);
     }

@@ -85,11 +85,19 @@ static void on_answer(void *arg, const struct ctl_answer *answer)
         fprintf(stderr, "%s\n", answer->err->what);
 }
 
-void sim_core_submit(struct sim_core *core, const char *owner, const char *text)
+void sim_core_submit(struct sim_core *core, const char *owner, const char *from, const char *text)
 {
-    const struct submission ask = { .owner = owner, .text = text, .len = strlen(text) };
+    const struct submission ask = {
+        .owner = owner, .from = from, .text = text, .len = strlen(text)
+    };
     core->asked++;
     ctl_submit(core->ctl, &ask, on_answer, core);
+}
+
+void sim_core_command(struct sim_core *core, const char *owner, uint64_t job, enum ctl_verb verb)
+{
+    core->asked++;
+    ctl_command(core->ctl, owner, job, verb, on_answer, core);
 }
 
 void sim_core_declare(struct sim_core *core, const char *text)

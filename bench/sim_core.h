@@ -19,8 +19,9 @@ struct sim_core {
 bool sim_core_open(struct sim_core *, const char *dir, size_t n, const struct sim_watch *,
                    uint64_t now_ms);
 void sim_core_close(struct sim_core *);
-/* The answer comes at the end of the turn. */
-void sim_core_submit(struct sim_core *, const char *owner, const char *text);
+/* The answer comes at the end of the turn. from: a dialect; NULL: it is found out. */
+void sim_core_submit(struct sim_core *, const char *owner, const char *from, const char *text);
+void sim_core_command(struct sim_core *, const char *owner, uint64_t job, enum ctl_verb);
 void sim_core_declare(struct sim_core *, const char *text);
 
 double sim_core_cpu(void); /* seconds of processor time so far */

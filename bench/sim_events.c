@@ -1,18 +1,22 @@
 /* What is told of a job by a core whose engine is one of numbers: tests compare it with what other
  * engines make of the same job.
  *
- *   sim_events DIRECTORY FILE [ROLE=CODE:MS] ...
+ *   sim_events DIRECTORY FILE [from=DIALECT] [VERB@STATE] ... [ROLE=CODE:MS] ...
  *
- * runs the native job in FILE and prints its events, each on a line and its body on the next. Tasks
- * end with 0 after 100 ms, those of a named role as it says; the role "first" is the first attempt
- * of the first task of a role in the first generation.
+ * runs the job in FILE and prints its events, each on a line and its body on the next. Tasks end
+ * with 0 after 100 ms, those of a named role as it says; the role "first" is the first attempt of
+ * the first task of a role in the first generation. VERB (stop, suspend, resume) is said when the
+ * job comes into STATE, the second one after the first.
  */
 #include "answer/events.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/scan.h"
+#include "ctl/contents.h"
+#include "job/state.h"
 #include "sim_core.h"
+#include "store/store.h"
 #include "text/json.h"
 
 #include <stdio.h>
@@ -25,6 +29,7 @@
 struct programs {
     char **words;
     int n;
+    int said; /* of them so many verbs were said, or are none */
 };
 
 /* false: nothing is said of that role. */
@@ -55,8 +60,46 @@ static struct sim_run on_run(void *arg, const struct launch *launch, const struc
     return run;
 }
 
+/* ---- what is said meanwhile ---- */
+
+static const struct {
+    const char *word;
+    enum ctl_verb verb;
+} verbs[] = { { "stop", CTL_STOP }, { "suspend", CTL_SUSPEND }, { "resume", CTL_RESUME } };
+
+static bool job_is(struct sim_core *core, uint64_t job, const char *state)
+{
+    struct arena *arena = arena_create();
+    struct job_row row;
+    bool is = core_lean_row(core->ctl, arena, job, &row) == 0 &&
+              strcmp(job_state_word(row.state), state) == 0;
+    arena_destroy(arena);
+    return is;
+}
+
+/* The first of what is to be said, when its time has come. */
+static void say_next(struct sim_core *core, struct programs *all)
+{
+    uint64_t job;
+    if (all->said == all->n || ctl_find(core->ctl, "1", &job, NULL) < 0)
+        return;
+    AUTO_FREE char *copy = mem_strdup(all->words[all->said]);
+    char *state = copy;
+    const char *word = strsep(&state, "@");
+    if (!state) {
+        all->said++;
+        return;
+    }
+    if (!job_is(core, job, state))
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        if (strcmp(verbs[i].word, word) == 0)
+            sim_core_command(core, "root", job, verbs[i].verb);
+    all->said++;
+}
+
 /* Until nothing is under way. Limits of time go by the real clock: none is reached. */
-static void run_to_end(struct sim_core *core)
+static void run_to_end(struct sim_core *core, struct programs *programs)
 {
     uint64_t since;
     for (int i = 0;
@@ -66,6 +109,7 @@ static void run_to_end(struct sim_core *core)
         sim_advance(core->engine, core->now_ms);
         ctl_turn(core->ctl);
         ctl_tick(core->ctl);
+        say_next(core, programs);
     }
 }
 
@@ -114,17 +158,22 @@ int main(int argc, char **argv)
     struct err err;
     char *text = NULL;
     size_t len;
-    struct programs programs = { argv + 3, argc - 3 };
+    struct programs programs = { .words = argv + 3, .n = argc - 3 };
+    const char *from = NULL;
     if (argc < 3 || file_read(argv[2], JOB_MAX, &text, &len, &err) < 0) {
-        fputs("sim_events DIRECTORY FILE [ROLE=CODE:MS] ...\n", stderr);
+        fputs("sim_events DIRECTORY FILE [from=DIALECT] [VERB@STATE] ... [ROLE=CODE:MS] ...\n",
+              stderr);
         return 2;
     }
     log_set_level(LOG_WARN);
     const struct sim_watch watch = { .run = on_run, .arg = &programs };
     if (!sim_core_open(&core, argv[1], 3, &watch, 1000000))
         return 1;
-    sim_core_submit(&core, "root", text);
-    run_to_end(&core);
+    for (int i = 3; i < argc; i++)
+        if (strncmp(argv[i], "from=", 5) == 0)
+            from = argv[i] + 5;
+    sim_core_submit(&core, "root", from, text);
+    run_to_end(&core, &programs);
     int rc = core.failed ? -1 : print_events(&core);
     sim_core_close(&core);
     free(text);

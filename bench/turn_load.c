@@ -51,7 +51,7 @@ static void submit(struct load *l, uint32_t user, uint32_t tasks, uint32_t gpu, 
                    uint32_t minutes)
 {
     struct arena *arena = arena_create();
-    sim_core_submit(&l->core, arena_printf(arena, "user%u", user),
+    sim_core_submit(&l->core, arena_printf(arena, "user%u", user), NULL,
                     arena_printf(arena,
                                  "{\"name\":\"job\",\"queue\":\"q%u\",\"limits\":{\"run_time\":"
                                  "\"%um\"},\"roles\":{\"w\":{\"run\":\"python train.py\","
