@@ -258,6 +258,25 @@ static void keep_bounds(const struct machine_bounds *bounds, struct wire_host_he
         hello->n_devices = bounds->gpus;
 }
 
+/* Nodes of one boot at one address have the same ports, whatever they are called: it is that of the
+ * one that came first. */
+static const char *host_of(const struct machines *m, const struct machine *machine,
+                           const struct node_spec *spec, const char *boot)
+{
+    const char *node, *id, *its_boot;
+    void *value;
+    size_t cursor = 0;
+    while (string_map_next(m->machines, &cursor, &node, &value)) {
+        const struct machine *other = value;
+        if (other == machine || !other->said)
+            continue;
+        hosts_ids(m->hosts, node, &id, &its_boot);
+        if (*boot && strcmp(its_boot, boot) == 0 && strcmp(other->spec.address, spec->address) == 0)
+            return other->spec.host;
+    }
+    return machine->host ? machine->host : spec->name;
+}
+
 static struct node_spec spec_of(struct machines *m, const struct machine *machine,
                                 const char *address, const struct wire_host_hello *hello,
                                 struct arena *arena)
@@ -278,7 +297,7 @@ static struct node_spec spec_of(struct machines *m, const struct machine *machin
                               .of_nodes = machine->of_nodes,
                               .early_images = hello->does & HOST_IMAGES,
                               .machine = true };
-    spec.host = machine->host ? machine->host : spec.name;
+    spec.host = arena_strdup(arena, host_of(m, machine, &spec, hello->boot));
     for (size_t i = 0; i < hello->labels.n; i++)
         pairs_set(&spec.labels, arena, hello->labels.at[i].name, hello->labels.at[i].value);
     for (size_t i = 0; i < machine->labels.n; i++)

@@ -35,7 +35,8 @@ struct machine_entry {
     struct pairs labels; /* beside those that its host says */
     unsigned char token_hash[32]; /* of its host's token, as in link_expect */
     const char *engine;           /* that gave it, in a word for people; NULL: somebody added it */
-    const char *host;             /* the physical one, whose ports it shares; NULL: itself */
+    const char *host;             /* the physical one, whose ports it shares; NULL: itself. Another
+                                   * one of the same boot at the same address comes before it */
     const char *gpu_type; /* what its devices are called besides, by that engine; NULL or "" */
     uint64_t lasts_ms, for_job; /* as in job/node_spec.h, too: */
     uint32_t of_nodes;
