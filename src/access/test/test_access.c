@@ -10,6 +10,7 @@
 #include "access/task_entry.h"
 #include "access/task_stdin.h"
 #include "account/accounts.h"
+#include "account/test/still_server.h"
 #include "depend/array.h"
 #include "live/live.h"
 #include "secret/token.h"
@@ -36,24 +37,6 @@ struct fix {
     struct err err;
     char node[16]; /* where somebody was let in */
 };
-
-static uint64_t now(const void *arg)
-{
-    (void)arg;
-    return 1000;
-}
-
-static uint64_t same(const void *arg, uint64_t at_ms)
-{
-    (void)arg;
-    return at_ms;
-}
-
-static bool always(const void *arg)
-{
-    (void)arg;
-    return true;
-}
 
 static const struct job_spec *spec(void *arg, struct live_job *job)
 {
@@ -107,10 +90,8 @@ static int set_up(void **state)
     f->arena = arena_create();
     f->store = store_open_memory((struct store_tap){ .event = NULL }, &f->err);
     assert_non_null(f->store);
-    f->accounts = accounts_create(&(struct accounts_config){
-        .store = f->store,
-        .admin = "boss",
-        .server = { .now = now, .date = now, .date_of = same, .replays = always } });
+    f->accounts = accounts_create(
+        &(struct accounts_config){ .store = f->store, .admin = "boss", .server = still_server() });
     f->arrays = arrays_create(&(struct arrays_config){ .store = f->store });
     f->live = live_create();
     f->job = live_add(f->live, &row);

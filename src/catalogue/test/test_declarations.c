@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "account/accounts.h"
+#include "account/test/still_server.h"
 #include "catalogue/declarations.h"
 #include "queue/queues.h"
 #include "store/store.h"
@@ -36,24 +37,6 @@ struct fix {
     unsigned asked; /* for rights */
 };
 
-static uint64_t now(const void *arg)
-{
-    (void)arg;
-    return 1000;
-}
-
-static uint64_t same(const void *arg, uint64_t at_ms)
-{
-    (void)arg;
-    return at_ms;
-}
-
-static bool always(const void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 static int right(void *arg, int rc, struct err *err)
 {
     (void)err;
@@ -82,10 +65,8 @@ static int set_up(void **state)
     f->cluster = cluster_create(20000, 20999, 20000);
     cluster_set_up(f->cluster, cluster_put(f->cluster, &node), true);
     f->queues = queues_create(&(struct queues_config){ .store = f->store, .cluster = f->cluster });
-    f->accounts = accounts_create(&(struct accounts_config){
-        .store = f->store,
-        .admin = "boss",
-        .server = { .now = now, .date = now, .date_of = same, .replays = always } });
+    f->accounts = accounts_create(
+        &(struct accounts_config){ .store = f->store, .admin = "boss", .server = still_server() });
     f->config = (struct declarations_config){ .store = f->store,
                                               .accounts = f->accounts,
                                               .queues = f->queues,

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "account/accounts.h"
+#include "account/test/still_server.h"
 #include "documents/documents.h"
 #include "job/ids.h"
 #include "store/store.h"
@@ -28,24 +29,6 @@ struct fix {
     char type[32], said[64], secret[64];
     bool held;
 };
-
-static uint64_t now(const void *arg)
-{
-    (void)arg;
-    return 1000;
-}
-
-static uint64_t same(const void *arg, uint64_t at_ms)
-{
-    (void)arg;
-    return at_ms;
-}
-
-static bool always(const void *arg)
-{
-    (void)arg;
-    return true;
-}
 
 static int row(void *arg, struct arena *arena, uint64_t job, struct job_row *out)
 {
@@ -98,14 +81,12 @@ static int set_up(void **state)
     f->arena = arena_create();
     f->store = store_open_memory((struct store_tap){ .event = NULL }, &f->err);
     assert_non_null(f->store);
-    f->accounts = accounts_create(&(struct accounts_config){
-        .store = f->store,
-        .admin = "boss",
-        .server = { .now = now, .date = now, .date_of = same, .replays = always } });
+    f->accounts = accounts_create(
+        &(struct accounts_config){ .store = f->store, .admin = "boss", .server = still_server() });
     f->documents = documents_create(&(struct documents_config){ .store = f->store,
                                                                 .accounts = f->accounts,
                                                                 .server = { .arg = f,
-                                                                            .date = now,
+                                                                            .date = still_now,
                                                                             .row = row,
                                                                             .checked = checked,
                                                                             .hold = hold,

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "account/accounts.h"
+#include "account/test/still_server.h"
 #include "inventory/known_machines.h"
 #include "live/live.h"
 #include "sched/cluster.h"
@@ -25,24 +26,6 @@ struct fix {
     struct known_machines *machines;
     struct err err;
 };
-
-static uint64_t now(const void *arg)
-{
-    (void)arg;
-    return 1000;
-}
-
-static uint64_t same(const void *arg, uint64_t at_ms)
-{
-    (void)arg;
-    return at_ms;
-}
-
-static bool always(const void *arg)
-{
-    (void)arg;
-    return true;
-}
 
 static void put_node(struct fix *f, const char *name, bool machine)
 {
@@ -64,10 +47,8 @@ static int set_up(void **state)
     f->live = live_create();
     f->cluster = cluster_create(20000, 20999, 20000);
     put_node(f, "own", false);
-    f->accounts = accounts_create(&(struct accounts_config){
-        .store = f->store,
-        .admin = "boss",
-        .server = { .now = now, .date = now, .date_of = same, .replays = always } });
+    f->accounts = accounts_create(
+        &(struct accounts_config){ .store = f->store, .admin = "boss", .server = still_server() });
     f->machines = known_machines_create(&(struct known_machines_config){
         .store = f->store, .cluster = f->cluster, .live = f->live, .accounts = f->accounts });
     *state = f;

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "account/accounts.h"
+#include "account/test/still_server.h"
 #include "engine/engine.h"
 #include "live/launches/launch_server.h"
 #include "live/reason.h"
@@ -60,24 +61,6 @@ struct fix {
     unsigned looked; /* questions about the world outside */
 };
 
-static uint64_t now(const void *arg)
-{
-    (void)arg;
-    return 1000;
-}
-
-static uint64_t same(const void *arg, uint64_t at_ms)
-{
-    (void)arg;
-    return at_ms;
-}
-
-static bool always(const void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 static int outside(void *arg, int rc, struct err *err)
 {
     (void)err;
@@ -125,10 +108,8 @@ static int set_up(void **state)
     f->arena = arena_create();
     f->store = store_open_memory((struct store_tap){ .event = NULL }, &f->err);
     assert_non_null(f->store);
-    f->accounts = accounts_create(&(struct accounts_config){
-        .store = f->store,
-        .admin = "boss",
-        .server = { .now = now, .date = now, .date_of = same, .replays = always } });
+    f->accounts = accounts_create(
+        &(struct accounts_config){ .store = f->store, .admin = "boss", .server = still_server() });
     f->cluster = cluster_create(20000, 20999, 20000);
     cluster_set_up(f->cluster, cluster_put(f->cluster, &node), true);
     f->catalogue = catalogue_create();
