@@ -95,7 +95,7 @@ def test_what_is_not_there(server: Server, number: int, tmp_path: Path) -> None:
     done = server.muster("cp", f"{number}/nobody/0:x", str(tmp_path))
     assert done.returncode != 0 and 'has no task "nobody/0"' in done.stderr, done.stderr
     done = server.muster("cp", f"{number}:x", str(tmp_path / "no/such"))
-    assert done.returncode != 0 and "no/" in done.stderr, done.stderr
+    assert done.returncode != 0 and f"{tmp_path}/no: No such file" in done.stderr, done.stderr
     assert list(tmp_path.iterdir()) == []
     assert inside(server, number, "ls -A") == ""
 
@@ -106,6 +106,18 @@ def test_what_is_not_there(server: Server, number: int, tmp_path: Path) -> None:
 def test_what_is_no_copy(server: Server, words: tuple[str, ...]) -> None:
     done = server.muster("cp", *words)
     assert done.returncode == 2 and done.stderr.startswith("error: "), done.stderr
+
+
+def test_a_directory_that_is_not_there_is_named(
+    server: Server, number: int, tmp_path: Path
+) -> None:
+    nowhere = tmp_path / "nowhere"
+    here = server.muster("cp", f"{number}:x", nowhere / "x")
+    assert here.returncode != 0 and f"{nowhere}: No such file" in here.stderr, here.stderr
+    source = tmp_path / "y"
+    source.touch()
+    there = server.muster("cp", source, f"{number}:{nowhere}/y")
+    assert there.returncode == 1 and f"{nowhere} is no directory there" in there.stderr, there
 
 
 def test_a_task_cannot_write_elsewhere_here(server: Server, number: int, tmp_path: Path) -> None:

@@ -155,3 +155,15 @@ def test_it_is_the_tasks_account_that_connects(
 def test_what_is_no_port(server: Server, words: tuple[str, ...]) -> None:
     done = server.muster("port-forward", *words)
     assert done.returncode == 2 and done.stderr.startswith("error: "), done.stderr
+
+
+def test_what_no_port_is_of(server: Server) -> None:
+    number = server.submit(native("over", "true"))
+    server.wait(number, "succeeded")
+    over = server.muster("port-forward", number, "80")
+    assert over.returncode == 2 and "is succeeded: none of its tasks runs" in over.stderr, over
+    running = server.submit(native("one", "sleep 600"))
+    none = server.muster("port-forward", running, "worker/1", "80")
+    assert none.returncode == 2 and 'has no task "worker/1"' in none.stderr, none
+    server.stop(running, now=True)
+    server.wait(running, "stopped")

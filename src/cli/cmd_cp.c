@@ -31,7 +31,9 @@ static const char unpack[] =
     "to=$1\n"
     "[ ! -d \"$to\" ] || to=$to/$2\n"
     "if [ -d \"$to\" ]; then echo \"$to is a directory there\" >&2; exit 1; fi\n"
-    "part=$(dirname -- \"$to\")/.muster-cp.$$\n"
+    "dir=$(dirname -- \"$to\")\n"
+    "if [ ! -d \"$dir\" ]; then echo \"$dir is no directory there\" >&2; exit 1; fi\n"
+    "part=$dir/.muster-cp.$$\n"
     "mkdir -- \"$part\" || exit\n"
     "tar -o -C \"$part\" -x -f - && mv -f -- \"$part/$2\" \"$to\"\n"
     "code=$?\n"
@@ -176,7 +178,7 @@ static int copy_from(struct cli *cli, const struct end *from, const char *path, 
     }
     char *part = arena_printf(cli->arena, "%s/.muster-cp.XXXXXX", to.dir);
     if (!mkdtemp(part))
-        return err_sys(err, "%s", part);
+        return err_sys(err, "%s", to.dir);
     int rc = fetch_into(cli, from, part, err);
     const char *came = arena_printf(cli->arena, "%s/%s", part, from->name);
     if (rc == 0 && rename(came, target) != 0)
@@ -240,7 +242,7 @@ static int run_cp(struct cli *cli, const void *opts_, int argc, char **argv, str
     const char *source = read_end(cli->arena, argv[0], &from);
     const char *target = read_end(cli->arena, argv[1], &to);
     if (!from.job == !to.job) {
-        err_set(err, ERR_INPUT, from.job ? "both are in tasks" : "none of both is in a task");
+        err_set(err, ERR_INPUT, from.job ? "both paths are in tasks" : "neither path is in a task");
         return err_hint(err,
                         "JOB:PATH or JOB/ROLE/INDEX:PATH is a path in a task, one with a colon "
                         "here begins with ./");

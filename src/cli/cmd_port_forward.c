@@ -50,6 +50,31 @@ static int read_ports(struct forward *f, const char *text, struct err *err)
     return 0;
 }
 
+static bool has_task(const struct text_node *view, const char *name)
+{
+    const struct text_node *list = text_get(view, "task_list");
+    const size_t n = strlen(name);
+    for (const struct text_node *t = list ? list->first : NULL; t; t = t->next) {
+        const char *its = text_word(t, "name");
+        if (strncmp(its, name, n) == 0 && (!its[n] || its[n] == '/'))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the task runs is asked anew for each connection. */
+static int check_task(const struct forward *f, const struct text_node *view, struct err *err)
+{
+    const char *state = text_word(view, "state");
+    if (out_final(state))
+        return err_set(err, ERR_CONFLICT, "job %s is %s: none of its tasks runs", f->call.job,
+                       state);
+    if (f->call.task && !has_task(view, f->call.task))
+        return err_set(err, ERR_NOT_FOUND, "job %s has no task \"%.100s\"", f->call.job,
+                       f->call.task);
+    return 0;
+}
+
 static int listen_here(struct forward *f, struct err *err)
 {
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)f->local) };
@@ -132,8 +157,8 @@ static int run_port_forward(struct cli *cli, const void *opts_, int argc, char *
     if ((f.call.task && names_task(cli->arena, f.call.task, &name, err) < 0) ||
         read_ports(&f, argv[argc - 1], err) < 0)
         return -1;
-    const struct text_node *view = jobs_view(cli, argv[0], NULL, err);
-    if (!view || listen_here(&f, err) < 0)
+    const struct text_node *view = jobs_view(cli, argv[0], "?tasks=1", err);
+    if (!view || check_task(&f, view, err) < 0 || listen_here(&f, err) < 0)
         return -1;
     say_where(&f, jobs_label(cli->arena, view));
     call_drop(cli); /* each has its own connection */
